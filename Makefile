@@ -82,10 +82,6 @@ fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk
 bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
 
-.PHONY: journeys
-journeys: $(READY) ## Print the size of the package and the files that four journeys run through
-	$(BIN)/python scripts/journeys.py --files
-
 .PHONY: wheel
 wheel: ## Build the wheel into dist/, install it into an empty environment and try it
 	$(PYTHON) scripts/make_wheel.py

@@ -1,8 +1,10 @@
-"""Measurements behind every number that docs/speed.md quotes; `python -m benchmarks` prints them.
+"""Measurements behind every number that docs/speed.md quotes; `python -m benchmarks`
+prints them.
 
-A module of this folder measures one layer.  Its `main()` returns `Figure`s, each a measurement
-beside a peer of the same run, since ratios travel between machines and seconds do not.  A module
-may also have `full()`, for what takes minutes or much disk; `--full` runs it too.
+A module of this folder measures one layer.  Its `main()` returns `Figure`s, each a
+measurement beside a peer of the same run, since ratios travel between machines and
+seconds do not.  A module may also have `full()`, for what takes minutes or much disk;
+`--full` runs it too.
 """
 
 import time
@@ -12,7 +14,15 @@ from typing import Any, NamedTuple
 import seepage as sp
 from seepage.data.counting import count_batches
 
-__all__ = ["Figure", "at_least", "at_most", "best_of", "count_codes", "declared", "seconds"]
+__all__ = [
+    "Figure",
+    "at_least",
+    "at_most",
+    "best_of",
+    "count_codes",
+    "declared",
+    "seconds",
+]
 
 
 class Figure(NamedTuple):
@@ -26,7 +36,9 @@ class Figure(NamedTuple):
     met: bool | None = None
 
 
-def best_of(calls: Mapping[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:
+def best_of(
+    calls: Mapping[str, Callable[[], object]], repeats: int = 5
+) -> dict[str, float]:
     """Return the shortest time of each call in seconds, the calls taking turns."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(repeats):
@@ -61,7 +73,9 @@ def at_most(what: str, ours: float, peer: str, theirs: float, limit: float) -> F
 
 
 def at_least(what: str, ours: float, peer: str, theirs: float, limit: float) -> Figure:
-    """Return the figure of a time that must be at least `limit` times shorter than its peer's."""
+    """Return the figure of a time that must be at least `limit` times shorter than its
+    peer's.
+    """
     ratio = theirs / ours
     return Figure(
         what,

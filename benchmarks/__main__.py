@@ -33,22 +33,34 @@ def table(figures: Iterable[Figure]) -> str:
     """Return the figures as a Markdown table."""
     verdict = {True: "met", False: "MISSED", None: ""}
     rows = [(*figure[:-1], verdict[figure.met]) for figure in figures]
-    widths = [max(len(row[i]) for row in (HEADINGS, *rows)) for i in range(len(HEADINGS))]
+    widths = [
+        max(len(row[i]) for row in (HEADINGS, *rows)) for i in range(len(HEADINGS))
+    ]
     lines = [HEADINGS, tuple("-" * width for width in widths), *rows]
-    return "\n".join("| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line, measure, print."""
     known = module_names()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="module", help=f"of {', '.join(known)}")
-    parser.add_argument("--full", action="store_true", help="also what takes minutes and disk")
+    parser.add_argument(
+        "modules", nargs="*", metavar="module", help=f"of {', '.join(known)}"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="also what takes minutes and disk"
+    )
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.modules) - set(known))
     if unknown:
-        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}")
-    figures = [figure for name in chosen.modules or known for figure in run(name, chosen.full)]
+        parser.error(
+            f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}"
+        )
+    figures = [
+        figure for name in chosen.modules or known for figure in run(name, chosen.full)
+    ]
     print(f"{platform.machine()}, Python {platform.python_version()}\n")
     print(table(figures))
 

@@ -14,10 +14,14 @@ def main() -> list[Figure]:
     """Time whole processes, warm, best of five."""
     found = best_of({words: _call(words) for words in LIMITS})
     return [
-        Figure(f"seepage {words}", seconds(found[words]), target=f"under {limit:g} s",
-               met=found[words] < limit)
+        Figure(
+            f"seepage {words}",
+            seconds(found[words]),
+            target=f"under {limit:g} s",
+            met=found[words] < limit,
+        )
         for words, limit in LIMITS.items()
-    ]  # fmt: skip
+    ]
 
 
 def _call(words: str) -> Callable[[], object]:

@@ -1,4 +1,6 @@
-"""Counting: against copying the bytes, group-bys, bincount, and PyArrow's decoding alone."""
+"""Counting: against copying the bytes, group-bys, bincount, and PyArrow's decoding
+alone.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,10 +19,12 @@ import seepage as sp
 from benchmarks import Figure, at_least, at_most, best_of, count_codes, seconds
 from seepage.data import Attribute, Domain
 
-BINARY_ROWS, BINARY_SIZES = 10_000_000, (2,) * 40
+BINARY_ROWS = 10_000_000
+BINARY_SIZES = (2,) * 40
 MIXED_ROWS, MIXED_SIZES = 5_000_000, tuple(int(k) for k in np.linspace(2, 40, 27))
 SAMPLED_PAIRS = 13
-"""Group-bys and bincount are timed on this many pairs; the time for all is in proportion."""
+"""Group-bys and bincount are timed on this many pairs; the time for all is in
+proportion."""
 
 Codes = list[NDArray[np.uint8]]
 
@@ -41,9 +45,15 @@ def _binary() -> Iterator[Figure]:
             "copy": lambda: _copy(codes, copies),
         }
     )
-    yield at_most(f"{what}, in memory", best["count"], "copying the bytes", best["copy"], 6)
-    yield _beside(f"{what}, in memory", best["count"], "bincount", _bincounts(codes, BINARY_SIZES))
-    table = pa.table({f"a{i}": pa.array(column.view(np.int8)) for i, column in enumerate(codes)})
+    yield at_most(
+        f"{what}, in memory", best["count"], "copying the bytes", best["copy"], 6
+    )
+    yield _beside(
+        f"{what}, in memory", best["count"], "bincount", _bincounts(codes, BINARY_SIZES)
+    )
+    table = pa.table(
+        {f"a{i}": pa.array(column.view(np.int8)) for i, column in enumerate(codes)}
+    )
     yield _from_parquet(f"{what}, int8 in Parquet", table, count_codes(codes, domain))
 
 
@@ -53,12 +63,18 @@ def _mixed() -> Iterator[Figure]:
     count = best_of({"count": lambda: count_codes(codes, domain)})["count"]
     peer = f"Polars group-bys ({SAMPLED_PAIRS} pairs timed)"
     yield at_least(f"{what}, in memory", count, peer, _group_bys(codes), 10)
-    yield _beside(f"{what}, in memory", count, "bincount", _bincounts(codes, MIXED_SIZES))
+    yield _beside(
+        f"{what}, in memory", count, "bincount", _bincounts(codes, MIXED_SIZES)
+    )
     columns = {
-        attribute.name: pa.DictionaryArray.from_arrays(column.view(np.int8), attribute.values)
+        attribute.name: pa.DictionaryArray.from_arrays(
+            column.view(np.int8), attribute.values
+        )
         for attribute, column in zip(domain, codes, strict=True)
     }
-    yield _from_parquet(f"{what}, text in Parquet", pa.table(columns), count_codes(codes, domain))
+    yield _from_parquet(
+        f"{what}, text in Parquet", pa.table(columns), count_codes(codes, domain)
+    )
 
 
 def _copy(codes: Codes, copies: Codes) -> None:
@@ -114,7 +130,9 @@ def _from_parquet(what: str, table: pa.Table, expected: sp.PairCounts) -> Figure
         best = best_of(
             {
                 "count": lambda: sp.count_pairs(path),
-                "batches": lambda: sum(b.num_rows for b in ds.dataset(path).to_batches()),
+                "batches": lambda: sum(
+                    b.num_rows for b in ds.dataset(path).to_batches()
+                ),
                 "table": lambda: pq.read_table(path),
             },
             repeats=3,

@@ -30,19 +30,24 @@ def _tables() -> Iterator[Figure]:
             budgets = np.full(len(pairs.domain), epsilon)
             found = analyser("triad").leakages(pairs, budgets)[others]
             bound = sp.leakage_matrix(pairs, epsilon).values[others]
-            yield _excess(f"{name}, {others.sum()} pairs, eps {epsilon:g}", found, bound)
+            yield _excess(
+                f"{name}, {others.sum()} pairs, eps {epsilon:g}", found, bound
+            )
 
 
 def _random_channels() -> Iterator[Figure]:
     """Yield the same for dense random channels with 2 to 9 values."""
     rng = np.random.default_rng(1)
     channels = [
-        rng.dirichlet(np.ones(t), size=m) for m, t in rng.integers(2, 10, size=(CHANNELS, 2))
+        rng.dirichlet(np.ones(t), size=m)
+        for m, t in rng.integers(2, 10, size=(CHANNELS, 2))
     ]
     for epsilon in EPSILONS:
         found = np.array([triad_leakage(*triad(G), epsilon) for G in channels])
         bound = np.array([sp.leakage_bound(G, epsilon).value for G in channels])
-        yield _excess(f"{CHANNELS} dense random channels, eps {epsilon:g}", found, bound)
+        yield _excess(
+            f"{CHANNELS} dense random channels, eps {epsilon:g}", found, bound
+        )
 
 
 def _excess(what: str, found: np.ndarray, bound: np.ndarray) -> Figure:
@@ -68,7 +73,10 @@ def _times() -> Iterator[Figure]:
         },
         repeats=20,
     )
-    for what, ours, peer in (("one budget", "triad", "bound"), ("50 budgets", "triads", "curve")):
+    for what, ours, peer in (
+        ("one budget", "triad", "bound"),
+        ("50 budgets", "triads", "curve"),
+    ):
         yield Figure(
             f"Triad: one pair of {SIZE} x {SIZE} values, {what}",
             seconds(taken[ours]),

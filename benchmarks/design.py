@@ -1,4 +1,6 @@
-"""Designs: error as a share of the best SMP's on the same limit, and the time to score a form."""
+"""Designs: error as a share of the best SMP's on the same limit, and the time to score
+a form.
+"""
 
 import time
 from typing import Any
@@ -15,7 +17,8 @@ from seepage.designs.wanted import Precisions
 __all__ = ["full", "main"]
 
 SEARCH = 60.0
-"""Seconds of a search for the table, by the clock: measure on a machine that does nothing else."""
+"""Seconds of a search for the table, by the clock: measure on a machine that does
+nothing else."""
 
 PEOPLE_SEARCH = 120.0
 """Seconds of a search for the population."""
@@ -27,7 +30,8 @@ ADULT_BINS = {
     "capital-loss": [0, 1, 5_000],
 }
 RARE = 300
-MANY, PEOPLE = 100, 100_000
+MANY = 100
+PEOPLE = 100_000
 
 FIRST_SEARCH = 15.0
 """Seconds of a first search, with answers chosen by the tool."""
@@ -38,12 +42,14 @@ FILES: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("cardio", {"drop": ["id"]}, 0.60),
     ("diabetes130", {"drop": ["encounter_id"], "person": "patient_nbr"}, 0.93),
 )
-"""Datasets as they are, the columns that are no answers, and the error asked of a design."""
+"""Datasets as they are, the columns that are no answers, and the error asked of a
+design."""
 
 
 def main() -> list[Figure]:
     """Measure designs of the real tables, and the time to score one form."""
-    celeba, adult = _table("celeba"), _adult()
+    celeba = _table("celeba")
+    adult = _adult()
     return [
         _scoring(celeba),
         _designed("CelebA, 40 attributes", celeba, 1.0, 0.37),
@@ -60,7 +66,9 @@ def main() -> list[Figure]:
 
 def full() -> list[Figure]:
     """Measure a table of a hundred attributes, in three minutes."""
-    return [_designed(f"{MANY} attributes, {PEOPLE:,} records", _latent(), 3.0, 1.0, 170.0)]
+    return [
+        _designed(f"{MANY} attributes, {PEOPLE:,} records", _latent(), 3.0, 1.0, 170.0)
+    ]
 
 
 def error_of(plan: sp.Plan, strategy: str | None = None) -> float:
@@ -92,7 +100,9 @@ def _of_the_file(name: str, options: dict[str, Any], target: float) -> Figure:
 def _for_people(
     what: str, records: sp.Records, limit: float, target: float | None = None
 ) -> Figure:
-    """Measure a design that keeps the limit for the population, with a confidence of 95 %."""
+    """Measure a design that keeps the limit for the population, with a confidence of 95
+    %.
+    """
     return _designed(what, records, limit, target, PEOPLE_SEARCH, "population")
 
 
@@ -104,10 +114,14 @@ def _designed(
     most: float = SEARCH,
     scope: str = "table",
 ) -> Figure:
-    begin, worked = time.perf_counter(), time.process_time()
+    begin = time.perf_counter()
+    worked = time.process_time()
     plan = sp.design(records, limit, seconds=most, scope=scope, shape="never")
-    taken, worked = time.perf_counter() - begin, time.process_time() - worked
-    ratio, split = (error_of(plan) / error_of(plan, other) for other in (OPTIMAL_SMP, SPLIT))
+    taken = time.perf_counter() - begin
+    worked = time.process_time() - worked
+    ratio, split = (
+        error_of(plan) / error_of(plan, other) for other in (OPTIMAL_SMP, SPLIT)
+    )
     assert plan.totals.max() <= limit
     return Figure(
         f"{what}, limit {limit:g} for the {scope}: error of a design",
@@ -158,10 +172,13 @@ def _adult() -> sp.Records:
 
 def _pooled(records: sp.Records) -> sp.Records:
     """Return the records with each attribute's rare values as one."""
-    codes, attributes = records.codes.astype(np.int64), []
+    codes = records.codes.astype(np.int64)
+    attributes = []
     for j, attribute in enumerate(records.domain):
         kept = records.marginal(j) >= RARE
-        values = [value for value, keep in zip(attribute.values, kept, strict=True) if keep]
+        values = [
+            value for value, keep in zip(attribute.values, kept, strict=True) if keep
+        ]
         rest = ("(other)",) if not kept.all() else ()
         codes[:, j] = np.where(kept, np.cumsum(kept) - 1, kept.sum())[codes[:, j]]
         attributes.append(sp.Attribute(attribute.name, (*values, *rest)))
@@ -169,7 +186,9 @@ def _pooled(records: sp.Records) -> sp.Records:
 
 
 def _latent() -> sp.Records:
-    """Return records whose attributes depend on one of ten latent classes, 2 to 5 values each."""
+    """Return records whose attributes depend on one of ten latent classes, 2 to 5
+    values each.
+    """
     rng = np.random.default_rng(3)
     sizes = rng.integers(2, 6, MANY)
     latent = rng.integers(0, 10, PEOPLE)
@@ -178,6 +197,7 @@ def _latent() -> sp.Records:
         ends = np.cumsum(rng.dirichlet(np.full(size, 4.0), 10), axis=1)
         columns.append((rng.random(PEOPLE)[:, None] > ends[latent, :-1]).sum(axis=1))
     attributes = [
-        sp.Attribute(f"a{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
+        sp.Attribute(f"a{i}", tuple(map(str, range(size))))
+        for i, size in enumerate(sizes)
     ]
     return sp.Records(sp.Domain(attributes), np.stack(columns, axis=1))

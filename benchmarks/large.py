@@ -84,14 +84,17 @@ if len(clock) == 2:
 status = Path("/proc/self/status").read_text()
 print(clock[2] - clock[0], clock[3] - clock[1], re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
 """
-"""Runs a script that says where its timed part begins; prints times and the peak of its memory.
+"""Runs a script that says where its timed part begins; prints times and the peak of its
+memory.
 
 That peak is VmHWM: `ru_maxrss` of a child is that of its parent where this was larger.
 """
 
 
 class Measured(NamedTuple):
-    """What a script took: seconds elapsed, seconds of all processors, bytes at its peak."""
+    """What a script took: seconds elapsed, seconds of all processors, bytes at its
+    peak.
+    """
 
     elapsed: float
     processors: float
@@ -113,7 +116,9 @@ def full() -> list[Figure]:
         _figure(f"bound, {dense}", bound, 60, 2),
         extrapolated(algorithm_2_growth(), LARGE, bound.elapsed),
         _figure(f"exact leakage of any matrix, {dense}", exact, 60, 2),
-        _figure(f"count, matrix and totals, {wide}", _measured(WIDE, WIDE_SIZE), 120, 4),
+        _figure(
+            f"count, matrix and totals, {wide}", _measured(WIDE, WIDE_SIZE), 120, 4
+        ),
         _figure(
             f"count Parquet, save, load, merge, select, {wide}",
             _measured(WIDE_FILE, WIDE_SIZE),
@@ -122,12 +127,20 @@ def full() -> list[Figure]:
         ),
         *(
             _figure(
-                f"analyse 10,000 x {size:,} binary", _measured(ANALYSIS_OF_COLUMNS, size), 60, 1.5
+                f"analyse 10,000 x {size:,} binary",
+                _measured(ANALYSIS_OF_COLUMNS, size),
+                60,
+                1.5,
             )
             for size in ANALYSED_COLUMNS
         ),
         *(
-            _figure(f"analyse {size:,} values x 2", _measured(ANALYSIS_OF_VALUES, size), 60, 1.5)
+            _figure(
+                f"analyse {size:,} values x 2",
+                _measured(ANALYSIS_OF_VALUES, size),
+                60,
+                1.5,
+            )
             for size in ANALYSED_VALUES
         ),
     ]

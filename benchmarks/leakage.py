@@ -1,7 +1,8 @@
-"""Leakage: against literal transcriptions of the paper's Algorithms 1 and 2, and whole tables.
+"""Leakage: against literal transcriptions of the paper's Algorithms 1 and 2, and whole
+tables.
 
-The bound is measured as users get it: loops of the public function in a fresh process.  The size
-of the channel chooses NumPy or Numba, and loading Numba counts.
+The bound is measured as users get it: loops of the public function in a fresh process.
+The size of the channel chooses NumPy or Numba, and loading Numba counts.
 """
 
 import subprocess
@@ -20,10 +21,12 @@ from seepage.mechanisms import mechanism
 
 SIZE = 64
 LOOPS = ((10, 1000, 10), (64, 1000, 100), (500, 100, 1000))
-"""Alphabet, calls in one process, and how many times faster than Algorithm 2 they must be."""
+"""Alphabet, calls in one process, and how many times faster than Algorithm 2 they must
+be."""
 PROCESSES = 5
 ROWS_OF_LISTING = 64
-"""Algorithm 2 is timed with at most so many rows; it repeats the same for each ordered pair."""
+"""Algorithm 2 is timed with at most so many rows; it repeats the same for each ordered
+pair."""
 LISTING_SECONDS = 0.5
 EPSILON = 1.0
 RECORDS = 50_000
@@ -55,11 +58,14 @@ def main() -> list[Figure]:
 
 
 def _loops() -> Iterator[Figure]:
-    """Yield the time of one call in a loop of a fresh process, beside one of Algorithm 2."""
+    """Yield the time of one call in a loop of a fresh process, beside one of Algorithm
+    2.
+    """
     for size, calls, limit in LOOPS:
         ours = min(_in_fresh_process(size, calls) for _ in range(PROCESSES))
         what = (
-            f"bound, m = t = {size}, mean of {calls:,} calls in a fresh process, loading included"
+            f"bound, m = t = {size}, mean of {calls:,} calls in a fresh process, "
+            "loading included"
         )
         yield at_least(what, ours, "Algorithm 2", _listing(size), limit)
 
@@ -73,11 +79,16 @@ def _in_fresh_process(size: int, calls: int) -> float:
 
 
 def _listing(size: int) -> float:
-    """Return the time of Algorithm 2, in proportion to the ordered pairs of rows it is given.
+    """Return the time of Algorithm 2, in proportion to the ordered pairs of rows it is
+    given.
 
     The mean of a loop, as for ours: of so many calls as take about `LISTING_SECONDS`.
     """
-    rows = np.random.default_rng(1).dirichlet(np.ones(size), size)[:ROWS_OF_LISTING].tolist()
+    rows = (
+        np.random.default_rng(1)
+        .dirichlet(np.ones(size), size)[:ROWS_OF_LISTING]
+        .tolist()
+    )
     share = len(rows) * (len(rows) - 1) / (size * (size - 1))
     once = best_of({"": partial(algorithm_2, rows, EPSILON)}, repeats=3)[""]
     calls = max(1, int(LISTING_SECONDS / once))
@@ -92,7 +103,11 @@ def _listing(size: int) -> float:
 def _tables() -> Iterator[Figure]:
     for what, sizes, limit in (
         ("bound matrix from pair counts, 40 binary attributes", BINARY_SIZES, 0.1),
-        ("bound matrix from pair counts, 27 attributes, alphabets 2 to 40", MIXED_SIZES, 0.5),
+        (
+            "bound matrix from pair counts, 27 attributes, alphabets 2 to 40",
+            MIXED_SIZES,
+            0.5,
+        ),
     ):
         times = best_of({"": partial(_bound_matrix, random_pair_counts(sizes))})
         yield _under(what, times[""], limit)
@@ -109,17 +124,24 @@ def _pairs() -> Iterator[Figure]:
     transition = grr.channel()
     rows, transition_rows = correlation.tolist(), transition.tolist()
     closed = best_of({"": lambda: grr.leakage(correlation)}, CALLS)[""]
-    product = best_of({"": lambda: sp.exact_leakage(correlation, transition)}, CALLS)[""]
+    product = best_of({"": lambda: sp.exact_leakage(correlation, transition)}, CALLS)[
+        ""
+    ]
     listing = best_of({"": lambda: algorithm_1(rows, transition_rows)}, repeats=3)[""]
     pair = f"one pair, m = t = {SIZE}"
-    for what, ours in (("exact GRR leakage", closed), ("exact leakage of any matrix", product)):
+    for what, ours in (
+        ("exact GRR leakage", closed),
+        ("exact leakage of any matrix", product),
+    ):
         yield at_least(f"{what}, {pair}", ours, "Algorithm 1", listing, 10_000)
 
 
 def _large_pair() -> Iterator[Figure]:
     correlation = np.random.default_rng(2).dirichlet(np.ones(LARGE), LARGE)
     bound = best_of({"": lambda: sp.leakage_bound(correlation, EPSILON)}, repeats=3)[""]
-    exact = best_of({"": lambda: sp.exact_leakage(correlation, correlation)}, repeats=3)[""]
+    exact = best_of(
+        {"": lambda: sp.exact_leakage(correlation, correlation)}, repeats=3
+    )[""]
     pair = f"one pair, m = t = {LARGE:,}"
     yield _under(f"bound, {pair}, kernel loaded", bound, 0.5)
     yield extrapolated(algorithm_2_growth(), LARGE, bound)
@@ -140,7 +162,9 @@ class Growth(NamedTuple):
 
 
 def algorithm_2_growth() -> Growth:
-    """Time the paper's Algorithm 2 as it is printed, at m = t of several sizes, and fit a power."""
+    """Time the paper's Algorithm 2 as it is printed, at m = t of several sizes, and fit
+    a power.
+    """
     times = []
     for size in GROWTH_SIZES:
         rows = np.random.default_rng(1).dirichlet(np.ones(size), size).tolist()
@@ -150,7 +174,9 @@ def algorithm_2_growth() -> Growth:
 
 
 def extrapolated(growth: Growth, size: int, ours: float) -> Figure:
-    """Return what Algorithm 2 would take at a size too large to wait for, beside our time."""
+    """Return what Algorithm 2 would take at a size too large to wait for, beside our
+    time.
+    """
     theirs = growth.at(size)
     return Figure(
         f"Algorithm 2, m = t = {size:,}: extrapolated, not run",
@@ -162,7 +188,9 @@ def extrapolated(growth: Growth, size: int, ours: float) -> Figure:
 
 
 def random_pair_counts(sizes: Sequence[int]) -> sp.PairCounts:
-    """Return the counts of random records whose attributes hang together through a hidden one."""
+    """Return the counts of random records whose attributes hang together through a
+    hidden one.
+    """
     rng = np.random.default_rng(0)
     hidden = rng.integers(0, 4, RECORDS)
     columns = []
@@ -171,7 +199,8 @@ def random_pair_counts(sizes: Sequence[int]) -> sp.PairCounts:
         above = rng.random(RECORDS)[:, None] > shares[hidden]
         columns.append(np.minimum(above.sum(axis=1), size - 1).astype(np.uint8))
     domain = Domain(
-        Attribute(f"a{place}", tuple(map(str, range(size)))) for place, size in enumerate(sizes)
+        Attribute(f"a{place}", tuple(map(str, range(size))))
+        for place, size in enumerate(sizes)
     )
     return count_codes(columns, domain)
 

@@ -1,7 +1,7 @@
 """Mechanisms: against pure-ldp and multi-freq-ldpy, which handle one report at a time.
 
-The peers are measured on fewer reports and scaled: their time is in proportion.  They need
-older companions than a fresh install gives them: `pip install "seepage[bench]"`.
+The peers are measured on fewer reports and scaled: their time is in proportion.  They
+need older companions than a fresh install gives them: `pip install "seepage[bench]"`.
 """
 
 import importlib
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from benchmarks import Figure, at_least, best_of, seconds
 from seepage.mechanisms import mechanism, registered
 
-EPSILON, DELTA = 1.0, 1e-6
+EPSILON = 1.0
+DELTA = 1e-6
 SIZES = (16, 128)
 REPORTS = 1_000_000
 PEER_REPORTS = {"perturb": 20_000, "estimate": 2_000}
@@ -27,7 +28,8 @@ ESTIMATE = {"grr": 50.0, "oue": 10.0, "olh": 40.0}
 """How many times faster than the best peer, at least."""
 
 INFER_SECONDS = 2.0
-STREAMED, STREAM_BYTES = 10_000_000, 1e9
+STREAMED = 10_000_000
+STREAM_BYTES = 1e9
 LARGEST = "she"
 """The mechanism with the largest reports."""
 
@@ -49,7 +51,9 @@ def main() -> Iterator[Figure]:
         yield Figure(f"{package}: {reason}", 'skipped: pip install "seepage[bench]"')
     for k in SIZES:
         codes = np.random.default_rng(1).integers(0, k, REPORTS)
-        offers = [PACKAGES[package](k) for package in PACKAGES if package not in missing]
+        offers = [
+            PACKAGES[package](k) for package in PACKAGES if package not in missing
+        ]
         for name in PERTURB:
             peers = [offer[name] for offer in offers if name in offer]
             yield from _beside_peers(name, k, codes, peers)
@@ -64,7 +68,7 @@ def full() -> Iterator[Figure]:
             yield _memory(name, SIZES[-1])
 
 
-# The peers ---------------------------------------------------------------------------------------
+# The peers ----------------------------------------------------------------------------
 
 
 def _missing(package: str) -> str:
@@ -101,7 +105,9 @@ def _pure_ldp(k: int) -> dict[str, Peer]:
 
 def _multi_freq_ldpy(k: int) -> dict[str, Peer]:
     def peer(kind: str, *sizes: int, **options: bool) -> Peer:
-        module = importlib.import_module(f"multi_freq_ldpy.pure_frequency_oracles.{kind}")
+        module = importlib.import_module(
+            f"multi_freq_ldpy.pure_frequency_oracles.{kind}"
+        )
         client, aggregator = (getattr(module, f"{kind}_{part}") for part in PARTS)
         return Peer(
             "multi-freq-ldpy",
@@ -122,11 +128,15 @@ PARTS = ("Client", "Aggregator_MI")
 PACKAGES = {"pure-ldp": _pure_ldp, "multi-freq-ldpy": _multi_freq_ldpy}
 
 
-# The measurements --------------------------------------------------------------------------------
+# The measurements ---------------------------------------------------------------------
 
 
-def _beside_peers(name: str, k: int, codes: Integers, peers: list[Peer]) -> Iterator[Figure]:
-    """Yield how much faster than the best peer a million reports are made and estimated from."""
+def _beside_peers(
+    name: str, k: int, codes: Integers, peers: list[Peer]
+) -> Iterator[Figure]:
+    """Yield how much faster than the best peer a million reports are made and estimated
+    from.
+    """
     ours = mechanism(name, k, EPSILON)
     reports = ours.perturb(codes, 2)
     calls: dict[str, Callable[[], object]] = {
@@ -137,12 +147,15 @@ def _beside_peers(name: str, k: int, codes: Integers, peers: list[Peer]) -> Iter
         calls |= _peer_calls(peer, codes)
     best = best_of(calls)
     for task, targets in (("perturb", PERTURB), ("estimate", ESTIMATE)):
-        what, taken = f"{task} {name}, k = {k}, {REPORTS:,} reports", best[f"ours {task}"]
+        what = f"{task} {name}, k = {k}, {REPORTS:,} reports"
+        taken = best[f"ours {task}"]
         if not peers:
             yield Figure(what, seconds(taken))
             continue
         scale = REPORTS / PEER_REPORTS[task]
-        theirs, fastest = min((best[f"{peer.package} {task}"], peer.package) for peer in peers)
+        theirs, fastest = min(
+            (best[f"{peer.package} {task}"], peer.package) for peer in peers
+        )
         named = f"{fastest} (scaled from {PEER_REPORTS[task]:,})"
         figure = at_least(what, taken, named, theirs * scale, targets.get(name, 1.0))
         yield figure if name in targets else figure._replace(target="", met=None)
@@ -192,7 +205,8 @@ print(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 
 def _memory(name: str, k: int) -> Figure:
-    """Return the most memory that another process takes to perturb and estimate in batches.
+    """Return the most memory that another process takes to perturb and estimate in
+    batches.
 
     From Linux's own count; `getrusage` would start from the memory of this process.
     """

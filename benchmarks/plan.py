@@ -1,4 +1,6 @@
-"""Collecting with a plan: records to reports to estimates, in memory that does not grow."""
+"""Collecting with a plan: records to reports to estimates, in memory that does not
+grow.
+"""
 
 import json
 import subprocess
@@ -16,9 +18,12 @@ from benchmarks import Figure
 
 __all__ = ["full", "main"]
 
-FEW, SOME, MANY = 100_000, 1_000_000, 10_000_000
+FEW = 100_000
+SOME = 1_000_000
+MANY = 10_000_000
 GROWTH = 100e6
-"""The memory that a hundred times as many records may take beyond that of the fewest."""
+"""The memory that a hundred times as many records may take beyond that of the
+fewest."""
 
 ATTRIBUTES = 15
 SIZES = (6, 9, 10, 16, 16, 7, 15, 6, 5, 2, 4, 4, 7, 42, 2)
@@ -66,7 +71,8 @@ def full() -> list[Figure]:
 
 
 def _figures(rows: int) -> list[Figure]:
-    few, many = _collected(FEW), _collected(rows)
+    few = _collected(FEW)
+    many = _collected(rows)
     figures = []
     for step, (taken, peak) in many.items():
         least = few[step][1]
@@ -96,11 +102,22 @@ def _collected(rows: int) -> dict[str, tuple[float, int]]:
     From Linux's own count; `getrusage` would start from the memory of this process.
     """
     with _records(rows) as place:
-        command = [sys.executable, "-c", COLLECT, place, place.with_name("reports.parquet")]
+        command = [
+            sys.executable,
+            "-c",
+            COLLECT,
+            place,
+            place.with_name("reports.parquet"),
+        ]
         done = subprocess.run(
-            [*map(str, command), json.dumps(SIZES)], check=True, capture_output=True, text=True
+            [*map(str, command), json.dumps(SIZES)],
+            check=True,
+            capture_output=True,
+            text=True,
         )
-    return {step: (taken, peak) for step, (taken, peak) in json.loads(done.stdout).items()}
+    return {
+        step: (taken, peak) for step, (taken, peak) in json.loads(done.stdout).items()
+    }
 
 
 @contextmanager
@@ -113,8 +130,12 @@ def _records(rows: int) -> Iterator[Path]:
         with pq.ParquetWriter(place, schema) as writer:
             for begin in range(0, rows, 1 << 17):
                 count = min(1 << 17, rows - begin)
-                columns = [generator.integers(0, size, count, dtype=np.uint8) for size in SIZES]
-                writer.write_table(pa.Table.from_arrays([*map(pa.array, columns)], schema=schema))
+                columns = [
+                    generator.integers(0, size, count, dtype=np.uint8) for size in SIZES
+                ]
+                writer.write_table(
+                    pa.Table.from_arrays([*map(pa.array, columns)], schema=schema)
+                )
         yield place
 
 

@@ -1,4 +1,6 @@
-"""Limits for the population: how wide, how fast, and beside one linear program per pair of rows."""
+"""Limits for the population: how wide, how fast, and beside one linear program per pair
+of rows.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -43,7 +45,9 @@ def _celeba() -> Figure:
     pairs = sp.Records.from_data(data.read(), **data.table).pairs()
     times = best_of({"": partial(_limits, pairs, None)})
     return _under(
-        f"bound matrix with limits, CelebA's {len(pairs.domain)} attributes", times[""], 0.5
+        f"bound matrix with limits, CelebA's {len(pairs.domain)} attributes",
+        times[""],
+        0.5,
     )
 
 
@@ -53,7 +57,10 @@ def _mixed() -> Iterator[Figure]:
         name: partial(_limits, pairs, key) for key, name in MECHANISMS.items()
     }
     programs, scale = _programs(pairs)
-    calls |= {"alone": lambda: sp.leakage_matrix(pairs, EPSILON).interval(), "programs": programs}
+    calls |= {
+        "alone": lambda: sp.leakage_matrix(pairs, EPSILON).interval(),
+        "programs": programs,
+    }
     times = best_of(calls)
     what = f"{len(MIXED_SIZES)} attributes, 2 to 40 values"
     for name in MECHANISMS.values():
@@ -69,8 +76,11 @@ def _limits(pairs: sp.PairCounts, mechanism: str | None) -> object:
 
 
 def _programs(pairs: sp.PairCounts) -> tuple[Callable[[], object], float]:
-    """Return a call that solves the programs of some pairs of rows, and how many more there are."""
-    rng, count = np.random.default_rng(1), len(MIXED_SIZES)
+    """Return a call that solves the programs of some pairs of rows, and how many more
+    there are.
+    """
+    rng = np.random.default_rng(1)
+    count = len(MIXED_SIZES)
     rows = np.array(MIXED_SIZES) * (np.array(MIXED_SIZES) - 1)
     problems = []
     for target in rng.choice(count, PROGRAMS, p=rows / rows.sum()).tolist():
@@ -86,11 +96,13 @@ def _programs(pairs: sp.PairCounts) -> tuple[Callable[[], object], float]:
 
 
 def _program(counts: Integers) -> OptimizeResult:
-    """Maximise the ratio over all sets with lines in place of the limits [Charnes and Cooper].
+    """Maximise the ratio over all sets with lines in place of the limits [Charnes and
+    Cooper].
 
     The unknowns are the values in S, and 1, over the denominator.
     """
-    people, size = counts.sum(axis=1), counts.shape[1]
+    people = counts.sum(axis=1)
+    size = counts.shape[1]
     likelier, other = counts / people[:, None]
     chosen = likelier > other
     masses = likelier @ chosen, other @ chosen

@@ -1,8 +1,8 @@
 """Records against time and memory: this machine's own engine, and Spark on its cores.
 
-Each size is counted in a process of its own, after a small table that loads what is loaded once.
-Memory is the peak of all its processes together (Spark has a Java machine and Pythons of its own),
-sampled from Linux's proportional set size.
+Each size is counted in a process of its own, after a small table that loads what is
+loaded once. Memory is the peak of all its processes together (Spark has a Java machine
+and Pythons of its own), sampled from Linux's proportional set size.
 """
 
 import os
@@ -24,7 +24,8 @@ from benchmarks import Figure, seconds
 MILLION = 10**6
 COLUMNS = 40
 SIZES = (MILLION, 10 * MILLION, 100 * MILLION)
-SLACK, MEMORY = 1.1, 1.5e9
+SLACK = 1.1
+MEMORY = 1.5e9
 REPEATS = {MILLION: 5, 10 * MILLION: 4, 100 * MILLION: 2}
 
 LOCAL = """
@@ -71,7 +72,9 @@ def full() -> list[Figure]:
     return figures
 
 
-def _figure(engine: str, rows: int, taken: float, peak: float, rates: dict[int, float]) -> Figure:
+def _figure(
+    engine: str, rows: int, taken: float, peak: float, rates: dict[int, float]
+) -> Figure:
     what = f"{rows // MILLION}M x {COLUMNS} binary from Parquet, {engine}"
     speed = f"{rows / taken / MILLION:.1f}M records a second"
     if engine != "local" or rows < SIZES[-1]:
@@ -89,7 +92,9 @@ def _figure(engine: str, rows: int, taken: float, peak: float, rates: dict[int, 
 
 
 def _counted(script: str, small: Path, table: Path, rows: int) -> tuple[float, float]:
-    """Return the shortest time of a count in another process, and the peak of its memory."""
+    """Return the shortest time of a count in another process, and the peak of its
+    memory.
+    """
     command = [sys.executable, "-c", script, str(small), str(table), str(REPEATS[rows])]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -120,7 +125,8 @@ def _memory(root: int) -> float:
         except OSError:
             continue
         parents[int(place.name)] = int(after_name.split()[1])
-    family, size = {root}, 0
+    family = {root}
+    size = 0
     while len(family) > size:
         size = len(family)
         family |= {child for child, parent in parents.items() if parent in family}
@@ -137,7 +143,9 @@ def _share(process: int) -> int:
 
 @contextmanager
 def _tables() -> Iterator[tuple[Path, dict[int, Path]]]:
-    """Give a small table and those of each size; a hundred million are ten names of ten."""
+    """Give a small table and those of each size; a hundred million are ten names of
+    ten.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         places = {rows: folder / str(rows) for rows in (1000, *SIZES)}
@@ -146,7 +154,10 @@ def _tables() -> Iterator[tuple[Path, dict[int, Path]]]:
             if rows < SIZES[-1]:
                 _write(place / "part-0.parquet", rows)
         for part in range(10):
-            os.link(places[SIZES[1]] / "part-0.parquet", places[SIZES[2]] / f"part-{part}.parquet")
+            os.link(
+                places[SIZES[1]] / "part-0.parquet",
+                places[SIZES[2]] / f"part-{part}.parquet",
+            )
         yield places.pop(1000), places
 
 

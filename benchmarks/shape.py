@@ -1,4 +1,6 @@
-"""Shaped reports: their variance against standard mechanisms held to the same limits, and time."""
+"""Shaped reports: their variance against standard mechanisms held to the same limits,
+and time.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -38,12 +40,14 @@ SINGLE = (
     ("relationship", "sex", 0.25, "best", 17.0, 4.0),
     ("native-country", "sex", 0.25, "best", 1.0, 30.0),
 )
-"""Source, protected target, limit; what to compare with (the best of GRR, SS and OUE, or GRR), the
-gain to reach, and the seconds it may take.  Of marital-status and relationship no mechanism gains
-17 times over the best: the variances reached are optimal up to 0.1 %."""
+"""Source, protected target, limit; what to compare with (the best of GRR, SS and OUE,
+or GRR), the gain to reach, and the seconds it may take.  Of marital-status and
+relationship no mechanism gains 17 times over the best: the variances reached are
+optimal up to 0.1 %."""
 
 PEOPLE = ("occupation", "marital-status", "relationship")
-"""Sources about sex for the population, and the gain over randomised response to reach."""
+"""Sources about sex for the population, and the gain over randomised response to
+reach."""
 
 PEOPLE_GAIN = 5.0
 
@@ -58,20 +62,23 @@ FORMS = (
         30.0,
     ),
 )
-"""Answers; the record epsilon of independent responses within the limit; shares of the error of one
-random question to reach for the table and for the population; seconds."""
+"""Answers; the record epsilon of independent responses within the limit; shares of the
+error of one random question to reach for the table and for the population; seconds."""
 
 LIMIT = 1.0
 
 DESIGNS = (("table", 0.27), ("population", 0.36))
-"""Scope, and the share of the error of one question each that a whole design must reach."""
+"""Scope, and the share of the error of one question each that a whole design must
+reach."""
 
 DESIGN_SECONDS = 285.0
 """Of searching: with reading and the last count a design takes at most five minutes."""
 
 
 def main() -> list[Figure]:
-    """Measure one attribute at a time on Adult, and the forms of three and four of CelebA."""
+    """Measure one attribute at a time on Adult, and the forms of three and four of
+    CelebA.
+    """
     return [*_single(), *_single_for_people(), *_forms(FORMS[:2])]
 
 
@@ -86,9 +93,13 @@ Limits = dict[str, float]
 def _timed(
     records: sp.Records, names: Sequence[str], limits: Limits, **options: Any
 ) -> tuple[ShapedReport, float]:
-    """Return a shaped report and the processor time that it took; one thread does the work."""
+    """Return a shaped report and the processor time that it took; one thread does the
+    work.
+    """
     begin = time.process_time()
-    made = shape_form(AnswerCounts.of(FormCounter(records), names, limits), limits, **options)
+    made = shape_form(
+        AnswerCounts.of(FormCounter(records), names, limits), limits, **options
+    )
     assert made is not None
     return made, time.process_time() - begin
 
@@ -112,7 +123,7 @@ def _error(made: ShapedReport) -> float:
     return sum(made.variances.values())
 
 
-# One attribute -----------------------------------------------------------------------------------
+# One attribute ------------------------------------------------------------------------
 
 
 def _single() -> Iterator[Figure]:
@@ -178,7 +189,9 @@ def _single_for_people() -> Iterator[Figure]:
         )
 
 
-def _certified_grr(records: sp.Records, source: str, target: str, limit: float) -> float:
+def _certified_grr(
+    records: sp.Records, source: str, target: str, limit: float
+) -> float:
     """Return the variance of GRR at the largest budget that all records certify."""
     table = AnswerCounts.of(FormCounter(records), [source], [target])
     counts = table.counts
@@ -192,7 +205,7 @@ def _certified_grr(records: sp.Records, source: str, target: str, limit: float) 
     return _variance(best, counts / counts.sum())
 
 
-# Forms -------------------------------------------------------------------------------------------
+# Forms --------------------------------------------------------------------------------
 
 
 def _faces() -> sp.Records:
@@ -201,7 +214,9 @@ def _faces() -> sp.Records:
 
 
 def _one_random_question(records: sp.Records, names: Sequence[str]) -> float:
-    """Return n times the error of asking one of the attributes, drawn with the best shares."""
+    """Return n times the error of asking one of the attributes, drawn with the best
+    shares.
+    """
     shares = [records.marginal(name) / records.records for name in names]
     errors = [_variance(sp.GRR(len(one), LIMIT), one) for one in shares]
     return float(np.sqrt(errors).sum() ** 2)
@@ -243,24 +258,36 @@ def _forms_for_people() -> Iterator[Figure]:
     limits = dict.fromkeys(records.domain.names, LIMIT)
     for names, record, _, target, _ in FORMS:
         if target is not None:
-            made, taken = _timed_for_people(records, names, limits, **_of_form(names, record))
-            yield _share(f"for the population at 0.95, {seconds(taken)}", records, made, target)
+            made, taken = _timed_for_people(
+                records, names, limits, **_of_form(names, record)
+            )
+            yield _share(
+                f"for the population at 0.95, {seconds(taken)}", records, made, target
+            )
 
 
-# Designs -----------------------------------------------------------------------------------------
+# Designs ------------------------------------------------------------------------------
 
 
 def _designs() -> Iterator[Figure]:
-    """Measure whole designs of CelebA beside those of the same search without shaped reports."""
+    """Measure whole designs of CelebA beside those of the same search without shaped
+    reports.
+    """
     records = _faces()
     for scope, target in DESIGNS:
-        begin, cpu = time.perf_counter(), time.process_time()
+        begin = time.perf_counter()
+        cpu = time.process_time()
         plan = sp.design(records, LIMIT, scope=scope, seconds=DESIGN_SECONDS)
-        taken, spent = time.perf_counter() - begin, time.process_time() - cpu
+        taken = time.perf_counter() - begin
+        spent = time.process_time() - cpu
         plain = sp.design(records, LIMIT, scope=scope, shape="never", seconds=60.0)
-        record, product = (max(form.record for form in one.forms) for one in (plan, plain))
+        record, product = (
+            max(form.record for form in one.forms) for one in (plan, plain)
+        )
         if record > product:
-            raise AssertionError("a form tells more about the record than the product design")
+            raise AssertionError(
+                "a form tells more about the record than the product design"
+            )
         share = error_of(plan) / error_of(plan, OPTIMAL_SMP)
         yield Figure(
             f"error of a design of CelebA, limit {LIMIT:g}, {scope}, {seconds(taken)} "

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import seepage as sp
 from benchmarks import Figure, at_least, at_most, best_of
 
-ROWS, COLUMNS = 10_000_000, 40
+ROWS = 10_000_000
+COLUMNS = 40
 SQL_PAIRS = 13
 """Spark SQL is timed on this many pairs; the time for all is in proportion."""
 
@@ -28,7 +29,9 @@ def main() -> list[Figure]:
 
 
 def full() -> list[Figure]:
-    """Measure a table of 10 million records: as files, and as a DataFrame, through the JVM."""
+    """Measure a table of 10 million records: as files, and as a DataFrame, through the
+    JVM.
+    """
     with tempfile.TemporaryDirectory() as folder, _session() as session:
         path = Path(folder) / "table.parquet"
         _write(path)
@@ -46,7 +49,9 @@ def full() -> list[Figure]:
         what = f"all pairs of {ROWS // 10**6}M x {COLUMNS} binary by Spark"
         return [
             at_most(f"{what}, files", best["files"], "local engine", best["local"], 3),
-            at_most(f"{what}, DataFrame", best["frame"], "local engine", best["local"], 40),
+            at_most(
+                f"{what}, DataFrame", best["frame"], "local engine", best["local"], 40
+            ),
             at_least(
                 f"{what}, files",
                 best["files"],
@@ -58,7 +63,9 @@ def full() -> list[Figure]:
 
 
 def _group_bys(frame: Any) -> float:
-    """Return the time of a group-by for every pair, in proportion to an even sample of them."""
+    """Return the time of a group-by for every pair, in proportion to an even sample of
+    them.
+    """
     pairs = list(combinations(frame.columns, 2))
     sample = pairs[:: len(pairs) // SQL_PAIRS][:SQL_PAIRS]
     begin = time.perf_counter()

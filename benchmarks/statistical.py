@@ -1,4 +1,6 @@
-"""The statistical method: how long it takes, and how far its uncertainty can be trusted."""
+"""The statistical method: how long it takes, and how far its uncertainty can be
+trusted.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +19,9 @@ from seepage.study.confidence import interval
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.simulation import largest_log_ratios, simulate
 
-REPLICAS, SURROGATES, SEED = 50, 10_000, 1
+REPLICAS = 50
+SURROGATES = 10_000
+SEED = 1
 PERMUTATIONS = 3
 """Record-level surrogates that are timed; the other of the 10,000 take as long each."""
 
@@ -48,7 +52,7 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-# Speed -------------------------------------------------------------------------------------------
+# Speed --------------------------------------------------------------------------------
 
 
 def _speed() -> Iterator[Figure]:
@@ -63,14 +67,23 @@ def _speed() -> Iterator[Figure]:
         )
 
 
-def _estimate(pairs: PairCounts, surrogates: int, name: str = "grr") -> LeakageEstimates:
+def _estimate(
+    pairs: PairCounts, surrogates: int, name: str = "grr"
+) -> LeakageEstimates:
     return estimate_leakage(
-        pairs, mechanism=name, epsilon=1.0, replicas=REPLICAS, surrogates=surrogates, rng=SEED
+        pairs,
+        mechanism=name,
+        epsilon=1.0,
+        replicas=REPLICAS,
+        surrogates=surrogates,
+        rng=SEED,
     )
 
 
 def _against_records() -> Iterator[Figure]:
-    """Yield the time of one pair of Adult beside that of every record and every permutation."""
+    """Yield the time of one pair of Adult beside that of every record and every
+    permutation.
+    """
     pairs = load_pairs("adult").select(["sex", "occupation"])
 
     table = pairs.table("sex", "occupation")
@@ -90,8 +103,11 @@ def _against_records() -> Iterator[Figure]:
         )
 
     run(10)
-    drawn, perturbed = run(0), _timed(lambda: _collect_records(table))
-    yield at_least("one pair: collection from counts", drawn, "by record", perturbed, 10)
+    drawn = run(0)
+    perturbed = _timed(lambda: _collect_records(table))
+    yield at_least(
+        "one pair: collection from counts", drawn, "by record", perturbed, 10
+    )
     whole = run(SURROGATES)
     permuting = perturbed + SURROGATES * _permutation(table)
     yield at_least(
@@ -104,8 +120,11 @@ def _against_records() -> Iterator[Figure]:
 
 
 def _collect_records(table: Integers) -> Integers:
-    """Perturb every record `REPLICAS` times, infer its value from each report, and count."""
-    generator, grr = np.random.default_rng(SEED), mechanism("grr", table.shape[1], 1.0)
+    """Perturb every record `REPLICAS` times, infer its value from each report, and
+    count.
+    """
+    generator = np.random.default_rng(SEED)
+    grr = mechanism("grr", table.shape[1], 1.0)
     cells = np.repeat(np.arange(table.size), REPLICAS * table.ravel())
     target, source = np.divmod(cells, table.shape[1])
     guesses = grr.infer(grr.perturb(source, generator), generator)
@@ -123,12 +142,14 @@ def _permutation(table: Integers) -> float:
         for _ in range(PERMUTATIONS):
             generator.shuffle(report)
             counts = np.bincount(target * columns + report, minlength=table.size)
-            largest_log_ratios(counts.reshape(rows, columns, 1), REPLICAS * table.sum(axis=1))
+            largest_log_ratios(
+                counts.reshape(rows, columns, 1), REPLICAS * table.sum(axis=1)
+            )
 
     return _timed(permute) / PERMUTATIONS
 
 
-# Trust -------------------------------------------------------------------------------------------
+# Trust --------------------------------------------------------------------------------
 
 
 def _errors() -> Iterator[Figure]:
@@ -136,7 +157,9 @@ def _errors() -> Iterator[Figure]:
     for dataset, pairs in _at_hand("celeba", "adult", "cardio"):
         off = ~np.eye(len(pairs.domain), dtype=np.bool_)
         for name in ("grr", "exp"):
-            exact = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").values[off]
+            exact = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").values[
+                off
+            ]
             found = _estimate(pairs, 0, name)
             corrected, plug_in = (
                 float(np.sum((values[off] - exact) ** 2) / np.sum(exact**2))
@@ -152,16 +175,23 @@ def _errors() -> Iterator[Figure]:
 
 
 def _independence() -> Iterator[Figure]:
-    """Yield what is found for independent attributes of 16 values, 5,000 records, one replica."""
+    """Yield what is found for independent attributes of 16 values, 5,000 records, one
+    replica.
+    """
     generator = np.random.default_rng(SEED)
     channel = mechanism("grr", 16, 1.0).inferred_channel()
-    corrected, plug_in = [], []
+    corrected = []
+    plug_in = []
     for _ in range(200):
-        cells = generator.integers(16, size=5_000) * 16 + generator.integers(16, size=5_000)
+        cells = generator.integers(16, size=5_000) * 16 + generator.integers(
+            16, size=5_000
+        )
         table = np.bincount(cells, minlength=256).reshape(16, 16)
         collection = simulate(table, channel, 1, generator)
         corrected.append(interval(collection, 0.95).corrected)
-        plug_in.append(largest_log_ratios(collection.counts[:, :, None], table.sum(axis=1))[0])
+        plug_in.append(
+            largest_log_ratios(collection.counts[:, :, None], table.sum(axis=1))[0]
+        )
     yield Figure(
         "independent, N = 5,000, k = 16, one replica: corrected estimate",
         f"{np.mean(corrected):.3f}, below 0.1 in {np.mean(np.less(corrected, 0.1)):.1%}",
@@ -172,11 +202,15 @@ def _independence() -> Iterator[Figure]:
 
 
 def _tables(pairs: PairCounts) -> Iterator[tuple[Integers, Floats]]:
-    """Yield each ordered pair's table, of target values that occur, and the channel of GRR."""
+    """Yield each ordered pair's table, of target values that occur, and the channel of
+    GRR.
+    """
     for target in range(len(pairs.domain)):
         for source in range(len(pairs.domain)):
             if target != source:
-                channel = mechanism("grr", pairs.domain.sizes[source], 1.0).inferred_channel()
+                channel = mechanism(
+                    "grr", pairs.domain.sizes[source], 1.0
+                ).inferred_channel()
                 yield pairs.table(target, source)[pairs.marginal(target) > 0], channel
 
 
@@ -192,7 +226,9 @@ def _coverage() -> Iterator[Figure]:
             exact = _truth(table, channel)
             for _ in range(5 if name == "celeba" else 20):
                 limits = interval(simulate(table, channel, REPLICAS, generator), 0.95)
-                found.append((limits.lower <= exact <= limits.upper, limits.upper - limits.lower))
+                found.append(
+                    (limits.lower <= exact <= limits.upper, limits.upper - limits.lower)
+                )
         yield _covered(f"{name}: 95% intervals for the table", found)
 
 

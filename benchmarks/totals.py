@@ -1,4 +1,6 @@
-"""Totals: exact by halving, `sampled` on 200,000 records, one witness, distinct records."""
+"""Totals: exact by halving, `sampled` on 200,000 records, one witness, distinct
+records.
+"""
 
 import resource
 import time
@@ -21,8 +23,12 @@ RECORDS = 202_599
 ATTRIBUTES = 40
 
 
-def people(attributes: int = ATTRIBUTES, records: int = RECORDS, seed: int = 0) -> Records:
-    """Return CelebA where it is at hand, else as many binary records of six hidden types."""
+def people(
+    attributes: int = ATTRIBUTES, records: int = RECORDS, seed: int = 0
+) -> Records:
+    """Return CelebA where it is at hand, else as many binary records of six hidden
+    types.
+    """
     from seepage.data.datasets import dataset
 
     celeba = dataset("celeba")
@@ -31,7 +37,9 @@ def people(attributes: int = ATTRIBUTES, records: int = RECORDS, seed: int = 0) 
         return Records.from_data(table.select(table.column_names[:attributes]))
     rng = np.random.default_rng(seed)
     shares = rng.beta(0.6, 1.2, (6, attributes))
-    codes = (rng.random((records, attributes)) < shares[rng.integers(0, 6, records)]).astype(int)
+    codes = (
+        rng.random((records, attributes)) < shares[rng.integers(0, 6, records)]
+    ).astype(int)
     return Records(domain(attributes), codes)
 
 
@@ -43,7 +51,9 @@ def released(tuples: Records) -> list[Release]:
     return releases(tuples.domain, EPSILON, "grr")
 
 
-def one_target_at_a_time(tuples: Records, columns: list[LikelihoodColumns]) -> list[Floats]:
+def one_target_at_a_time(
+    tuples: Records, columns: list[LikelihoodColumns]
+) -> list[Floats]:
     """Transform every axis but the target's, for each target anew: the plain way."""
     joint = tuples.counts().astype(np.float64)
     found = []
@@ -96,13 +106,19 @@ def _exact() -> Figure:
 def _witness(tuples: Records) -> Figure:
     columns = likelihood_columns(tuples.domain, released(tuples), "report")
     target = tuples.domain.index("Goatee") if "Goatee" in tuples.domain else 0
-    taken = best_of({"witness": lambda: search_witness(tuples, columns, target)}, repeats=2)
+    taken = best_of(
+        {"witness": lambda: search_witness(tuples, columns, target)}, repeats=2
+    )
     what = f"witness for one target, {tuples.records:,} x {len(tuples.domain)}"
-    return Figure(what, seconds(taken["witness"]), target="under 5 s", met=taken["witness"] < 5)
+    return Figure(
+        what, seconds(taken["witness"]), target="under 5 s", met=taken["witness"] < 5
+    )
 
 
 def full() -> list[Figure]:
-    """Measure `sampled` as a whole: 20,000 reports, all 40 targets; and exact of 25 attributes."""
+    """Measure `sampled` as a whole: 20,000 reports, all 40 targets; and exact of 25
+    attributes.
+    """
     tuples = people()
     begin = time.perf_counter()
     sampled_totals(tuples, released(tuples), "report", TotalSettings())
@@ -115,7 +131,10 @@ def full() -> list[Figure]:
     return [
         Figure(what, seconds(taken), target="under 3 min", met=taken < 180),
         Figure(
-            "its memory, with all before", f"{memory:.1f} GB", target="under 4 GB", met=memory < 4
+            "its memory, with all before",
+            f"{memory:.1f} GB",
+            target="under 4 GB",
+            met=memory < 4,
         ),
         Figure("exact totals, 25 binary attributes", seconds(walked)),
     ]

@@ -1,4 +1,6 @@
-"""The search over readings of Adult: numbers binned alike, some columns and records left out."""
+"""The search over readings of Adult: numbers binned alike, some columns and records
+left out.
+"""
 
 from collections.abc import Iterator
 from itertools import product
@@ -12,7 +14,11 @@ from seepage.data import MISSING
 from seepage.data.datasets import dataset
 from seepage.data.inputs import count_pairs
 from seepage.study.reproduction.findings import PAPER
-from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
+from seepage.study.reproduction.paper_data import (
+    ADULT_NUMBERS,
+    MECHANISMS,
+    common_records,
+)
 from seepage.study.reproduction.tables_fig6 import EPSILONS, nmse
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
@@ -65,14 +71,18 @@ def _filled(table: Any) -> Any:
 
     return pa.table(
         {
-            name: pc.fill_null(table[name], MISSING) if table[name].null_count else table[name]
+            name: pc.fill_null(table[name], MISSING)
+            if table[name].null_count
+            else table[name]
             for name in table.column_names
         }
     )
 
 
 def _binned(table: Any, label: str) -> Iterator[Tried]:
-    """Yield the readings of some records: every rule of binning, with and without some numbers."""
+    """Yield the readings of some records: every rule of binning, with and without some
+    numbers.
+    """
     for rule in RULES:
         pairs = count_pairs(table, bins=dict.fromkeys(ADULT_NUMBERS, rule))
         for numbers in NUMBERS_LEFT_OUT:
@@ -98,7 +108,8 @@ def print_adult_search() -> None:
     found = list(tried())
     different = list({one.errors.tobytes(): one for one in found}.values())
     near = sorted(
-        (one for one in different if one.deviation <= NEAR), key=lambda one: one.deviation
+        (one for one in different if one.deviation <= NEAR),
+        key=lambda one: one.deviation,
     )
     print(
         f"Adult: {len(found):,} readings tried, {len(different):,} different, {len(near)} meet "

@@ -10,7 +10,9 @@ FOLDER = Path(__file__).parents[1] / "src/seepage/data/datasets/bundled"
 
 
 def main() -> None:
-    """Count all pairs of each dataset whose counts are bundled, and save them to the package."""
+    """Count all pairs of each dataset whose counts are bundled, and save them to the
+    package.
+    """
     for name, file in BUNDLED.items():
         pairs = sp.dataset(name).pairs()
         path = FOLDER / file

@@ -1,7 +1,8 @@
-"""Attack the package with generated tables, damaged files, junk arguments and odd options.
+"""Attack the package with generated tables, damaged files, junk arguments and odd
+options.
 
-Every case is drawn from its seed, so `--seed S --cases 1` repeats one.  Cases run in processes of
-their own: a crash or a hang is found too.  What must hold:
+Every case is drawn from its seed, so `--seed S --cases 1` repeats one.  Cases run in
+processes of their own: a crash or a hang is found too.  What must hold:
 
 * tables: the counts of a generated table equal those of an independent oracle (`collections`),
   whichever file format or frame it comes in;
@@ -9,7 +10,8 @@ their own: a crash or a hang is found too.  What must hold:
 * junk: a public callable with junk for an argument returns, or raises a SeepageError;
 * options: a command with odd option values ends with exit code 0 or 2 and at most one line;
 * designs: every total that a form of a design states, asked or not, and every ratio of a shaped
-  mechanism, is at least the one computed in exact fractions from the integers that are drawn;
+  mechanism, is at least the one computed in exact fractions from the integers that are
+  drawn;
 * domains: limits and totals for a population of many rare values hold in closed form, however the
   answers were chosen by looking at a sample, and everybody can answer;
 * plans: a plan file or a file of reports with a field changed raises one clear line, or gives back
@@ -71,19 +73,29 @@ class FuzzError(AssertionError):
 
 def draw_table(rng: random.Random) -> tuple[list[str], Rows]:
     """Return names and rows of texts, some of them missing."""
-    width, height = rng.randint(1, 5), rng.randint(1, 60)
-    names = rng.sample(["sex", "a b", "x,y", "naïve", "constructor", 'quo"te', "__proto__"], width)
+    width = rng.randint(1, 5)
+    height = rng.randint(1, 60)
+    names = rng.sample(
+        ["sex", "a b", "x,y", "naïve", "constructor", 'quo"te', "__proto__"], width
+    )
     alphabets = [rng.sample(TEXTS, rng.randint(1, 6)) for _ in names]
     holes = rng.random() * 0.3 if rng.random() < 0.5 else 0.0
     rows: Rows = [
-        [None if rng.random() < holes else rng.choice(alphabet) for alphabet in alphabets]
+        [
+            None if rng.random() < holes else rng.choice(alphabet)
+            for alphabet in alphabets
+        ]
         for _ in range(height)
     ]
     return names, rows
 
 
-def oracle(names: list[str], rows: Rows) -> dict[tuple[str, str], collections.Counter[Any]]:
-    """Return how often each two values of each two columns occur together, by plain counting."""
+def oracle(
+    names: list[str], rows: Rows
+) -> dict[tuple[str, str], collections.Counter[Any]]:
+    """Return how often each two values of each two columns occur together, by plain
+    counting.
+    """
     filled = [["(missing)" if cell is None else cell for cell in row] for row in rows]
     return {
         (names[i], names[j]): collections.Counter((row[i], row[j]) for row in filled)
@@ -104,10 +116,14 @@ def check_counts(pairs: Any, names: list[str], rows: Rows) -> None:
             if table[i, j]
         }
         if found != dict(truth):
-            raise FuzzError(f"{first!r} x {second!r}: counted {found}, must be {dict(truth)}")
+            raise FuzzError(
+                f"{first!r} x {second!r}: counted {found}, must be {dict(truth)}"
+            )
 
 
-def as_text(rng: random.Random, names: list[str], rows: Rows, path: Path) -> dict[str, Any]:
+def as_text(
+    rng: random.Random, names: list[str], rows: Rows, path: Path
+) -> dict[str, Any]:
     """Write a delimited text file; return the options that it must be read with."""
     mark = rng.choice([",", ";", "\t", "|", " "])
     quoted = mark == " " or rng.random() < 0.5
@@ -139,14 +155,19 @@ def tables(rng: random.Random, folder: Path) -> None:
     import seepage as sp
 
     names, rows = draw_table(rng)
-    form = rng.choice(["csv", "csv.gz", "parquet", "feather", "arrow", "pandas", "polars"])
-    path, options = folder / f"t.{form}", dict[str, Any]()
+    form = rng.choice(
+        ["csv", "csv.gz", "parquet", "feather", "arrow", "pandas", "polars"]
+    )
+    path = folder / f"t.{form}"
+    options = dict[str, Any]()
     data: Any = path
     if form.startswith("csv"):
         if any(row == [None] for row in rows):
             return  # a blank line of a file with one column
         options = as_text(rng, names, rows, path)
-        rows = [[cell and cell.strip(" ") for cell in row] for row in rows]  # as documented
+        rows = [
+            [cell and cell.strip(" ") for cell in row] for row in rows
+        ]  # as documented
     elif form == "parquet":
         pq.write_table(as_arrow(names, rows), path)
     elif form == "feather":
@@ -175,7 +196,9 @@ def damaged(rng: random.Random, content: bytes) -> bytes:
 
 
 def damage(rng: random.Random, folder: Path) -> None:
-    """Read a damaged file with the command line; Parquet has checksums, so counts must be right."""
+    """Read a damaged file with the command line; Parquet has checksums, so counts must
+    be right.
+    """
     import pyarrow.feather as feather
     import pyarrow.parquet as pq
 
@@ -199,7 +222,14 @@ def damage(rng: random.Random, folder: Path) -> None:
     if form == "json":
         good = folder / "good.parquet"
         pq.write_table(table, good)
-        command = ["perturb", str(good), "--plan", str(path), "-o", str(folder / "r.parquet")]
+        command = [
+            "perturb",
+            str(good),
+            "--plan",
+            str(path),
+            "-o",
+            str(folder / "r.parquet"),
+        ]
         run_command(command)
         return
     counted = folder / "counted.pairs"
@@ -211,10 +241,14 @@ def damage(rng: random.Random, folder: Path) -> None:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run a command; raise unless it ends with 0 or 2 and at most one line of complaint."""
+    """Run a command; raise unless it ends with 0 or 2 and at most one line of
+    complaint.
+    """
     from seepage.cli import main
 
-    out, err, code = io.StringIO(), io.StringIO(), 0
+    out = io.StringIO()
+    err = io.StringIO()
+    code = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main(arguments)
@@ -231,7 +265,21 @@ def junk(rng: random.Random, _: Path) -> None:
     importlib.import_module("junk_arguments").call_with_junk(rng)
 
 
-ODD = ("", "nan", "inf", "-1", "0", "1e308", "1e-308", "x", "\x1b[2J", "9" * 400, "a=b", "=", "*")
+ODD = (
+    "",
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    "1e308",
+    "1e-308",
+    "x",
+    "\x1b[2J",
+    "9" * 400,
+    "a=b",
+    "=",
+    "*",
+)
 
 
 def options(rng: random.Random, folder: Path) -> None:
@@ -252,7 +300,11 @@ def options(rng: random.Random, folder: Path) -> None:
             continue
         arguments.append(option.opts[-1])
         if not option.is_flag:
-            harmless = str(folder / "out.svg") if "output" in str(option.type).lower() else None
+            harmless = (
+                str(folder / "out.svg")
+                if "output" in str(option.type).lower()
+                else None
+            )
             arguments.append(harmless or rng.choice(ODD))
     run_command(arguments)
 
@@ -262,27 +314,32 @@ def plans(rng: random.Random, folder: Path) -> None:
     import seepage as sp
 
     try:
-        plan = sp.design(draw_records(rng)[0], 2.0, scope="table", seconds=0.2, largest=2)
+        plan = sp.design(
+            draw_records(rng)[0], 2.0, scope="table", seconds=0.2, largest=2
+        )
     except sp.InputError:
         return  # nothing varies
-    good, bad = folder / "good.json", folder / "bad.json"
+    good = folder / "good.json"
+    bad = folder / "bad.json"
     plan.save(good)
     content = json.loads(good.read_text())
     place: Any = content
     while isinstance(place, dict | list) and place:
-        parent, key = (
-            place,
-            rng.choice(list(place) if isinstance(place, dict) else range(len(place))),
-        )
+        parent = place
+        key = rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
         place = place[key]
         if rng.random() < 0.15:
             break
     before = parent[key]
-    parent[key] = rng.choice([None, -1, 0, 1e300, "x", "0", [], {}, str(2**64), True, "inf"])
+    parent[key] = rng.choice(
+        [None, -1, 0, 1e300, "x", "0", [], {}, str(2**64), True, "inf"]
+    )
     bad.write_text(json.dumps(content))
     code = run_command(["client", str(bad), "-o", str(folder / "client")])
     if code == 0 and sp.Plan.load(bad).digest != plan.digest:
-        raise FuzzError(f"a plan whose {key!r} was {before!r} and is {parent[key]!r} is accepted")
+        raise FuzzError(
+            f"a plan whose {key!r} was {before!r} and is {parent[key]!r} is accepted"
+        )
     if code != 0 and (folder / "client").exists():
         raise FuzzError("a command that failed left its output behind")
 
@@ -338,12 +395,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=180.0, help="how long")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--cases", type=int, help="this many cases of each kind, however long")
+    parser.add_argument(
+        "--cases", type=int, help="this many cases of each kind, however long"
+    )
     parser.add_argument("--kind", choices=sorted(KINDS), help="only this kind")
     given = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     kinds = [given.kind] if given.kind else list(KINDS)
-    found, tried, end = 0, 0, time.monotonic() + given.seconds
+    found = 0
+    tried = 0
+    end = time.monotonic() + given.seconds
     for start in itertools.count(given.seed, BATCH):
         left = BATCH if given.cases is None else given.seed + given.cases - start
         if left <= 0 or (given.cases is None and time.monotonic() > end):

@@ -1,8 +1,8 @@
 """Markdown extension: each page links the words of the glossary where they first occur.
 
-The words are those of the first columns of the tables in docs/glossary.md, which become anchors
-there.  Guides and theory are linked, not the reference; headings, code and links are left as they
-are.
+The words are those of the first columns of the tables in docs/glossary.md, which become
+anchors there.  Guides and theory are linked, not the reference; headings, code and
+links are left as they are.
 """
 
 import re
@@ -59,27 +59,37 @@ class Links(Treeprocessor):  # type: ignore[misc]
             node[place:place] = links
 
     def split(self, text: str | None) -> tuple[str | None, list[Element]]:
-        """Return a text up to its first word of the glossary, and links with what follows each."""
+        """Return a text up to its first word of the glossary, and links with what
+        follows each.
+        """
         parts = list(self.parts(text or ""))
         links = []
         for word, shown, tail in parts[1:]:
-            link = Element("a", {"class": "glossary", "href": f"glossary.html#{anchor(word)}"})
-            link.text, link.tail = shown, tail
+            link = Element(
+                "a", {"class": "glossary", "href": f"glossary.html#{anchor(word)}"}
+            )
+            link.text = shown
+            link.tail = tail
             links.append(link)
         return (parts[0][2] if links else text), links
 
     def parts(self, text: str) -> Iterator[tuple[str, str, str]]:
-        """Yield word, how it is written and what follows; first the text before any word."""
+        """Yield word, how it is written and what follows; first the text before any
+        word.
+        """
         word = shown = ""
         while self.left:
             either = "|".join(sorted(map(re.escape, self.left), key=len, reverse=True))
-            found = re.search(rf"(?<![\w-])({either})(s?)(?![\w-])", text, re.IGNORECASE)
+            found = re.search(
+                rf"(?<![\w-])({either})(s?)(?![\w-])", text, re.IGNORECASE
+            )
             if found is None:
                 break
             yield word, shown, text[: found.start()]
             word = next(one for one in self.left if one.lower() == found[1].lower())
             self.left.remove(word)
-            shown, text = found[0], text[found.end() :]
+            shown = found[0]
+            text = text[found.end() :]
         yield word, shown, text
 
 

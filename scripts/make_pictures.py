@@ -1,9 +1,9 @@
 """Draw the pictures of the documentation from the bundled Adult counts.
 
-With `--committed` README's first one, which a test keeps current; with `--plan` those of one plan
-from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by Chromium of its page,
-its questionnaire, its evidence, the page of its results and that of an analysis.  All are part of
-the repository but for the pages.
+With `--committed` README's first one, which a test keeps current; with `--plan` those
+of one plan from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by
+Chromium of its page, its questionnaire, its evidence, the page of its results and that
+of an analysis.  All are part of the repository but for the pages.
 """
 
 import math
@@ -62,9 +62,15 @@ def shaped(pairs: sp.PairCounts) -> Any:
     channel = plan.form_mechanisms[0]["report"].channel()
     chances = table.sum(axis=1) / table.sum() @ channel
     names = people.domain["occupation"].values
-    order = [names[cell] for cell in np.argsort(table[:, 0] / table.sum(axis=1)).tolist()]
+    order = [
+        names[cell] for cell in np.argsort(table[:, 0] / table.sum(axis=1)).tolist()
+    ]
     rows: list[dict[str, Any]] = [
-        {"cell": name, "report": number, "ratio": math.log(channel[cell, report] / chances[report])}
+        {
+            "cell": name,
+            "report": number,
+            "ratio": math.log(channel[cell, report] / chances[report]),
+        }
         for number, report in enumerate(_decreasing(chances)[:60], 1)
         for cell, name in enumerate(names)
     ]
@@ -75,31 +81,57 @@ def shaped(pairs: sp.PairCounts) -> Any:
         scale=alt.Scale(scheme="blueorange", domain=[-largest, largest]),
     )
     reports = alt.X(
-        "report:O", title="Report, the likeliest first", axis=alt.Axis(labels=False, ticks=False)
+        "report:O",
+        title="Report, the likeliest first",
+        axis=alt.Axis(labels=False, ticks=False),
     )
     cells = alt.Y("cell:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
-    title = alt.TitleParams("What each report says", subtitle="occupation; at most 0.25 about sex")
+    title = alt.TitleParams(
+        "What each report says", subtitle="occupation; at most 0.25 about sex"
+    )
     chart = chart_of(rows).mark_rect().encode(x=reports, y=cells, color=colour)
     return finish(chart.properties(width=460, height=22 * len(names), title=title))
 
 
 def _decreasing(chances: Any) -> list[int]:
-    """Return indices by decreasing chance, equal ones in their order whatever the last digits."""
+    """Return indices by decreasing chance, equal ones in their order whatever the last
+    digits.
+    """
     order: list[int] = np.argsort(-chances.round(9), kind="stable").tolist()
     return order
 
 
 def about_sex(pairs: sp.PairCounts) -> Any:
-    """Return the leakage about sex of a noisy answer about each other attribute, as a bar chart."""
-    others = [name for name in pairs.domain.names if name not in ("sex", "fnlwgt", "education-num")]
+    """Return the leakage about sex of a noisy answer about each other attribute, as a
+    bar chart.
+    """
+    others = [
+        name
+        for name in pairs.domain.names
+        if name not in ("sex", "fnlwgt", "education-num")
+    ]
     found = sp.leakage_matrix(pairs.select(["sex", *others]), 1.0, mechanism="grr")
     rows = [
-        {"source": name, "leakage": found["sex", name].value, "delta": 0.0, "own": False}
+        {
+            "source": name,
+            "leakage": found["sex", name].value,
+            "delta": 0.0,
+            "own": False,
+        }
         for name in others
     ]
-    rows.append({"source": "sex itself, if it is asked", "leakage": 1.0, "delta": 0.0, "own": True})
+    rows.append(
+        {
+            "source": "sex itself, if it is asked",
+            "leakage": 1.0,
+            "delta": 0.0,
+            "own": True,
+        }
+    )
     how = "randomised response, epsilon 1"
-    return about_chart(rows, "sex", f"Nobody was asked. Adult, {pairs.records:,} people, {how}")
+    return about_chart(
+        rows, "sex", f"Nobody was asked. Adult, {pairs.records:,} people, {how}"
+    )
 
 
 STRATEGIES = {
@@ -117,7 +149,9 @@ def people_needed(plan: sp.Plan) -> Any:
 
     precision = plan_precision(plan)
     ratios = {one.name: precision.ratio(one) for one in precision.strategies}
-    needed = [math.ceil(precision.people * ratios[name] / 100) * 100 for name in STRATEGIES]
+    needed = [
+        math.ceil(precision.people * ratios[name] / 100) * 100 for name in STRATEGIES
+    ]
     rows = [
         {"strategy": name, "people": people}
         for name, people in zip(STRATEGIES.values(), needed, strict=True)
@@ -150,13 +184,15 @@ def people_needed(plan: sp.Plan) -> Any:
         subtitleFontSize=12,
     )
     chart = (points + texts).properties(title=title, width=440, height=130)
-    return chart.configure_axis(labelFontSize=12, titleFontSize=12, grid=False).configure_view(
-        stroke=None
-    )
+    return chart.configure_axis(
+        labelFontSize=12, titleFontSize=12, grid=False
+    ).configure_view(stroke=None)
 
 
 def screenshot(page: Path, picture: Path, width: int, height: int) -> None:
-    """Draw the top of a page as Chromium shows it; of a questionnaire, with several questions."""
+    """Draw the top of a page as Chromium shows it; of a questionnaire, with several
+    questions.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -192,7 +228,9 @@ def make_plan_pictures(folder: Path) -> None:
     """Write the pictures of one plan from Adult's records into a folder."""
     records = sp.dataset("adult").read()
     title = "Working lives 2026"
-    plan = sp.design(records, 2.0, seconds=60, objective="largest", title=title, author="A. Ruiz")
+    plan = sp.design(
+        records, 2.0, seconds=60, objective="largest", title=title, author="A. Ruiz"
+    )
     sp.save_chart(people_needed(plan), folder / "people-needed.svg")
     with tempfile.TemporaryDirectory() as place:
         pages = {stem: Path(place) / f"{stem}.html" for stem in SCREENSHOTS}
@@ -240,7 +278,9 @@ NUMBER = re.compile(r"\d+\.\d+(e-?\d+)?")
 
 
 def _save_if_different(chart: Any, file: Path) -> None:
-    """Save a chart unless the file shows the same, its numbers but for their last digits."""
+    """Save a chart unless the file shows the same, its numbers but for their last
+    digits.
+    """
     with tempfile.TemporaryDirectory() as place:
         drawn = Path(place) / file.name
         sp.save_chart(chart, drawn)
@@ -249,11 +289,15 @@ def _save_if_different(chart: Any, file: Path) -> None:
 
 
 def _rounded(picture: Path) -> str:
-    return NUMBER.sub(lambda one: f"{float(one[0]):.6g}", picture.read_text(encoding="utf-8"))
+    return NUMBER.sub(
+        lambda one: f"{float(one[0]):.6g}", picture.read_text(encoding="utf-8")
+    )
 
 
 def make_pictures(folder: Path) -> None:
-    """Write every picture, the report page of Adult, and the page of a plan, into a folder."""
+    """Write every picture, the report page of Adult, and the page of a plan, into a
+    folder.
+    """
     pairs = sp.load_pairs("adult")
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in CHARTS.items():

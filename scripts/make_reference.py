@@ -12,7 +12,9 @@ MADE = """Made from the docstrings by `scripts/make_reference.py`; a test keeps 
 
 
 class Topic(NamedTuple):
-    """A page: its file, its title, what it is about and the packages whose names it has."""
+    """A page: its file, its title, what it is about and the packages whose names it
+    has.
+    """
 
     stem: str
     title: str
@@ -21,21 +23,33 @@ class Topic(NamedTuple):
 
 
 TOPICS = (
-    Topic("data", "Data", "What is known about people: tables, pair counts, records.", ("data",)),
+    Topic(
+        "data",
+        "Data",
+        "What is known about people: tables, pair counts, records.",
+        ("data",),
+    ),
     Topic(
         "leakage",
         "Leakage",
         "What one report tells about another attribute, and a table's analysis as a whole.",
         ("analysis", "verdict", "leakage"),
     ),
-    Topic("totals", "Totals", "What all reports of a person tell together.", ("totals",)),
+    Topic(
+        "totals", "Totals", "What all reports of a person tell together.", ("totals",)
+    ),
     Topic(
         "plans",
         "Budgets and plans",
         "From limits to a collection that runs.",
         ("designs", "plan", "collection", "_results"),
     ),
-    Topic("mechanisms", "Mechanisms", "How a value becomes a report.", ("mechanisms", "auditing")),
+    Topic(
+        "mechanisms",
+        "Mechanisms",
+        "How a value becomes a report.",
+        ("mechanisms", "auditing"),
+    ),
     Topic(
         "study",
         "Study",
@@ -53,7 +67,10 @@ TOPICS = (
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
-    names = {topic: [name for name in _ordered() if _topic(name) is topic] for topic in TOPICS}
+    names = {
+        topic: [name for name in _ordered() if _topic(name) is topic]
+        for topic in TOPICS
+    }
     made = {f"{topic.stem}.md": _page(topic, found) for topic, found in names.items()}
     return {"index.md": _index(names), **made}
 
@@ -90,13 +107,16 @@ def _page(topic: Topic, names: list[str]) -> str:
 
 def _table(names: list[str], page: str = "") -> str:
     return (
-        "\n".join(["| name | what it is |", "| --- | --- |", *(_row(n, page) for n in names)])
+        "\n".join(
+            ["| name | what it is |", "| --- | --- |", *(_row(n, page) for n in names)]
+        )
         + "\n"
     )
 
 
 def _row(name: str, page: str) -> str:
-    first = (inspect.getdoc(getattr(seepage, name)) or "").split("\n")[0]
+    doc = inspect.getdoc(getattr(seepage, name)) or ""
+    first = " ".join(doc.partition("\n\n")[0].split())
     call = "(...)" if _is_call(name) else ""
     return f"| [`{name}{call}`]({page}#seepage.{name}) | {first} |"
 

@@ -1,7 +1,8 @@
 """Build the wheel into dist/, or take the one that is given, and try it: `make wheel`.
 
-In a new virtual environment with nothing but the wheel and what it depends on, outside the clone,
-`seepage analyse adult` runs, and README's first Python example prints what README shows.
+In a new virtual environment with nothing but the wheel and what it depends on, outside
+the clone, `seepage analyse adult` runs, and README's first Python example prints what
+README shows.
 """
 
 import os
@@ -18,7 +19,17 @@ ROOT = Path(__file__).parents[1]
 
 def build(python: Path, folder: Path) -> Path:
     """Return the wheel of this clone, made by pip."""
-    _run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    _run(
+        python,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        folder,
+        ROOT,
+    )
     return max(folder.glob("seepage-*.whl"), key=lambda path: path.stat().st_mtime)
 
 
@@ -60,9 +71,15 @@ def example() -> tuple[str, str]:
 
 def _run(*words: str | Path, cwd: Path = ROOT) -> str:
     """Return what a command prints; end with what it complains about if it fails."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTHON")
+    }
     own.pop("SEEPAGE_DATA", None)
-    done = subprocess.run(list(map(str, words)), cwd=cwd, env=own, capture_output=True, text=True)
+    done = subprocess.run(
+        list(map(str, words)), cwd=cwd, env=own, capture_output=True, text=True
+    )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -1,8 +1,10 @@
-"""All readings of a table at once: columns of numbers left out or binned in one of many ways.
+"""All readings of a table at once: columns of numbers left out or binned in one of many
+ways.
 
-An NMSE is a sum over pairs of columns divided by another such sum.  So both are computed once for
-every two columns, each number in each of its bins being a column of one wide table; the error of
-a reading is then a sum over the columns that it chooses, and millions can be tried.
+An NMSE is a sum over pairs of columns divided by another such sum.  So both are
+computed once for every two columns, each number in each of its bins being a column of
+one wide table; the error of a reading is then a sum over the columns that it chooses,
+and millions can be tried.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,9 +41,11 @@ NUMBERS_OF_BINS = range(2, 13)
 
 
 class Cell(NamedTuple):
-    """A printed error: of estimates or their closed form, against the bound or their own theory.
+    """A printed error: of estimates or their closed form, against the bound or their
+    own theory.
 
-    `tolerance` says how near the search wants to come to it; infinite where it does not ask.
+    `tolerance` says how near the search wants to come to it; infinite where it does not
+    ask.
     """
 
     mechanism: str
@@ -53,10 +57,11 @@ class Cell(NamedTuple):
 
 
 class Wide(NamedTuple):
-    """Counts of a table with every number in all its bins, each partition of the records once.
+    """Counts of a table with every number in all its bins, each partition of the
+    records once.
 
-    `columns` has the columns of numbers by label, `versions` those of each number, `always` those
-    that every reading has.
+    `columns` has the columns of numbers by label, `versions` those of each number,
+    `always` those that every reading has.
     """
 
     pairs: PairCounts
@@ -68,8 +73,8 @@ class Wide(NamedTuple):
 class Grid(NamedTuple):
     """Numerator and denominator of each cell for every two columns of a wide table.
 
-    `sums` has the axes: numerator or denominator, cell, target, source.  One more column than the
-    table has stands for a number that is left out: its sums are 0.
+    `sums` has the axes: numerator or denominator, cell, target, source.  One more
+    column than the table has stands for a number that is left out: its sums are 0.
     """
 
     wide: Wide
@@ -77,8 +82,12 @@ class Grid(NamedTuple):
     sums: Floats
 
     def errors(self, chosen: Iterable[int]) -> Floats:
-        """Return the error of every cell, for the reading with these columns of numbers."""
-        columns = np.concatenate([self.wide.always, np.array(list(chosen), dtype=np.int64)])
+        """Return the error of every cell, for the reading with these columns of
+        numbers.
+        """
+        columns = np.concatenate(
+            [self.wide.always, np.array(list(chosen), dtype=np.int64)]
+        )
         top, bottom = self.sums[:, :, columns[:, None], columns].sum(axis=(2, 3))
         return np.asarray(top / bottom)
 
@@ -94,21 +103,29 @@ def rules(values: Floats, bands: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def k_means_edges(values: Floats, bins: int) -> Floats:
-    """Return the edges between clusters of a number: Lloyd's algorithm from equal widths."""
+    """Return the edges between clusters of a number: Lloyd's algorithm from equal
+    widths.
+    """
     points, counts = np.unique(values, return_counts=True)
     edges = np.linspace(points[0], points[-1], bins + 1)
-    centres, before = (edges[1:] + edges[:-1]) / 2, edges[1:]
+    centres = (edges[1:] + edges[:-1]) / 2
+    before = edges[1:]
     while not np.array_equal(centres, before):
         before = centres
-        nearest = np.searchsorted((centres[1:] + centres[:-1]) / 2, points, side="right")
+        nearest = np.searchsorted(
+            (centres[1:] + centres[:-1]) / 2, points, side="right"
+        )
         sizes = np.bincount(nearest, counts, bins)
         sums = np.bincount(nearest, counts * points, bins)
         centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres)
     return np.asarray((centres[1:] + centres[:-1]) / 2)
 
 
-def widened(table: Any, always: list[str], rules: Mapping[str, Iterable[tuple[str, Any]]]) -> Wide:
-    """Return a table with every number in all bins that `rules` give: labels and inner edges.
+def widened(
+    table: Any, always: list[str], rules: Mapping[str, Iterable[tuple[str, Any]]]
+) -> Wide:
+    """Return a table with every number in all bins that `rules` give: labels and inner
+    edges.
 
     An edge belongs to the bin above it, `[`, or to that below, `]`; both are tried.
     """
@@ -122,7 +139,9 @@ def widened(table: Any, always: list[str], rules: Mapping[str, Iterable[tuple[st
         known: dict[bytes, int] = {}
         for (rule, edges), side in product(ways, "[]"):
             label = f"{name} {rule}{side}"
-            cut = np.searchsorted(np.unique(edges), values, "right" if side == "[" else "left")
+            cut = np.searchsorted(
+                np.unique(edges), values, "right" if side == "[" else "left"
+            )
             codes = np.unique(cut, return_inverse=True)[1].astype(np.int16)
             columns[label] = known.setdefault(codes.tobytes(), len(wide))
             if columns[label] == len(wide):
@@ -134,7 +153,9 @@ def widened(table: Any, always: list[str], rules: Mapping[str, Iterable[tuple[st
 
 @lru_cache(maxsize=64)
 def leakages(pairs: PairCounts, epsilon: float, name: str | None = None) -> Floats:
-    """Return the leakages of a guess, those of the paper's library for SS; the bound for None."""
+    """Return the leakages of a guess, those of the paper's library for SS; the bound
+    for None.
+    """
     how = library_subset_selection(pairs, epsilon) if name == "ss" else name
     return leakage_matrix(pairs, epsilon, mechanism=how, view="inferred").values
 
@@ -148,7 +169,8 @@ def estimates(
     replicas: int = REPLICAS,
     seed: int = SEED,
 ) -> Floats:
-    """Return the plug-in estimates of several collections; 0 for versions of the same number.
+    """Return the plug-in estimates of several collections; 0 for versions of the same
+    number.
 
     As `settings.plug_in`, without the intervals that take most of its time.
     """
@@ -163,7 +185,8 @@ def estimates(
             cells = np.tile(pairs.table(target, source), (collections, 1)).T
             counts = simulate_row(cells, channels[source], replicas, generator)
             shares = (counts / counts.sum(axis=0)).reshape(len(counts), collections, -1)
-            high, low = shares.max(axis=2), shares.min(axis=2)
+            high = shares.max(axis=2)
+            low = shares.min(axis=2)
             with np.errstate(divide="ignore"):
                 ratios = np.divide(high, low, out=np.ones_like(high), where=high > 0)
             found[:, target, source] = np.log(ratios.max(axis=0))
@@ -173,7 +196,8 @@ def estimates(
 def simulate_row(
     cells: Integers, channel: Floats, replicas: int, generator: np.random.Generator
 ) -> Integers:
-    """Draw the report counts of the records with one target value, for each of many tables.
+    """Draw the report counts of the records with one target value, for each of many
+    tables.
 
     Parameters
     ----------
@@ -199,7 +223,9 @@ def simulate_row(
 
     Examples
     --------
-    >>> simulate_row(np.array([[3], [1]]), np.eye(2), 5, np.random.default_rng(1)).tolist()
+    >>> simulate_row(
+    ...     np.array([[3], [1]]), np.eye(2), 5, np.random.default_rng(1)
+    ... ).tolist()
     [[15], [5]]
     """
     common = channel.min(axis=0)
@@ -221,7 +247,9 @@ def simulate_row(
 
 
 def compared(pairs: PairCounts, cell: Cell, collections: int) -> tuple[Floats, Floats]:
-    """Return the leakages of a cell, one matrix for each collection, and the theory beside them."""
+    """Return the leakages of a cell, one matrix for each collection, and the theory
+    beside them.
+    """
     theory = leakages(pairs, cell.epsilon, None if cell.bound else cell.mechanism)
     if cell.estimated:
         return estimates(pairs, cell.epsilon, cell.mechanism, collections), theory
@@ -229,7 +257,8 @@ def compared(pairs: PairCounts, cell: Cell, collections: int) -> tuple[Floats, F
 
 
 def summands(pairs: PairCounts, cell: Cell, collections: int) -> Floats:
-    """Return the summands of `tables_fig6.nmse` for every pair: (L~ - L*)^2, then (L*)^2.
+    """Return the summands of `tables_fig6.nmse` for every pair: (L~ - L*)^2, then
+    (L*)^2.
 
     Both are means over collections; an infinite estimate adds to neither, as there.
     """
@@ -246,18 +275,24 @@ def grid(wide: Wide, cells: list[Cell], collections: int) -> Grid:
 
 
 def search(found: Grid) -> Integers:
-    """Return the readings that meet all cells: for each number its column, or that left out.
+    """Return the readings that meet all cells: for each number its column, or that left
+    out.
 
-    For every choice of all numbers but three, the sums of all choices of these are one addition;
-    each cell is looked at for those readings only that met the cells before.
+    For every choice of all numbers but three, the sums of all choices of these are one
+    addition; each cell is looked at for those readings only that met the cells before.
     """
-    sums, always = found.sums, found.wide.always
-    choices = [np.append(columns, sums.shape[-1] - 1) for columns in found.wide.versions]
+    sums = found.sums
+    always = found.wide.always
+    choices = [
+        np.append(columns, sums.shape[-1] - 1) for columns in found.wide.versions
+    ]
     both = sums + sums.swapaxes(2, 3)
     alone = both[..., always].sum(axis=-1)
     asked = [place for place, cell in enumerate(found.cells) if cell.tolerance < np.inf]
     readings = []
-    last = np.stack([part.ravel() for part in np.meshgrid(*choices[-3:], indexing="ij")])
+    last = np.stack(
+        [part.ravel() for part in np.meshgrid(*choices[-3:], indexing="ij")]
+    )
     a, b, c = last
     inner = both[..., a, b] + both[..., a, c] + both[..., b, c]
     inner += alone[..., a] + alone[..., b] + alone[..., c]
@@ -266,12 +301,15 @@ def search(found: Grid) -> Integers:
         columns = np.array(first, dtype=np.int64)
         own = alone[..., columns].sum(axis=-1)
         own += sums[:, :, columns[:, None], columns].sum(axis=(2, 3))
-        met, beside = np.arange(last.shape[1]), both[:, :, columns].sum(axis=2)
+        met = np.arange(last.shape[1])
+        beside = both[:, :, columns].sum(axis=2)
         for place in asked:
             cell = found.cells[place]
             total = own[:, place, None] + inner[:, place, met]
             total += beside[:, place][:, last[:, met]].sum(axis=1)
             near = np.abs(total[0] / total[1] / cell.printed - 1) <= cell.tolerance
             met = met[near]
-        readings.append(np.column_stack([np.tile(columns, (len(met), 1)), last[:, met].T]))
+        readings.append(
+            np.column_stack([np.tile(columns, (len(met), 1)), last[:, met].T])
+        )
     return np.concatenate(readings)

@@ -1,7 +1,9 @@
-"""Griffe extension: functions made by `takes` are documented with the keywords that they take.
+"""Griffe extension: functions made by `takes` are documented with the keywords that
+they take.
 
-The documentation is built from the source alone, where such a function is `f(data, options)`.  This
-replaces its signature and its docstring by those of the function at run time.
+The documentation is built from the source alone, where such a function is `f(data,
+options)`.  This replaces its signature and its docstring by those of the function at
+run time.
 """
 
 import inspect
@@ -17,11 +19,16 @@ MODULE = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
 class TakenOptions(griffe.Extension):
-    """Give functions decorated by `takes` the signature and docstring they have at run time."""
+    """Give functions decorated by `takes` the signature and docstring they have at run
+    time.
+    """
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Replace parameters and docstring if the function is made by `takes`."""
-        if not any(one.callable_path.rpartition(".")[2] in DECORATORS for one in func.decorators):
+        if not any(
+            one.callable_path.rpartition(".")[2] in DECORATORS
+            for one in func.decorators
+        ):
             return
         made = griffe.dynamic_import(func.path)
         taken = inspect.signature(made).parameters.values()
@@ -31,7 +38,8 @@ class TakenOptions(griffe.Extension):
 
 def _parameter(one: inspect.Parameter) -> griffe.Parameter:
     """Return a parameter of a signature as Griffe has it."""
-    empty, annotation = inspect.Parameter.empty, inspect.formatannotation(one.annotation)
+    empty = inspect.Parameter.empty
+    annotation = inspect.formatannotation(one.annotation)
     return griffe.Parameter(
         one.name,
         kind=griffe.ParameterKind(one.kind.description),

@@ -1,9 +1,10 @@
-"""Check that this commit can be released: `make release-check`, with `TAG=v1.0.0` for that tag.
+"""Check that this commit can be released: `make release-check`, with `TAG=v1.0.0` for
+that tag.
 
-In a clean clone: versions agree; wheel and sdist build, have valid metadata, and the wheel works in
-an empty environment; the client packs, and works in an empty project of npm; all tests pass, which
-build the documentation and run its notebooks and the commands of README.  What is released is left
-in `dist/`.
+In a clean clone: versions agree; wheel and sdist build, have valid metadata, and the
+wheel works in an empty environment; the client packs, and works in an empty project of
+npm; all tests pass, which build the documentation and run its notebooks and the
+commands of README.  What is released is left in `dist/`.
 """
 
 import json
@@ -39,8 +40,14 @@ def versions(root: Path = ROOT) -> Iterator[tuple[str, str | None]]:
     yield "src/seepage/__init__.py", _found(r'^__version__ = "(.+)"$', package)
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     yield "CHANGELOG.md", _found(r"^## (\d\S*)", changelog)
-    yield "CITATION.cff", _found(r"^version: (.+)$", (root / "CITATION.cff").read_text("utf-8"))
-    yield "package.json", json.loads((root / CLIENT / "package.json").read_text("utf-8"))["version"]
+    yield (
+        "CITATION.cff",
+        _found(r"^version: (.+)$", (root / "CITATION.cff").read_text("utf-8")),
+    )
+    yield (
+        "package.json",
+        json.loads((root / CLIENT / "package.json").read_text("utf-8"))["version"],
+    )
 
 
 def _found(pattern: str, text: str) -> str | None:
@@ -50,7 +57,10 @@ def _found(pattern: str, text: str) -> str | None:
 
 def check_versions(root: Path, tag: str | None) -> str:
     """Return the version that all places state; end if they differ, or if the tag does."""
-    stated = {**dict(versions(root)), **({"the tag": tag.removeprefix("v")} if tag else {})}
+    stated = {
+        **dict(versions(root)),
+        **({"the tag": tag.removeprefix("v")} if tag else {}),
+    }
     if len(set(stated.values())) != 1:
         sys.exit(f"versions differ: {stated}")
     return str(next(iter(stated.values())))
@@ -68,11 +78,15 @@ def pack_client(root: Path, folder: Path, plan: Path) -> Path:
         if repository := os.environ.get("GITHUB_REPOSITORY"):
             address = f"repository.url=git+https://github.com/{repository}.git"
             _run("npm", "pkg", "set", "repository.type=git", address, cwd=package)
-        packed = _run("npm", "pack", "--silent", "--pack-destination", folder, cwd=package)
+        packed = _run(
+            "npm", "pack", "--silent", "--pack-destination", folder, cwd=package
+        )
     archive = folder / packed.strip()
     with tempfile.TemporaryDirectory() as empty:
         project = Path(empty)
-        (project / "package.json").write_text('{"private": true, "type": "module"}', "utf-8")
+        (project / "package.json").write_text(
+            '{"private": true, "type": "module"}', "utf-8"
+        )
         (project / "try.js").write_text(IMPORTED, "utf-8")
         _run("npm", "install", "--silent", archive, cwd=project)
         told = _run("node", "try.js", plan, cwd=project)
@@ -83,7 +97,9 @@ def pack_client(root: Path, folder: Path, plan: Path) -> Path:
 
 def _run(*words: str | Path, cwd: Path) -> str:
     """Return what a command prints; its complaints are shown."""
-    done = subprocess.run(list(map(str, words)), cwd=cwd, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        list(map(str, words)), cwd=cwd, stdout=subprocess.PIPE, text=True
+    )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}")
     return done.stdout
@@ -96,7 +112,8 @@ def _say(what: str) -> None:
 def main(tag: str | None = None) -> None:
     """Check everything in a clean clone of this commit."""
     with tempfile.TemporaryDirectory() as temporary:
-        clone, made = Path(temporary) / "clone", Path(temporary) / "dist"
+        clone = Path(temporary) / "clone"
+        made = Path(temporary) / "dist"
         _run("git", "clone", "--quiet", ROOT, clone, cwd=ROOT)
         _say(f"version {check_versions(clone, tag)}")
         venv.create(Path(temporary) / "venv", with_pip=True)
@@ -105,15 +122,23 @@ def main(tag: str | None = None) -> None:
         _run(python, "-m", "build", "--outdir", made, cwd=clone)
         _run(python, "-m", "twine", "check", "--strict", *made.iterdir(), cwd=clone)
         _say("wheel and sdist: metadata is valid")
-        _say(_run(python, "scripts/make_wheel.py", *made.glob("*.whl"), cwd=clone).strip())
+        _say(
+            _run(
+                python, "scripts/make_wheel.py", *made.glob("*.whl"), cwd=clone
+            ).strip()
+        )
         _run("make", "test", cwd=clone)
         _say("documentation, notebooks, README and tests: pass")
         seepage = clone / ".venv" / "bin" / "seepage"
         plan = Path(temporary) / "plan.json"
         limits = ["--limit", "3", "--guarantee", "worst", "-o", str(plan)]
-        _run(seepage, "calibrate", "adult", "--columns", "sex,income", *limits, cwd=clone)
+        _run(
+            seepage, "calibrate", "adult", "--columns", "sex,income", *limits, cwd=clone
+        )
         _run(seepage, "client", plan, "-o", Path(temporary) / "client", cwd=clone)
-        _say(f"{pack_client(clone, made, Path(temporary) / 'client' / 'plan.json').name}: works")
+        _say(
+            f"{pack_client(clone, made, Path(temporary) / 'client' / 'plan.json').name}: works"
+        )
         (ROOT / "dist").mkdir(exist_ok=True)
         for file in made.iterdir():
             shutil.copy2(file, ROOT / "dist" / file.name)

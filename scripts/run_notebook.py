@@ -1,8 +1,9 @@
 """Run the notebooks in examples/ and write their outputs, with Python alone.
 
-Cells run from top to bottom in one namespace.  The value of a last expression is shown as Jupyter
-shows it: by its `_repr_mimebundle_`, or `_repr_html_` and `repr`.  Magic commands do not run.
-No published dataset is at hand, so that outputs do not depend on the machine.
+Cells run from top to bottom in one namespace.  The value of a last expression is shown
+as Jupyter shows it: by its `_repr_mimebundle_`, or `_repr_html_` and `repr`.  Magic
+commands do not run. No published dataset is at hand, so that outputs do not depend on
+the machine.
 """
 
 import ast
@@ -39,7 +40,9 @@ def run(notebook: Notebook) -> Notebook:
     return {**notebook, "cells": cells}
 
 
-def _outputs(source: str, names: dict[str, Any], count: int) -> Iterator[dict[str, Any]]:
+def _outputs(
+    source: str, names: dict[str, Any], count: int
+) -> Iterator[dict[str, Any]]:
     """Run a cell; yield what it prints, then its value."""
     printed = io.StringIO()
     with redirect_stdout(printed):
@@ -49,7 +52,10 @@ def _outputs(source: str, names: dict[str, Any], count: int) -> Iterator[dict[st
         yield {"name": "stdout", "output_type": "stream", "text": text}
     if value is not None:
         yield {
-            "data": {kind: text.splitlines(keepends=True) for kind, text in _shown(value).items()},
+            "data": {
+                kind: text.splitlines(keepends=True)
+                for kind, text in _shown(value).items()
+            },
             "execution_count": count,
             "metadata": {},
             "output_type": "execute_result",
@@ -59,7 +65,11 @@ def _outputs(source: str, names: dict[str, Any], count: int) -> Iterator[dict[st
 def _value(source: str, names: dict[str, Any], title: str) -> Any:
     """Run statements; return the value of the last one if it is an expression."""
     statements = ast.parse(source).body
-    last = statements.pop() if statements and isinstance(statements[-1], ast.Expr) else None
+    last = (
+        statements.pop()
+        if statements and isinstance(statements[-1], ast.Expr)
+        else None
+    )
     exec(compile(ast.Module(statements, []), title, "exec"), names)
     if not isinstance(last, ast.Expr):
         return None

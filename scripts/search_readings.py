@@ -1,8 +1,9 @@
-"""Repeat the search for the paper's readings of its data, and print the numbers that we quote.
+"""Repeat the search for the paper's readings of its data, and print the numbers that we
+quote.
 
-`python scripts/search_readings.py [cvd|adult|celeba]` prints what the notes of Tables I and II say
-beyond the page itself.  The data are read from SEEPAGE_DATA.  Errors of Table I are in 1e-4, in
-the order GRR at epsilon 1 and 3, EXP at 1 and 3.
+`python scripts/search_readings.py [cvd|adult|celeba]` prints what the notes of Tables I
+and II say beyond the page itself.  The data are read from SEEPAGE_DATA.  Errors of
+Table I are in 1e-4, in the order GRR at epsilon 1 and 3, EXP at 1 and 3.
 """
 
 import argparse
@@ -49,37 +50,68 @@ from seepage.study.reproduction.tables_fig6 import COLLECTIONS, EPSILONS, nmse
 YEAR = 365.25
 BANDS: dict[str, list[Any]] = {
     "age": [
-        *(YEAR * np.array(years) for years in ([45, 60], range(40, 61, 10), range(30, 61, 10))),
+        *(
+            YEAR * np.array(years)
+            for years in ([45, 60], range(40, 61, 10), range(30, 61, 10))
+        ),
         *(YEAR * np.array(years) for years in (range(30, 66, 5), np.arange(29.5, 65))),
         365 * np.arange(30, 66),
     ],
-    "height": [range(140, 191, 10), range(100, 211, 10), range(150, 181, 10), range(120, 201, 20)],
-    "weight": [range(50, 111, 10), range(40, 141, 20), range(40, 201, 20), range(60, 101, 20)],
-    "ap_hi": [[120, 130, 140], [120, 130, 140, 180], [120, 130, 140, 160, 180], [90, 120, 140],
-              [90, 120, 140, 160, 180], range(80, 201, 20)],
-    "ap_lo": [[80, 90], [80, 90, 120], [80, 85, 90, 100, 110], [60, 80, 90],
-              [60, 80, 90, 100, 110], range(50, 121, 10), range(40, 141, 20)],
-}  # fmt: skip
+    "height": [
+        range(140, 191, 10),
+        range(100, 211, 10),
+        range(150, 181, 10),
+        range(120, 201, 20),
+    ],
+    "weight": [
+        range(50, 111, 10),
+        range(40, 141, 20),
+        range(40, 201, 20),
+        range(60, 101, 20),
+    ],
+    "ap_hi": [
+        [120, 130, 140],
+        [120, 130, 140, 180],
+        [120, 130, 140, 160, 180],
+        [90, 120, 140],
+        [90, 120, 140, 160, 180],
+        range(80, 201, 20),
+    ],
+    "ap_lo": [
+        [80, 90],
+        [80, 90, 120],
+        [80, 85, 90, 100, 110],
+        [60, 80, 90],
+        [60, 80, 90, 100, 110],
+        range(50, 121, 10),
+        range(40, 141, 20),
+    ],
+}
 """Inner edges of round and clinical bands of CVD's numbers; age is in days."""
 
 RAREST = (0, 5, 20, 50, 100, 200, 500, 2000, np.inf)
 FACTOR = 3
 DRAWS = 50
-"""Collections behind each mean error, so that what the search finds does not hang on a draw."""
+"""Collections behind each mean error, so that what the search finds does not hang on a
+draw."""
 
 SEEDS = range(SEED, SEED + COLLECTIONS)
 NEAR = ("height quantile:6[", "weight bands:40-140/6[", "ap_hi quantile:2[")
-FIRST, SECOND = PAPER["table1"].table, PAPER["table2"].table
+FIRST = PAPER["table1"].table
+SECOND = PAPER["table2"].table
 TABLE_ONE = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
 
 
 def cvd_cells() -> list[Cell]:
     """Return the cells of Table II that the search asks for, then the four of Table I.
 
-    Errors far above the noise of a simulation are taken in closed form.  Those of GRR and SS at
-    epsilon 3 are noise, and not asked for.
+    Errors far above the noise of a simulation are taken in closed form.  Those of GRR
+    and SS at epsilon 3 are noise, and not asked for.
     """
-    second = {key: dict(zip(MECHANISMS, SECOND[f"CVD, {key:g}"], strict=True)) for key in EPSILONS}
+    second = {
+        key: dict(zip(MECHANISMS, SECOND[f"CVD, {key:g}"], strict=True))
+        for key in EPSILONS
+    }
     close = [
         Cell(name, epsilon, error, estimated=False, bound=True, tolerance=0.05)
         for epsilon, errors in second.items()
@@ -87,25 +119,33 @@ def cvd_cells() -> list[Cell]:
         if name not in ("grr", "ss")
     ]
     noisy = [
-        Cell(name, 1.0, second[1.0][name], bound=True, tolerance=0.15) for name in ("grr", "ss")
+        Cell(name, 1.0, second[1.0][name], bound=True, tolerance=0.15)
+        for name in ("grr", "ss")
     ]
-    own = [Cell(*cell, error) for cell, error in zip(TABLE_ONE, FIRST["CVD"], strict=True)]
+    own = [
+        Cell(*cell, error) for cell, error in zip(TABLE_ONE, FIRST["CVD"], strict=True)
+    ]
     return [*close, *noisy, *own]
 
 
 def row(label: str, errors: Iterable[float], unit: float = 1e-4) -> None:
     """Print a label and errors, to three digits."""
     numbers = [error / unit for error in errors]
-    print(f"{label:<58}", *(f"{one:>9,.0f}" if one > 100 else f"{one:>9.3g}" for one in numbers))
+    print(
+        f"{label:<58}",
+        *(f"{one:>9,.0f}" if one > 100 else f"{one:>9.3g}" for one in numbers),
+    )
 
 
 def cvd() -> None:
     """Print the search over the readings of CVD, and what became of simple ones."""
-    records, always = dataset("cardio").read(), dataset("cardio").table["columns"]
+    records = dataset("cardio").read()
+    always = dataset("cardio").table["columns"]
     numbers = {name: records[name].to_numpy().astype(np.float64) for name in BANDS}
     ways = {name: list(rules(values, BANDS[name])) for name, values in numbers.items()}
     found = grid(widened(records, always, ways), cvd_cells(), DRAWS)
-    wide, readings = found.wide, search(found)
+    wide = found.wide
+    readings = search(found)
     tried = int(np.prod([len(columns) + 1 for columns in wide.versions]))
     print(f"CVD: {tried:,} readings tried, {len(readings):,} meet Table II")
     print_found(found, readings)
@@ -119,11 +159,15 @@ def cvd() -> None:
 
 
 def print_found(found: Grid, readings: Integers) -> None:
-    """Print the errors of Table I by the rarest bin of a reading, and by how many numbers."""
+    """Print the errors of Table I by the rarest bin of a reading, and by how many
+    numbers.
+    """
     wide = found.wide
     errors = np.array([found.errors(reading) for reading in readings])[:, -4:]
     near = (np.abs(np.log(errors / FIRST["CVD"])) <= np.log(FACTOR)).all(axis=1)
-    fewest = np.array([counts.min() for counts in wide.pairs.marginals] + [np.inf])[readings]
+    fewest = np.array([counts.min() for counts in wide.pairs.marginals] + [np.inf])[
+        readings
+    ]
     print("\nrarest bin: readings, within a factor 3 of all four; medians of Table I")
     row("printed", FIRST["CVD"])
     for low, high in pairwise(RAREST):
@@ -142,13 +186,17 @@ def print_found(found: Grid, readings: Integers) -> None:
     for column, count in Counter(rare.tolist()).most_common(10):
         print(f"{wide.pairs.domain.names[column]}: {count:,}")
     ours = [wide.columns[label] for label in NEAR]
-    chosen = [{*ours} & {*reading} == {*ours} for reading in readings[used == len(ours)]]
+    chosen = [
+        {*ours} & {*reading} == {*ours} for reading in readings[used == len(ours)]
+    ]
     print(f"\nthe near reading is among them: {any(chosen)}")
     row(", ".join(NEAR), found.errors(ours)[-4:])
 
 
 def print_trimmed(records: Any, always: list[str]) -> None:
-    """Print five bins of equal width, once the outermost 0.1 % of measurements are left out."""
+    """Print five bins of equal width, once the outermost 0.1 % of measurements are left
+    out.
+    """
     kept = np.ones(records.num_rows, dtype=np.bool_)
     for name in ("height", "weight", "ap_hi", "ap_lo"):
         values = records[name].to_numpy()
@@ -173,9 +221,11 @@ def mean_error(found: Iterable[Floats], theory: Floats) -> float:
 
 
 def adult() -> None:
-    """Print the search over the readings of Adult, and the floors of its errors in Table I.
+    """Print the search over the readings of Adult, and the floors of its errors in
+    Table I.
 
-    A floor remains without any noise where theory and estimates rest on different records.
+    A floor remains without any noise where theory and estimates rest on different
+    records.
     """
     print_adult_search()
     data = Data()
@@ -191,23 +241,34 @@ def adult() -> None:
     print("Adult: errors without noise")
     row("printed, with noise", FIRST["Adult"])
     own = {cell: leakages(complete, cell[1], cell[0]) for cell in TABLE_ONE}
-    row("incomplete records on one side", [nmse(replaced(*cell), own[cell])[0] for cell in own])
+    row(
+        "incomplete records on one side",
+        [nmse(replaced(*cell), own[cell])[0] for cell in own],
+    )
     for share in (5, 10):
         parts = adult_parts(complete, complete.records - complete.records // share)
         found = [[leakages(part, cell[1], cell[0]) for part in parts] for cell in own]
         row(
-            f"one in {share}, at random, left out of one side", map(mean_error, found, own.values())
+            f"one in {share}, at random, left out of one side",
+            map(mean_error, found, own.values()),
         )
     moved = [
-        nmse(replaced(name, epsilon), bound)[0] / nmse(leakages(complete, epsilon, name), bound)[0]
-        for epsilon, bound in ((epsilon, leakages(complete, epsilon)) for epsilon in EPSILONS)
+        nmse(replaced(name, epsilon), bound)[0]
+        / nmse(leakages(complete, epsilon, name), bound)[0]
+        for epsilon, bound in (
+            (epsilon, leakages(complete, epsilon)) for epsilon in EPSILONS
+        )
         for name in MECHANISMS
     ]
-    print(f"incomplete records move Table II by {np.abs(np.array(moved) - 1).max():.1%} at most")
+    print(
+        f"incomplete records move Table II by {np.abs(np.array(moved) - 1).max():.1%} at most"
+    )
 
 
 def incomplete_adult(near: PairCounts) -> PairCounts:
-    """Return the complete columns of the near reading, with records incomplete elsewhere."""
+    """Return the complete columns of the near reading, with records incomplete
+    elsewhere.
+    """
     records = dataset("adult").read().drop_columns(["education", "native-country"])
     table = common_records(records, ADULT_NUMBERS)
     complete = [name for name in table.column_names if not table[name].null_count]
@@ -217,7 +278,9 @@ def incomplete_adult(near: PairCounts) -> PairCounts:
 
 
 def adult_parts(complete: PairCounts, size: int) -> list[PairCounts]:
-    """Return the counts of so many records of Adult's near reading, drawn several times."""
+    """Return the counts of so many records of Adult's near reading, drawn several
+    times.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -225,9 +288,13 @@ def adult_parts(complete: PairCounts, size: int) -> list[PairCounts]:
     for attribute in complete.domain:
         if not attribute.edges:
             values = pa.array(attribute.values)
-            records = records.filter(pc.is_in(records[attribute.name], value_set=values))
+            records = records.filter(
+                pc.is_in(records[attribute.name], value_set=values)
+            )
     return [
-        Records.from_data(records, sample=size, rng=seed, domain=complete.domain).pairs()
+        Records.from_data(
+            records, sample=size, rng=seed, domain=complete.domain
+        ).pairs()
         for seed in SEEDS
     ]
 
@@ -235,13 +302,16 @@ def adult_parts(complete: PairCounts, size: int) -> list[PairCounts]:
 def celeba() -> None:
     """Print what would make CelebA's errors twice as large, and what would not."""
     people = Data().celeba
-    pairs, half = people.pairs(), people.records // 2
+    pairs = people.pairs()
+    half = people.records // 2
     sample = Records.from_data(dataset("celeba").read(), sample=half, rng=SEED).pairs()
     drawn = [with_replacement(people, seed) for seed in SEEDS]
     found: dict[str, Callable[[str, float], Iterable[Floats]]] = {
         "50 replicas": lambda name, epsilon: estimates(pairs, epsilon, name, DRAWS),
         "25 replicas": lambda name, epsilon: estimates(pairs, epsilon, name, DRAWS, 25),
-        "one set of reports for all targets": lambda *cell: shared_reports(people, *cell),
+        "one set of reports for all targets": lambda *cell: shared_reports(
+            people, *cell
+        ),
         "50 N records drawn with replacement, one report each": lambda name, epsilon: [
             estimates(one, epsilon, name, 1, 1, seed)[0]
             for one, seed in zip(drawn, SEEDS, strict=True)
@@ -251,7 +321,13 @@ def celeba() -> None:
     row("printed", FIRST["CelebA"])
     for label, make in found.items():
         own = [leakages(pairs, cell[1], cell[0]) for cell in TABLE_ONE]
-        row(label, [mean_error(make(*cell), one) for cell, one in zip(TABLE_ONE, own, strict=True)])
+        row(
+            label,
+            [
+                mean_error(make(*cell), one)
+                for cell, one in zip(TABLE_ONE, own, strict=True)
+            ],
+        )
     once = Records(people.domain, people.codes).pairs()
     others = {
         "half of the people": sample,
@@ -265,7 +341,9 @@ def celeba() -> None:
 
 
 def print_scatter(pairs: PairCounts) -> None:
-    """Print how far estimates of CelebA are from each other, and how their errors scatter."""
+    """Print how far estimates of CelebA are from each other, and how their errors
+    scatter.
+    """
     cells = [compared(pairs, Cell(*cell, np.nan), DRAWS) for cell in TABLE_ONE]
     twice = [zip(found[::2], found[1::2], strict=True) for found, _ in cells]
     row(
@@ -285,13 +363,18 @@ def with_replacement(people: Records, seed: int) -> PairCounts:
 
 
 def shared_reports(people: Records, name: str, epsilon: float) -> Iterator[Floats]:
-    """Yield estimates from one set of reports: each record's 50 serve every (binary) target."""
+    """Yield estimates from one set of reports: each record's 50 serve every (binary)
+    target.
+    """
     chances = mechanism(name, 2, epsilon).inferred_channel()[:, 1]
-    values, trials = people.codes.astype(np.float64), REPLICAS * people.weights
+    values = people.codes.astype(np.float64)
+    trials = REPLICAS * people.weights
     totals = np.stack([trials @ (1 - values), trials @ values])
     generator = np.random.default_rng(SEED)
     for _ in range(COLLECTIONS):
-        reports = generator.binomial(trials[:, None], chances[people.codes]).astype(np.float64)
+        reports = generator.binomial(trials[:, None], chances[people.codes]).astype(
+            np.float64
+        )
         counts = np.stack([(1 - values).T @ reports, values.T @ reports])
         shares = counts / totals[:, :, None]
         ratios = [np.log(part[0] / part[1]) for part in (shares, 1 - shares)]
@@ -299,9 +382,13 @@ def shared_reports(people: Records, name: str, epsilon: float) -> Iterator[Float
 
 
 def print_denominators(pairs: PairCounts) -> None:
-    """Print the errors of CelebA over other denominators than the sum of squared leakages."""
+    """Print the errors of CelebA over other denominators than the sum of squared
+    leakages.
+    """
 
-    def over(denominator: Callable[[Floats], Any], found: Floats, theory: Floats) -> float:
+    def over(
+        denominator: Callable[[Floats], Any], found: Floats, theory: Floats
+    ) -> float:
         exact = ordered_pairs(theory)
         squares = [(ordered_pairs(one) - exact) ** 2 for one in found]
         return float(np.mean(squares / denominator(exact)))
@@ -313,7 +400,9 @@ def print_denominators(pairs: PairCounts) -> None:
     }
     for label, denominator in denominators.items():
         cells = [compared(pairs, Cell(*cell, np.nan), DRAWS) for cell in TABLE_ONE]
-        second = compared(pairs, Cell("exp", 1.0, np.nan, estimated=False, bound=True), 1)
+        second = compared(
+            pairs, Cell("exp", 1.0, np.nan, estimated=False, bound=True), 1
+        )
         row(f"over the {label}", [over(denominator, *cell) for cell in cells])
         row(
             f"  Table II, EXP at epsilon 1 (printed: {SECOND['CelebA, 1'][2]})",
@@ -328,7 +417,9 @@ SECTIONS = {"cvd": cvd, "adult": adult, "celeba": celeba}
 def main() -> None:
     """Print the chosen sections, all by default."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("section", nargs="?", choices=list(SECTIONS), help="all by default")
+    parser.add_argument(
+        "section", nargs="?", choices=list(SECTIONS), help="all by default"
+    )
     chosen = parser.parse_args().section
     try:
         for section in [chosen] if chosen else SECTIONS:

@@ -1,8 +1,9 @@
 """Run the default tests with other versions: `make test-newest`, `make test-oldest`.
 
-The newest versions of all dependencies that `pyproject.toml` admits, or the oldest ones of the
-dependencies that it names, are installed into an environment of their own below `build/`, for the
-Python that runs this script (`make test-newest PYTHON=python3.13`).  It needs uv.
+The newest versions of all dependencies that `pyproject.toml` admits, or the oldest ones
+of the dependencies that it names, are installed into an environment of their own below
+`build/`, for the Python that runs this script (`make test-newest PYTHON=python3.13`).
+It needs uv.
 """
 
 import argparse
@@ -17,16 +18,21 @@ RESOLUTIONS = {"newest": ("--upgrade",), "oldest": ("--resolution", "lowest-dire
 
 
 def install(versions: str, folder: Path) -> Path:
-    """Return the Python of a new environment with the package and these versions of the rest."""
+    """Return the Python of a new environment with the package and these versions of the
+    rest.
+    """
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     if uv is None:
         sys.exit("test_versions needs uv: pip install uv")
     subprocess.run(
-        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True
+        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder],
+        check=True,
     )
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     wanted = [*RESOLUTIONS[versions], "--editable", f"{ROOT}[dev]"]
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *wanted], check=True)
+    subprocess.run(
+        [uv, "pip", "install", "--quiet", "--python", python, *wanted], check=True
+    )
     return python
 
 

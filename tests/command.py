@@ -18,7 +18,8 @@ class Done:
 
 def run(*arguments, cwd=None):
     """Return what `seepage ARGUMENTS` does, run in a folder."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     where = contextlib.chdir(cwd) if cwd else contextlib.nullcontext()
     code = 0
     with where, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -1,7 +1,8 @@
-"""Settings for every test; that this file is here makes `oracles` and `strategies` importable.
+"""Settings for every test; that this file is here makes `oracles` and `strategies`
+importable.
 
-Examples are the same in every run, so that a red run means a change; `HYPOTHESIS_PROFILE=explore`
-draws new ones.
+Examples are the same in every run, so that a red run means a change;
+`HYPOTHESIS_PROFILE=explore` draws new ones.
 """
 
 import os
@@ -37,7 +38,9 @@ def pytest_runtest_setup(item):
 @pytest.fixture(scope="session")
 def browser():
     """The system's Chromium, driven by Playwright, which runs once in a process."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs the package playwright"
+    )
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt-get install chromium")
     with playwright.sync_playwright() as running:
@@ -48,5 +51,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def tab(browser):
-    """One page for all that need no storage of their own: a new one costs more than most tests."""
+    """One page for all that need no storage of their own: a new one costs more than
+    most tests.
+    """
     return browser.new_page()

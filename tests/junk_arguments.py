@@ -1,8 +1,8 @@
 """Junk for every public callable; nothing but a SeepageError may come out.
 
-Used by `test_junk_arguments` on a fixed grid, and by `scripts/fuzz.py` at random.  Public callables
-are the public functions and constructors, and the methods of one example of each public class and
-of each kind of result.
+Used by `test_junk_arguments` on a fixed grid, and by `scripts/fuzz.py` at random.
+Public callables are the public functions and constructors, and the methods of one
+example of each public class and of each kind of result.
 """
 
 import inspect
@@ -65,10 +65,18 @@ JUNK: dict[str, Any] = {
 
 HOOKS = {
     *("draw", "guess", "contributions", "tally", "frequencies", "supported", "packed"),
-    *("log_likelihood", "likelihood_ratio", "report_of", "array", "from_array", "field"),
+    *(
+        "log_likelihood",
+        "likelihood_ratio",
+        "report_of",
+        "array",
+        "from_array",
+        "field",
+    ),
     *("chart_rows", "of"),
 }
-"""What mechanisms and kinds of reports define for the library, which calls it after its checks."""
+"""What mechanisms and kinds of reports define for the library, which calls it after its
+checks."""
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "Plan.perturb": (TableOptions,),
@@ -88,7 +96,9 @@ SPECIAL_METHODS = ("__getitem__", "__contains__", "__call__")
 @cache
 def people() -> Any:
     """Return a small table."""
-    return pa.table({"sex": ["F", "M", "M", "F"] * 5, "smoker": ["y", "n", "y", "y"] * 5})
+    return pa.table(
+        {"sex": ["F", "M", "M", "F"] * 5, "smoker": ["y", "n", "y", "y"] * 5}
+    )
 
 
 @cache
@@ -102,13 +112,20 @@ def counted() -> sp.Records:
 @cache
 def examples() -> dict[str, Any]:
     """Return one example of each public class and of each kind of result."""
-    pairs, plan = sp.count_pairs(people()), sp.calibrate(people(), 2.0)
+    pairs = sp.count_pairs(people())
+    plan = sp.calibrate(people(), 2.0)
     reports = plan.perturb(people(), rng=1)
     analysis = sp.analyse(people(), 1.0)
     channel = pairs.channel("sex", "smoker")
     grr = sp.GRR(2, 1.0)
     found = [
-        *(pairs, pairs.domain, pairs.domain["sex"], channel, sp.Records.from_data(people())),
+        *(
+            pairs,
+            pairs.domain,
+            pairs.domain["sex"],
+            channel,
+            sp.Records.from_data(people()),
+        ),
         *(
             plan,
             plan.check(people()),
@@ -126,16 +143,27 @@ def examples() -> dict[str, Any]:
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
         sp.compare_limits(people(), [1.0, 2.0], seconds=1.0),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
-        *(sp.correlation_matrix(people(), "mi"), sp.stream_leakage(channel.matrix, 1.0, steps=2)),
-        sp.estimate_leakage(people(), 1.0, mechanism="grr", replicas=2, surrogates=10, rng=1),
+        *(
+            sp.correlation_matrix(people(), "mi"),
+            sp.stream_leakage(channel.matrix, 1.0, steps=2),
+        ),
+        sp.estimate_leakage(
+            people(), 1.0, mechanism="grr", replicas=2, surrogates=10, rng=1
+        ),
         *(grr, grr.perturb([0, 1], rng=1), grr.estimate(grr.perturb([0, 1], rng=1))),
         *(
             sp.MatrixMechanism([[0.9, 0.1], [0.2, 0.8]]),
             sp.BasicRAPPOR(2),
             sp.Gaussian(2, 1.0, 0.1),
         ),
-        *(sp.mechanism(name, 2, 1.0) for name in ("rappor", "oue", "blh", "olh", "she", "ss")),
-        *(sp.audit({"k": 2, "keep": 0.6}, 1.0), sp.Randomiser.read({"k": 2, "keep": 0.6})),
+        *(
+            sp.mechanism(name, 2, 1.0)
+            for name in ("rappor", "oue", "blh", "olh", "she", "ss")
+        ),
+        *(
+            sp.audit({"k": 2, "keep": 0.6}, 1.0),
+            sp.Randomiser.read({"k": 2, "keep": 0.6}),
+        ),
     ]
     return {type(example).__name__: example for example in found}
 
@@ -189,8 +217,11 @@ def _arguments() -> dict[str, Any]:
 
 @cache
 def valid(name: str) -> dict[str, Any]:
-    """Return valid arguments of a public callable, as far as it needs any beside the junk."""
-    known, owner = _arguments().copy(), name.partition(".")[0]
+    """Return valid arguments of a public callable, as far as it needs any beside the
+    junk.
+    """
+    known = _arguments().copy()
+    owner = name.partition(".")[0]
     if owner in ("mechanism", "load_pairs", "dataset"):
         known["name"] = "grr" if owner == "mechanism" else "survey"
     if owner in ("GRR", "MatrixMechanism"):
@@ -200,14 +231,17 @@ def valid(name: str) -> dict[str, Any]:
     return {
         key: known[key]
         for key, parameter in inspect.signature(public(name)).parameters.items()
-        if key in known and (parameter.default is inspect.Parameter.empty or key in FEWER)
+        if key in known
+        and (parameter.default is inspect.Parameter.empty or key in FEWER)
     }
 
 
 def public(name: str) -> Callable[..., Any]:
     """Return a public callable by its name, such as `leakage_bound` or `Plan.perturb`."""
     owner, _, method = name.partition(".")
-    found: Callable[..., Any] = getattr(examples()[owner], method) if method else getattr(sp, owner)
+    found: Callable[..., Any] = (
+        getattr(examples()[owner], method) if method else getattr(sp, owner)
+    )
     return found
 
 
@@ -221,7 +255,9 @@ def callables() -> dict[str, list[str]]:
     for owner, example in examples().items():
         for method in dir(type(example)):
             defined = inspect.getattr_static(type(example), method)
-            wanted = method in SPECIAL_METHODS or not (method in HOOKS or method.startswith("_"))
+            wanted = method in SPECIAL_METHODS or not (
+                method in HOOKS or method.startswith("_")
+            )
             if isinstance(defined, (classmethod, staticmethod)):
                 defined = defined.__func__
             if wanted and isinstance(defined, FunctionType) and defined not in seen:
@@ -238,7 +274,9 @@ def _parameters(name: str) -> list[str]:
 
 
 def call(name: str, key: str, value: Any) -> None:
-    """Call a public callable with junk for one argument, and for those it needs beside it."""
+    """Call a public callable with junk for one argument, and for those it needs beside
+    it.
+    """
     parameters = inspect.signature(public(name)).parameters
     needed = {
         other: value

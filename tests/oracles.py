@@ -6,7 +6,8 @@
 * `certified_relaxation` is a linear program;
 * `bit_matrix` lists the reports of a unary encoding.
 
-Floats are taken as the rationals they are, so nothing is rounded before the last logarithm.
+Floats are taken as the rationals they are, so nothing is rounded before the last
+logarithm.
 """
 
 import math
@@ -25,14 +26,14 @@ Exact = list[list[Fraction]]
 Sets = Callable[[int], Iterable[tuple[int, ...]]]
 
 
-# The paper's listings ----------------------------------------------------------------------------
+# The paper's listings -----------------------------------------------------------------
 
 
 def algorithm_1(conditional: Matrix, transition: Matrix) -> float:
     """Algorithm 1 of the paper as printed, with a row of the transition matrix as C.
 
-    The equation it refers to takes the column of one output; the two agree where the matrix is
-    symmetric, as it is for GRR and EXP.
+    The equation it refers to takes the column of one output; the two agree where the
+    matrix is symmetric, as it is for GRR and EXP.
     """
     leakage = 0.0
     for source_value in range(len(transition)):
@@ -46,23 +47,33 @@ def algorithm_1(conditional: Matrix, transition: Matrix) -> float:
     return leakage
 
 
-def algorithm_2(conditional: Matrix, epsilon: float, delta: float = 0.0) -> tuple[float, float]:
+def algorithm_2(
+    conditional: Matrix, epsilon: float, delta: float = 0.0
+) -> tuple[float, float]:
     """Algorithm 2 of the paper as printed: the leakage bound and its relaxation f*.
 
     A ratio with zero below counts as infinite, one of zero by zero as zero.
     """
-    leakage, relaxation = 0.0, 0.0
+    leakage = 0.0
+    relaxation = 0.0
     for x, x_prime in permutations(range(len(conditional)), 2):
         g = conditional[x]
         g_prime = conditional[x_prime]
         ratios = [
-            (g[i] / g_prime[i] if g_prime[i] else (math.inf if g[i] else 0.0), g[i], g_prime[i])
+            (
+                g[i] / g_prime[i] if g_prime[i] else (math.inf if g[i] else 0.0),
+                g[i],
+                g_prime[i],
+            )
             for i in range(len(g))
         ]
         ratios.sort(key=lambda item: item[0], reverse=True)
-        a, b = 0.0, 0.0
+        a = 0.0
+        b = 0.0
         for q, element, element_prime in ratios:
-            if q >= (1 + a * (math.exp(epsilon) - 1)) / (1 + b * (math.exp(epsilon) - 1)):
+            if q >= (1 + a * (math.exp(epsilon) - 1)) / (
+                1 + b * (math.exp(epsilon) - 1)
+            ):
                 a = a + element
                 b = b + element_prime
         h = (1 + a * (math.exp(epsilon) - 1)) / (1 + b * (math.exp(epsilon) - 1))
@@ -73,7 +84,7 @@ def algorithm_2(conditional: Matrix, epsilon: float, delta: float = 0.0) -> tupl
     return leakage, relaxation
 
 
-# Which inputs a report can make likely -----------------------------------------------------------
+# Which inputs a report can make likely ------------------------------------------------
 
 
 def singletons(size: int) -> Iterable[tuple[int, ...]]:
@@ -81,14 +92,18 @@ def singletons(size: int) -> Iterable[tuple[int, ...]]:
 
 
 def every_subset(size: int) -> Iterable[tuple[int, ...]]:
-    return (chosen for count in range(size + 1) for chosen in combinations(range(size), count))
+    return (
+        chosen
+        for count in range(size + 1)
+        for chosen in combinations(range(size), count)
+    )
 
 
 def subsets_of(count: int) -> Sets:
     return lambda size: combinations(range(size), count)
 
 
-# Exact values ------------------------------------------------------------------------------------
+# Exact values -------------------------------------------------------------------------
 
 
 def exactly(matrix: Matrix) -> Exact:
@@ -110,17 +125,21 @@ def best_ratio(channel: Exact, lam: Fraction, sets: Sets) -> Fraction:
     """Return max over x, x', S of (1 + lam G_x(S)) / (1 + lam G_x'(S)), less 1."""
     whole = math.lcm(*(cell.denominator for row in channel for cell in row))
     rows = [[int(cell * whole) for cell in row] for row in channel]
-    best, base = 0, 1
+    best = 0
+    base = 1
     for chosen in sets(len(channel[0])):
         sums = [sum(row[u] for u in chosen) for row in rows]
         gain = lam.numerator * (max(sums) - min(sums))
         below = lam.denominator * whole + lam.numerator * min(sums)
         if gain * base > best * below:
-            best, base = gain, below
+            best = gain
+            base = below
     return Fraction(best, base)
 
 
-def ratio_of(row: Sequence[Fraction], other: Sequence[Fraction], lam: Fraction) -> Fraction:
+def ratio_of(
+    row: Sequence[Fraction], other: Sequence[Fraction], lam: Fraction
+) -> Fraction:
     """Return (1 + lam A) / (1 + lam B), less 1, where A and B are the sums of two rows."""
     return lam * (sum(row) - sum(other)) / (1 + lam * sum(other))
 
@@ -164,13 +183,18 @@ def exact(channel: Matrix, transition: Matrix) -> Decimal:
 def saturation(channel: Matrix) -> Decimal:
     """Return ln max over u, x, x' of G[x,u] / G[x',u]."""
     rows = exactly(channel)
-    identity = [[Fraction(int(i == j)) for j in range(len(rows[0]))] for i in range(len(rows[0]))]
+    identity = [
+        [Fraction(int(i == j)) for j in range(len(rows[0]))]
+        for i in range(len(rows[0]))
+    ]
     found = exact_ratio(rows, identity)
     return Decimal("Infinity") if found is None else log1p(found)
 
 
 def bit_matrix(k: int, p: float, q: float) -> np.ndarray:
-    """Return P(bits given value) of a unary encoding, one column for each of the 2^k reports."""
+    """Return P(bits given value) of a unary encoding, one column for each of the 2^k
+    reports.
+    """
     return np.array(
         [
             [
@@ -185,18 +209,23 @@ def bit_matrix(k: int, p: float, q: float) -> np.ndarray:
     )
 
 
-# Linear program ----------------------------------------------------------------------------------
+# Linear program -----------------------------------------------------------------------
 
 
-def certified_relaxation(channel: Matrix, value: float, epsilon: float, delta: float) -> float:
-    """Return the largest delta' that an (epsilon, delta)-LDP mechanism can force at this value.
+def certified_relaxation(
+    channel: Matrix, value: float, epsilon: float, delta: float
+) -> float:
+    """Return the largest delta' that an (epsilon, delta)-LDP mechanism can force at
+    this value.
 
-    For two target values: maximise sum_u (G[x,u] - e^value G[x',u]) c_u over the probabilities
-    c_u of one set of reports, with c_u <= e^epsilon c_v + delta and the same for its complement.
+    For two target values: maximise sum_u (G[x,u] - e^value G[x',u]) c_u over the
+    probabilities c_u of one set of reports, with c_u <= e^epsilon c_v + delta and the
+    same for its complement.
     """
     matrix = np.asarray(channel, dtype=float)
     identity = np.eye(matrix.shape[1])
-    rules, limits = [], []
+    rules = []
+    limits = []
     for u, v in permutations(range(matrix.shape[1]), 2):
         rules += [identity[u] - math.exp(epsilon) * identity[v]]
         rules += [math.exp(epsilon) * identity[v] - identity[u]]

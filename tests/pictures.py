@@ -10,7 +10,12 @@ ROOT = Path(__file__).parents[1]
 def shown_in(svg):
     """Return texts, descriptions and colours; fonts of another machine may move them."""
     return [
-        (mark.tag.rpartition("}")[2], mark.get("aria-label"), mark.get("fill"), mark.text)
+        (
+            mark.tag.rpartition("}")[2],
+            mark.get("aria-label"),
+            mark.get("fill"),
+            mark.text,
+        )
         for mark in ElementTree.fromstring(svg).iter()
     ]
 

@@ -47,10 +47,23 @@ def counts(rows=2000):
 
 
 def plan_of_forms(
-    pairs, forms, *, limit=None, shares=None, public=(), settings=None, notes=(), **claim
+    pairs,
+    forms,
+    *,
+    limit=None,
+    shares=None,
+    public=(),
+    settings=None,
+    notes=(),
+    **claim,
 ):
-    """A plan of these forms; limits are one for all, a sequence or a mapping, None for none."""
-    limits = [np.inf if each is None else each for each in for_each(pairs.domain, limit, "limit")]
+    """A plan of these forms; limits are one for all, a sequence or a mapping, None for
+    none.
+    """
+    limits = [
+        np.inf if each is None else each
+        for each in for_each(pairs.domain, limit, "limit")
+    ]
     single = len(forms) == 1 and forms[0].is_product
     return Plan(
         listed=stored_attributes(
@@ -72,19 +85,34 @@ def single_form(domain, epsilon, mechanism=None, delta=0.0):
             questions.append(Question.of(attribute.name, how))
         elif eps > 0:
             name = how or best_mechanism(attribute.size, eps).name
-            question = Question(attribute=attribute.name, mechanism=name, epsilon=eps, delta=slack)
+            question = Question(
+                attribute=attribute.name, mechanism=name, epsilon=eps, delta=slack
+            )
             questions.append(question)
     return ProductChannel(questions=tuple(questions))
 
 
 def plan_for(
-    pairs, epsilon=1.0, mechanism=None, *, totals=None, guarantee="worst", delta=0.0, **settings
+    pairs,
+    epsilon=1.0,
+    mechanism=None,
+    *,
+    totals=None,
+    guarantee="worst",
+    delta=0.0,
+    **settings,
 ):
-    """A plan of one form; totals are generous, and limits as large as them, unless given."""
+    """A plan of one form; totals are generous, and limits as large as them, unless
+    given.
+    """
     total = float(np.sum(np.broadcast_to(epsilon, len(pairs.domain)))) + 1e-6
     totals = [total] * len(pairs.domain) if totals is None else totals
-    form = Form.of(single_form(pairs.domain, epsilon, mechanism, delta), guarantee, totals)
-    return plan_of_forms(pairs, [form], **{"limit": total, "basis": "bound", **settings})
+    form = Form.of(
+        single_form(pairs.domain, epsilon, mechanism, delta), guarantee, totals
+    )
+    return plan_of_forms(
+        pairs, [form], **{"limit": total, "basis": "bound", **settings}
+    )
 
 
 def plan_of_totals(totals, **settings):
@@ -95,12 +123,19 @@ def plan_of_totals(totals, **settings):
         totals.domain,
         [0.0 if release.public else release.epsilon for release in releases],
         names,
-        [release.delta if name else 0.0 for release, name in zip(releases, names, strict=True)],
+        [
+            release.delta if name else 0.0
+            for release, name in zip(releases, names, strict=True)
+        ],
     )
     return plan_of_forms(
         totals.matrix.pairs,
         [Form.of(channel, totals.guarantee, totals.values, totals.deltas)],
-        public=[totals.domain.names[k] for k, release in enumerate(releases) if release.public],
+        public=[
+            totals.domain.names[k]
+            for k, release in enumerate(releases)
+            if release.public
+        ],
         basis="mechanism" if any(names) else "bound",
         view=totals.view,
         confidence=totals.confidence,
@@ -109,8 +144,13 @@ def plan_of_totals(totals, **settings):
 
 
 def product(**budgets):
-    """A product channel by attribute: an epsilon (GRR), or a mechanism's name and an epsilon."""
-    asked = {name: how if isinstance(how, tuple) else ("grr", how) for name, how in budgets.items()}
+    """A product channel by attribute: an epsilon (GRR), or a mechanism's name and an
+    epsilon.
+    """
+    asked = {
+        name: how if isinstance(how, tuple) else ("grr", how)
+        for name, how in budgets.items()
+    }
     return ProductChannel(
         questions=tuple(
             Question(attribute=name, mechanism=mechanism, epsilon=epsilon)
@@ -122,7 +162,9 @@ def product(**budgets):
 def matrix(domain, names, epsilon, seed=1):
     """A matrix channel over the answers to some attributes, noisy but not a product."""
     cells = int(np.prod([domain[name].size for name in names]))
-    weights = np.random.default_rng(seed).choice([1.0, np.exp(epsilon)], (cells, 2 * cells))
+    weights = np.random.default_rng(seed).choice(
+        [1.0, np.exp(epsilon)], (cells, 2 * cells)
+    )
     weights[:, :cells] = 1.0 + (np.exp(epsilon) - 1.0) * np.eye(cells)
     weights /= weights.sum(axis=1, keepdims=True)
     return MatrixChannel.of(names, MatrixMechanism(weights))
@@ -130,7 +172,9 @@ def matrix(domain, names, epsilon, seed=1):
 
 def forms_plan(pairs, channels, shares=None, limit=None, **settings):
     """A plan of forms whose totals are what budgets add up to."""
-    forms = [Form.of(one, "worst", [one.record] * len(pairs.domain)) for one in channels]
+    forms = [
+        Form.of(one, "worst", [one.record] * len(pairs.domain)) for one in channels
+    ]
     return plan_of_forms(pairs, forms, shares=shares, limit=limit, **settings)
 
 

@@ -29,12 +29,16 @@ def many_forms(attributes=40, forms=60, names=None, seed=0):
     rng = np.random.default_rng(seed)
     pairs = binary_pairs(attributes, names=names)
     asked = list(pairs.domain.names)
-    groups = [rng.choice(asked, rng.integers(2, 6), replace=False) for _ in range(forms)]
+    groups = [
+        rng.choice(asked, rng.integers(2, 6), replace=False) for _ in range(forms)
+    ]
     channels = [
         product(**{str(name): round(float(rng.uniform(0.2, 2.0)), 3) for name in group})
         for group in groups
     ]
-    return forms_plan(pairs, channels, rng.uniform(0.2, 3.0, forms).tolist(), limit=10.0)
+    return forms_plan(
+        pairs, channels, rng.uniform(0.2, 3.0, forms).tolist(), limit=10.0
+    )
 
 
 def with_matrix():

@@ -8,7 +8,8 @@ import pytest
 import seepage as sp
 
 real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 pairs_of = cache(sp.load_pairs)

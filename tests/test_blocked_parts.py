@@ -1,4 +1,6 @@
-"""The journey from a table to estimates where Numba, flint, vl-convert and Pooch are missing."""
+"""The journey from a table to estimates where Numba, flint, vl-convert and Pooch are
+missing.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Every result can be drawn: the charts hold what the results say, and files appear whole."""
+"""Every result can be drawn: the charts hold what the results say, and files appear
+whole.
+"""
 
 import inspect
 import re
@@ -9,7 +11,13 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.charts import OBJECT_MEMBERS, curve_panels, panels, printable_names, results
+from seepage.charts import (
+    OBJECT_MEMBERS,
+    curve_panels,
+    panels,
+    printable_names,
+    results,
+)
 from seepage.data.datasets.survey import survey_joint
 
 
@@ -45,7 +53,9 @@ def _rows(chart):
 
 def test_the_heat_map_holds_every_leakage_with_its_direction(pairs):
     matrix = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
-    cells = {(row["target"], row["source"]): row["leakage"] for row in _rows(matrix.chart())}
+    cells = {
+        (row["target"], row["source"]): row["leakage"] for row in _rows(matrix.chart())
+    }
     assert len(cells) == 6
     assert cells["sex", "race"] == matrix["sex", "race"].value
     text = matrix.chart().to_json()
@@ -68,7 +78,9 @@ def test_totals_are_drawn_by_kind_and_refuted_ones_marked(survey):
     rows = [row for row in _rows(chart) if "kind" in row]
     kinds = {row["kind"] for row in rows}
     assert kinds == {"certified", "assumed", "lower bound"}
-    assert chart.to_dict()["title"] == "What each attribute gives away in total: a survey"
+    assert (
+        chart.to_dict()["title"] == "What each attribute gives away in total: a survey"
+    )
     scale = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]
     told = ["exact (certified)", "worst (certified)", "independent (assumed)"]
     assert scale["domain"] == [*told, "witness (lower bound)"]  # no other is drawn
@@ -89,13 +101,21 @@ def test_a_plan_is_drawn_against_its_limits(survey):
 
 
 def test_the_chart_of_an_audit_has_every_claim():
-    spec = {"attributes": {"a": {"keep": 0.75, "k": 2}, "b": {"k": 3, "p": 1.0, "q": 0.2}}}
+    spec = {
+        "attributes": {"a": {"keep": 0.75, "k": 2}, "b": {"k": 3, "p": 1.0, "q": 0.2}}
+    }
     found = sp.audit(spec, claim=1.1)
     rows = list({row["attribute"]: row for row in _rows(found.chart())}.values())
-    assert [row["attribute"] for row in rows] == ["a", "b: infinite", "(record): infinite"]
+    assert [row["attribute"] for row in rows] == [
+        "a",
+        "b: infinite",
+        "(record): infinite",
+    ]
     assert [row["claim"] for row in rows] == [1.1, 1.1, None]
     assert [row["verdict"] for row in rows] == [one.verdict for one in found.claims]
-    assert rows[0]["lower"] == rows[0]["epsilon"] == rows[0]["upper"] == found["a"].epsilon
+    assert (
+        rows[0]["lower"] == rows[0]["epsilon"] == rows[0]["upper"] == found["a"].epsilon
+    )
     assert rows[1]["epsilon"] is rows[1]["upper"] is None
 
 
@@ -147,14 +167,27 @@ def test_charts_are_saved_in_every_format(pairs, tmp_path, ending):
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
-UNDRAWABLE = ("a\x00", "a\x1b[2J", "a\x7f", "a\x85", "\ufffe", "\uffff", "a\\x00", "a\nb")
+UNDRAWABLE = (
+    "a\x00",
+    "a\x1b[2J",
+    "a\x7f",
+    "a\x85",
+    "\ufffe",
+    "\uffff",
+    "a\\x00",
+    "a\nb",
+)
 
 
 @cache
 def _charts(names):
     table = pa.table([["x", "y", "y"] * 9] * len(names), names=names)
     found = sp.analyse(table, 1.0, mechanism="grr")
-    return found.chart(), found.totals.chart(), sp.calibrate(table, 3.0, guarantee="worst").chart()
+    return (
+        found.chart(),
+        found.totals.chart(),
+        sp.calibrate(table, 3.0, guarantee="worst").chart(),
+    )
 
 
 MEMBERS = tuple(sorted(OBJECT_MEMBERS))

@@ -20,7 +20,9 @@ from seepage.errors import (
 )
 
 
-@pytest.mark.parametrize("value", [0, 1, 0.5, 1e-12, 1e6, np.float64(2), Fraction(1, 2)])
+@pytest.mark.parametrize(
+    "value", [0, 1, 0.5, 1e-12, 1e6, np.float64(2), Fraction(1, 2)]
+)
 def test_valid_budgets(value):
     assert _checks.epsilon(value) == float(value)
     assert isinstance(_checks.epsilon(value), float)
@@ -60,14 +62,32 @@ def test_valid_deltas(value):
         ),
         (lambda: _checks.delta(1), "delta must be at least 0 and below 1, got 1"),
         (lambda: _checks.delta(-0.5), "delta must be at least 0 and below 1, got -0.5"),
-        (lambda: _checks.delta(math.nan), "delta must be at least 0 and below 1, got nan"),
+        (
+            lambda: _checks.delta(math.nan),
+            "delta must be at least 0 and below 1, got nan",
+        ),
         (lambda: _checks.probability(1.5, "p"), "p must be between 0 and 1, got 1.5"),
-        (lambda: _checks.probability(math.nan, "p"), "p must be between 0 and 1, got nan"),
+        (
+            lambda: _checks.probability(math.nan, "p"),
+            "p must be between 0 and 1, got nan",
+        ),
         (lambda: _checks.probability("", "p"), "p must be a number, got ''"),
-        (lambda: _checks.integer(1.0, "k", 1), "k must be an integer of at least 1, got 1.0"),
-        (lambda: _checks.integer(True, "k", 1), "k must be an integer of at least 1, got True"),
-        (lambda: _checks.integer(0, "k", 1), "k must be an integer of at least 1, got 0"),
-        (lambda: _checks.integer(9, "k", 1, 8), "k must be an integer from 1 to 8, got 9"),
+        (
+            lambda: _checks.integer(1.0, "k", 1),
+            "k must be an integer of at least 1, got 1.0",
+        ),
+        (
+            lambda: _checks.integer(True, "k", 1),
+            "k must be an integer of at least 1, got True",
+        ),
+        (
+            lambda: _checks.integer(0, "k", 1),
+            "k must be an integer of at least 1, got 0",
+        ),
+        (
+            lambda: _checks.integer(9, "k", 1, 8),
+            "k must be an integer from 1 to 8, got 9",
+        ),
         (
             lambda: _checks.choice("Repot", "view", ["report", "inferred"]),
             "view must be one of report, inferred, got 'Repot'; did you mean 'report'?",
@@ -95,7 +115,10 @@ def test_valid_probabilities_and_integers():
 
 
 def test_a_near_miss_keeps_its_own_spelling():
-    assert _checks.near_miss("OCUPATION", ["Occupation", "Sex"]) == "; did you mean 'Occupation'?"
+    assert (
+        _checks.near_miss("OCUPATION", ["Occupation", "Sex"])
+        == "; did you mean 'Occupation'?"
+    )
     assert _checks.near_miss("zzz", ["Occupation", "Sex"]) == ""
     assert _checks.near_miss("x", []) == ""
 
@@ -107,26 +130,51 @@ PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
     ("call", "name", "hint"),
     [
         (lambda **options: sp.count_pairs(PEOPLE, **options), "bin", "bins"),
-        (lambda **options: sp.analyse(PEOPLE, 1.0, **options), "guarantes", "guarantee"),
+        (
+            lambda **options: sp.analyse(PEOPLE, 1.0, **options),
+            "guarantes",
+            "guarantee",
+        ),
         (lambda **options: sp.analyse(PEOPLE, 1.0, **options), "engin", "engine"),
         (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "veiw", "view"),
         (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "guarantee", ""),
         (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "sample", ""),
-        (lambda **options: sp.total_leakage(PEOPLE, 1.0, **options), "confidense", "confidence"),
+        (
+            lambda **options: sp.total_leakage(PEOPLE, 1.0, **options),
+            "confidense",
+            "confidence",
+        ),
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "limt", "limit"),
-        (lambda **options: sp.design(PEOPLE, 3.0, **options), "importanc", "importance"),
+        (
+            lambda **options: sp.design(PEOPLE, 3.0, **options),
+            "importanc",
+            "importance",
+        ),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "epsilon", ""),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "left_ot", "left_out"),
-        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "confidense", "confidence"),
+        (
+            lambda **options: sp.calibrate(PEOPLE, 3.0, **options),
+            "confidense",
+            "confidence",
+        ),
         (lambda **options: sp.Records.from_data(PEOPLE, **options), "sampl", "sample"),
-        (lambda **options: survey_plan().perturb(PEOPLE, **options), "identifier_", "identifier"),
+        (
+            lambda **options: survey_plan().perturb(PEOPLE, **options),
+            "identifier_",
+            "identifier",
+        ),
         (lambda **options: survey_plan().check(PEOPLE, **options), "column", "columns"),
     ],
 )
 def test_an_unknown_option_raises_with_a_hint_that_the_function_takes(call, name, hint):
     with pytest.raises(InputError, match=rf"^there is no option '{name}'") as caught:
         call(**{name: 3})
-    assert caught.value.args[0].partition("; did you mean ")[2].strip("'?").startswith(hint)
+    assert (
+        caught.value.args[0]
+        .partition("; did you mean ")[2]
+        .strip("'?")
+        .startswith(hint)
+    )
     assert ("did you mean" in str(caught.value)) == bool(hint)
 
 

@@ -38,7 +38,9 @@ on_our_pages = pytest.mark.parametrize("page", OURS, ids=lambda page: _stem(page
 
 def _stem(page: Path) -> str:
     return "-".join(
-        page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).with_suffix("").parts
+        page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT)
+        .with_suffix("")
+        .parts
     )
 
 
@@ -65,7 +67,9 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 @on_every_page
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    """Code and console blocks of a page run from top to bottom, in one namespace and folder."""
+    """Code and console blocks of a page run from top to bottom, in one namespace and
+    folder.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.delenv("SEEPAGE_DATA", raising=False)
@@ -98,7 +102,9 @@ def _run_examples(block: Block, page: Path, names: dict[str, Any]) -> None:
 def _run_command(command: str, shown: str, capsys: Any) -> None:
     words = shlex.split(command)
     if words[0] == "make":
-        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        targets = re.findall(
+            r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE
+        )
         assert set(words[1:]) <= {*targets, "docs"}
         return
     assert words[0] == "seepage", f"{command!r} is not ours: use a sh block"
@@ -129,13 +135,22 @@ def test_examples_have_the_types_that_the_package_states(tmp_path: Path) -> None
         (tmp_path / name).write_text(UNTYPED + code, encoding="utf-8")
     (tmp_path / "wrong.py").write_text(WRONG, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--no-error-summary", *map(str, tmp_path.glob("*.py"))],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--no-error-summary",
+            *map(str, tmp_path.glob("*.py")),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     found = re.findall(r"(\w+)\.py:(\d+): error: (.*)", done.stdout)
-    assert [(name, line) for name, line, _ in found] == [("wrong", "2"), ("wrong", "3")], found
+    assert [(name, line) for name, line, _ in found] == [
+        ("wrong", "2"),
+        ("wrong", "3"),
+    ], found
 
 
 def _code(page: Path) -> Iterator[str]:
@@ -143,7 +158,9 @@ def _code(page: Path) -> Iterator[str]:
         if block.language in ("python", "py"):
             yield block.text
         elif block.language == "pycon":
-            yield from (one.source for one in doctest.DocTestParser().get_examples(block.text))
+            yield from (
+                one.source for one in doctest.DocTestParser().get_examples(block.text)
+            )
 
 
 @on_every_page
@@ -175,8 +192,12 @@ OTHERS = {"--strict", "--full", "--help"}
 @on_every_page
 def test_options_and_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= _options(group) | OTHERS
-    assert [name for name in re.findall(r"\bsp\.(\w+)", text) if not hasattr(sp, name)] == []
+    assert (
+        set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= _options(group) | OTHERS
+    )
+    assert [
+        name for name in re.findall(r"\bsp\.(\w+)", text) if not hasattr(sp, name)
+    ] == []
 
 
 def _options(command: click.Command) -> set[str]:
@@ -201,7 +222,9 @@ def test_links_resolve(page: Path) -> None:
             continue
         assert target.is_file(), f"{page.name} links to {link}, which does not exist"
         if anchor:
-            assert anchor in _anchors(target), f"{page.name}: {path} has no heading #{anchor}"
+            assert anchor in _anchors(target), (
+                f"{page.name}: {path} has no heading #{anchor}"
+            )
 
 
 def _anchors(page: Path) -> set[str]:
@@ -217,7 +240,8 @@ WORDS = re.compile(
     r"right only if|in clear)\b",
     re.IGNORECASE,
 )
-"""Words that the field does not use: raise, integer, per record, limit, biased upward, valid."""
+"""Words that the field does not use: raise, integer, per record, limit, biased upward,
+valid."""
 
 
 def test_the_words_are_those_of_the_field() -> None:
@@ -241,7 +265,9 @@ def test_no_page_takes_longer_than_ten_minutes(page: Path) -> None:
 
 @on_our_pages
 def test_every_page_is_in_the_navigation(page: Path) -> None:
-    listed = re.findall(r"[\w/-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"[\w/-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
+    )
     assert page.relative_to(DOCS).as_posix() in listed
 
 
@@ -250,7 +276,9 @@ def test_shows_code_or_words_only(page: Path) -> None:
     """A block without a known language would run nowhere."""
     found = {block.language for block in blocks(page)}
     known = {"python", "pycon", "console", "sh", "text", "json", "toml", "js"}
-    real = {"py"} if page.name == "analysis.md" else set()  # run by test_analysis_page.py
+    real = (
+        {"py"} if page.name == "analysis.md" else set()
+    )  # run by test_analysis_page.py
     assert found <= known | real
 
 
@@ -263,7 +291,11 @@ def test_the_mechanism_of_the_guide_keeps_the_contract(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "half", *contract, "-k", "half"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": "-p no:cacheprovider"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(tmp_path),
+            "PYTEST_ADDOPTS": "-p no:cacheprovider",
+        },
         capture_output=True,
         text=True,
     )
@@ -281,21 +313,30 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         assert text.startswith("<svg")
         assert len(text) > 5_000
     for name in module.PAGES:
-        assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
+        assert (
+            (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
+        )
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the built documentation: that of `make docs` if it is current, or one made here."""
+    """Return the built documentation: that of `make docs` if it is current, or one made
+    here.
+    """
     pytest.importorskip("zensical")
     made = ROOT / "build" / "site"
-    sources = [path for top in ("docs", "scripts", "src") for path in (ROOT / top).rglob("*.*")]
+    sources = [
+        path for top in ("docs", "scripts", "src") for path in (ROOT / top).rglob("*.*")
+    ]
     changed = max(
         path.stat().st_mtime
         for path in [ROOT / "mkdocs.yml", *sources]
         if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")
     )
-    pages = [made / path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")]
+    pages = [
+        made / path.relative_to(DOCS).with_suffix(".html")
+        for path in DOCS.rglob("*.md")
+    ]
     if all(page.is_file() and page.stat().st_mtime > changed for page in pages):
         return made
     folder = tmp_path_factory.mktemp("site")
@@ -316,11 +357,15 @@ def test_the_site_is_whole(site: Path) -> None:
         for anchor in _anchors(page):
             assert f'id="{anchor}"' in built, f"{path} has no #{anchor}"
         assert built.count("<pre") >= len(list(blocks(page)))
-        assert not re.findall(r"<(?:script|img|link)\b[^>]*(?:src|href)=\"?https?:", built)
+        assert not re.findall(
+            r"<(?:script|img|link)\b[^>]*(?:src|href)=\"?https?:", built
+        )
 
 
 class Prose(HTMLParser):
-    """The text of a built page outside headings, code and links, and where it links a word."""
+    """The text of a built page outside headings, code and links, and where it links a
+    word.
+    """
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -356,14 +401,18 @@ def test_words_are_linked_to_the_glossary_where_they_first_occur(site: Path) -> 
     for word in words:
         assert f'id="{links.anchor(word)}"' in glossary
     for page in sorted(set(DOCS.glob("*.md")) - {DOCS / "glossary.md"}):
-        prose = Prose((site / page.with_suffix(".html").name).read_text(encoding="utf-8"))
+        prose = Prose(
+            (site / page.with_suffix(".html").name).read_text(encoding="utf-8")
+        )
         assert len(prose.linked) > 3, page.name
         for word in words:
             place = prose.linked.get(links.anchor(word))
             earlier = prose.text if place is None else prose.text[:place]
             for longer in words:
                 if word in longer and word != longer:
-                    earlier = re.sub(rf"{re.escape(longer)}s?", "", earlier, flags=re.IGNORECASE)
+                    earlier = re.sub(
+                        rf"{re.escape(longer)}s?", "", earlier, flags=re.IGNORECASE
+                    )
             pattern = rf"(?<![\w\0-]){re.escape(word)}s?(?![\w\0-])"
             assert not re.search(pattern, earlier, re.IGNORECASE), (page.name, word)
 
@@ -376,24 +425,52 @@ def test_the_guide_for_data_teams_lists_every_table_option() -> None:
 
 
 PARTS = [
-    "Algorithm 1", "Algorithm 2", "Algorithm 3", "Table I", "Table II", "Fig. 4", "Fig. 5",
-    "Fig. 6", "Fig. 7", "Fig. 8", "II-A", "II-D", "III-A", "III-B", "III-D", "IV-A", "IV-B", "IV-C",
-    "IV-D", "V-A", "V-B", "V-C", "Appendix A", "Appendix B", "OB1 to OB3",
-]  # fmt: skip
+    "Algorithm 1",
+    "Algorithm 2",
+    "Algorithm 3",
+    "Table I",
+    "Table II",
+    "Fig. 4",
+    "Fig. 5",
+    "Fig. 6",
+    "Fig. 7",
+    "Fig. 8",
+    "II-A",
+    "II-D",
+    "III-A",
+    "III-B",
+    "III-D",
+    "IV-A",
+    "IV-B",
+    "IV-C",
+    "IV-D",
+    "V-A",
+    "V-B",
+    "V-C",
+    "Appendix A",
+    "Appendix B",
+    "OB1 to OB3",
+]
 """The parts of the paper that compute something."""
 
 
 def test_the_page_of_the_paper_names_what_exists_and_leaves_nothing_out() -> None:
-    rows = re.findall(r"^\| (.+?) \| (.+) \| (`.+`) \|$", (DOCS / "paper.md").read_text(), re.M)
+    rows = re.findall(
+        r"^\| (.+?) \| (.+) \| (`.+`) \|$", (DOCS / "paper.md").read_text(), re.M
+    )
     parts = " ".join(part for part, _, _ in rows)
-    assert [part for part in PARTS if not re.search(rf"{re.escape(part)}\b", parts)] == []
+    assert [
+        part for part in PARTS if not re.search(rf"{re.escape(part)}\b", parts)
+    ] == []
     for _, _, places in rows:
         for place in re.findall(r"`([\w.]+)`", places):
             assert pkgutil.resolve_name(_importable(place)) is not None, place
     from seepage.study.reproduction import ITEMS
 
     named = " ".join(places for _, _, places in rows)
-    assert [name for name in ITEMS if name != "beyond" and f".{name}`" not in named] == []
+    assert [
+        name for name in ITEMS if name != "beyond" and f".{name}`" not in named
+    ] == []
 
 
 def _importable(place: str) -> str:

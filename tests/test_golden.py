@@ -1,12 +1,14 @@
-"""Numbers that users get, recorded: counts, leakages, totals, plans and reports of six tables.
+"""Numbers that users get, recorded: counts, leakages, totals, plans and reports of six
+tables.
 
 A change of any of them is a change for users and is named in CHANGELOG.md.  `python
 tests/test_golden.py` records them again.
 
-The linear programs of a shaped report may end in another vertex with other versions of NumPy, SciPy
-or HiGHS.  So its totals are compared to the last digits with the versions that `requirements.lock`
-has for Python 3.11, with which they are recorded; with all others, the report must be certified
-within the limit, and need at most `MORE_PEOPLE` times the recorded number of people.
+The linear programs of a shaped report may end in another vertex with other versions of
+NumPy, SciPy or HiGHS.  So its totals are compared to the last digits with the versions
+that `requirements.lock` has for Python 3.11, with which they are recorded; with all
+others, the report must be certified within the limit, and need at most `MORE_PEOPLE`
+times the recorded number of people.
 """
 
 import hashlib
@@ -78,7 +80,9 @@ def _shaped(table):
 
 
 def _declared(table, columns):
-    """The records of a table in the domain of all of it, declared: so they certify for people."""
+    """The records of a table in the domain of all of it, declared: so they certify for
+    people.
+    """
     domain = sp.Records.from_data(table_of(table), columns=columns).domain
     return sp.Records.from_data(table_of(table), domain=domain)
 
@@ -87,18 +91,26 @@ def counts(table):
     """The digest of all columns' pair counts, and their domain."""
     pairs = _counted(table)
     values = json.dumps([[a.name, *a.values] for a in pairs.domain])
-    return {"pairs": pairs.digest, "domain": _sha(values.encode()), "records": pairs.records}
+    return {
+        "pairs": pairs.digest,
+        "domain": _sha(values.encode()),
+        "records": pairs.records,
+    }
 
 
 def leakages(table):
-    """Bound, exact leakage of a report and of a guess, confidence limits, with witnesses."""
+    """Bound, exact leakage of a report and of a guess, confidence limits, with
+    witnesses.
+    """
     pairs = _records(table).pairs()
     bound = sp.leakage_matrix(pairs, 1.0)
     wide = sp.leakage_matrix(_counted(table), 1.0)
     grr = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     names = bound.domain.names
     witnesses = [
-        [w.likelier, w.other, *w.likely] if (w := bound[target, source].witness) else None
+        [w.likelier, w.other, *w.likely]
+        if (w := bound[target, source].witness)
+        else None
         for target in names
         for source in names
         if target != source
@@ -107,7 +119,9 @@ def leakages(table):
         "bound": bound.values.tolist(),
         "all": [wide.tcpl, float(wide.values.max())],
         "grr": grr.values.tolist(),
-        "inferred": sp.leakage_matrix(pairs, 2.0, mechanism="oue", view="inferred").values.tolist(),
+        "inferred": sp.leakage_matrix(
+            pairs, 2.0, mechanism="oue", view="inferred"
+        ).values.tolist(),
         "ss": sp.leakage_matrix(pairs, 1.5, mechanism="ss").values.tolist(),
         "witnesses": witnesses,
         "upper": [grr.interval(0.95)[names[0], name].upper for name in names[1:]],
@@ -118,7 +132,9 @@ def totals(table):
     """Totals by guarantee, for the table and for the population."""
     records = _records(table)
     found = {
-        name: sp.total_leakage(records, 1.0, mechanism="grr", guarantee=name).values.tolist()
+        name: sp.total_leakage(
+            records, 1.0, mechanism="grr", guarantee=name
+        ).values.tolist()
         for name in ("worst", "exact", "merged", "independent", "sum")
     }
     found["sampled"] = sp.total_leakage(
@@ -147,7 +163,9 @@ def plans(table):
 def reports(table):
     """Reports drawn with a seed, and the frequencies estimated from them."""
     plan = _product(table)
-    drawn = plan.perturb(table_of(table).slice(0, 3_000).select(list(COLUMNS[table])), rng=7)
+    drawn = plan.perturb(
+        table_of(table).slice(0, 3_000).select(list(COLUMNS[table])), rng=7
+    )
     estimate = plan.estimate(drawn)
     return {
         "estimate": estimate.to_arrow()["frequency"].to_pylist(),
@@ -177,20 +195,32 @@ def _assert_same(found, recorded, path):
         for index, (one, other) in enumerate(zip(found, recorded, strict=True)):
             _assert_same(one, other, f"{path}[{index}]")
     elif isinstance(recorded, float):
-        assert math.isclose(found, recorded, rel_tol=1e-9, abs_tol=1e-12), (path, found, recorded)
+        assert math.isclose(found, recorded, rel_tol=1e-9, abs_tol=1e-12), (
+            path,
+            found,
+            recorded,
+        )
     else:
         assert found == recorded, path
 
 
 def _has_recorded_versions():
     """Whether what decides the vertices is as locked for Python 3.11."""
-    lines = Path(__file__).parents[1].joinpath("requirements.lock").read_text("utf-8").splitlines()
+    lines = (
+        Path(__file__)
+        .parents[1]
+        .joinpath("requirements.lock")
+        .read_text("utf-8")
+        .splitlines()
+    )
     locked = [Requirement(line.rstrip("\\ ")) for line in lines if "==" in line]
     deciding = {
         one.name: one.specifier
         for one in locked
         if one.name in ("highspy", "numpy", "scipy")
-        and (one.marker is None or one.marker.evaluate({"python_full_version": "3.11.0"}))
+        and (
+            one.marker is None or one.marker.evaluate({"python_full_version": "3.11.0"})
+        )
     }
     assert len(deciding) == 3
     return all(version(name) in wanted for name, wanted in deciding.items())
@@ -221,5 +251,7 @@ def test_recorded_numbers(table, part):
 
 
 if __name__ == "__main__":
-    made = {table: {name: part(table) for name, part in PARTS.items()} for table in COLUMNS}
+    made = {
+        table: {name: part(table) for name, part in PARTS.items()} for table in COLUMNS
+    }
     FILE.write_text(json.dumps(made, indent=None, separators=(",", ":")) + "\n")

@@ -17,7 +17,9 @@ def wrong(name):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
-                    warnings.simplefilter("ignore", SeepageWarning)  # ours, like our errors
+                    warnings.simplefilter(
+                        "ignore", SeepageWarning
+                    )  # ours, like our errors
                     call(name, key, value)
             except Exception as problem:
                 found.append(f"{key}={kind}: {problem!r:.150}")
@@ -33,7 +35,9 @@ def test_junk_raises_nothing_but_our_errors(name, tmp_path, monkeypatch):
 
 def test_the_registry_of_callables_is_not_empty():
     assert sum(map(len, callables().values())) > 350
-    assert {"leakage_bound", "Plan.perturb", "PairCounts.channel", "GRR"} <= set(callables())
+    assert {"leakage_bound", "Plan.perturb", "PairCounts.channel", "GRR"} <= set(
+        callables()
+    )
     assert {"LeakageMatrix.__getitem__", "Domain.__getitem__"} <= set(callables())
     assert len(examples()) > 30
 
@@ -42,7 +46,10 @@ def test_the_registry_of_callables_is_not_empty():
     ("unchecked", "complaint"),
     [
         (lambda name: name.upper(), "AttributeError"),
-        (lambda name: warnings.warn("odd", RuntimeWarning, stacklevel=2), "RuntimeWarning"),
+        (
+            lambda name: warnings.warn("odd", RuntimeWarning, stacklevel=2),
+            "RuntimeWarning",
+        ),
         (lambda name: _raise(f"{name!r}"[:400]), "dumps the argument"),
     ],
 )

@@ -53,11 +53,14 @@ def test_values_that_do_not_occur_are_left_out():
     rng = np.random.default_rng(5)
     upper, lower = drawn(rng, 0.0)
     occurs = np.array([True, False, True, True, True, False, True, False])
-    starts, kept = np.array([0, 1, 2, 4]), upper[:, occurs]
+    starts = np.array([0, 1, 2, 4])
+    kept = upper[:, occurs]
     found = largest_log_ratio(upper, upper, STARTS, GUARD, occurs)
     assert found == pytest.approx(largest_log_ratio(kept, kept, starts, GUARD))
     found = largest_log_ratio(upper, lower, STARTS, GUARD, occurs)
-    assert found == pytest.approx(largest_log_ratio(kept, lower[:, occurs], starts, GUARD))
+    assert found == pytest.approx(
+        largest_log_ratio(kept, lower[:, occurs], starts, GUARD)
+    )
 
 
 def test_further_axes_of_reports_are_searched_too():
@@ -75,12 +78,22 @@ def test_pairs_of_values():
     upper, lower = drawn(np.random.default_rng(7), 0.0)
     ratios = pair_log_ratios(upper, lower)
     for x, other in itertools.product(range(8), repeat=2):
-        assert ratios[x, other] == pytest.approx(np.log(upper[:, x] / lower[:, other]).max())
+        assert ratios[x, other] == pytest.approx(
+            np.log(upper[:, x] / lower[:, other]).max()
+        )
 
 
 def test_conventions_for_zero():
     found = quotient(np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 0.0]))
     assert found.tolist() == [0.0, 0.0, math.inf]
-    assert pair_log_ratios(np.zeros((1, 2)), np.zeros((1, 2))).tolist() == [[-math.inf] * 2] * 2
+    assert (
+        pair_log_ratios(np.zeros((1, 2)), np.zeros((1, 2))).tolist()
+        == [[-math.inf] * 2] * 2
+    )
     nothing = np.zeros((3, 8))
-    assert largest_log_ratio(nothing, nothing, STARTS, GUARD).tolist() == [GUARD, 0.0, GUARD, GUARD]
+    assert largest_log_ratio(nothing, nothing, STARTS, GUARD).tolist() == [
+        GUARD,
+        0.0,
+        GUARD,
+        GUARD,
+    ]

@@ -33,8 +33,14 @@ def texts_of(module):
 @cache
 def library_texts():
     """Return place and text of the strings outside the command line, by module."""
-    modules = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
-    found = {name: texts_of(path) for name, path in modules.items() if not name.startswith("cli/")}
+    modules = {
+        path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")
+    }
+    found = {
+        name: texts_of(path)
+        for name, path in modules.items()
+        if not name.startswith("cli/")
+    }
     assert sum(map(len, found.values())) > 3_000
     return found
 
@@ -47,11 +53,15 @@ def test_no_string_of_the_library_names_an_option_of_a_command():
         for line, text in texts
         if option.search(text)
     ] == []
-    assert option.search("compute totals (--guarantee all)")  # and the pattern finds options
+    assert option.search(
+        "compute totals (--guarantee all)"
+    )  # and the pattern finds options
 
 
 def test_no_string_of_the_library_names_a_command():
-    command = re.compile(rf"\bseepage ({'|'.join(COMMANDS)})\b(?! plan| vectors)")  # a file format
+    command = re.compile(
+        rf"\bseepage ({'|'.join(COMMANDS)})\b(?! plan| vectors)"
+    )  # a file format
     naming = {
         module
         for module, texts in library_texts().items()
@@ -64,14 +74,19 @@ def options_of_commands():
     """Return the parameters that options of commands stand for."""
 
     def parameters(command):
-        yield from (param.name for param in command.params if isinstance(param, click.Option))
+        yield from (
+            param.name for param in command.params if isinstance(param, click.Option)
+        )
         for inner in getattr(command, "commands", {}).values():
             yield from parameters(inner)
 
     homes = [
-        (name, import_module(f"seepage.cli.{module}")) for name, (module, _) in COMMANDS.items()
+        (name, import_module(f"seepage.cli.{module}"))
+        for name, (module, _) in COMMANDS.items()
     ]
-    found = {name for command, home in homes for name in parameters(getattr(home, command))}
+    found = {
+        name for command, home in homes for name in parameters(getattr(home, command))
+    }
     assert len(found) > 50
     return found
 
@@ -144,10 +159,17 @@ def test_a_command_shows_its_own_options():
     assert error.parameter == "known"
     names = {"known": "--known", "scope": "--scope"}
     for same in (error, pickle.loads(pickle.dumps(error))):
-        assert same.naming(names) == "each of --known must be a name; give --scope table"
+        assert (
+            same.naming(names) == "each of --known must be a name; give --scope table"
+        )
         assert same.naming({}) == str(error)
 
 
 def test_a_value_that_reads_like_a_parameter_is_left_as_it_is():
-    error = InputError("limit of 'limit' must be a number, got 'limit'", parameter="limit of 'a'")
-    assert error.naming({"limit": "--limit"}) == "--limit of 'limit' must be a number, got 'limit'"
+    error = InputError(
+        "limit of 'limit' must be a number, got 'limit'", parameter="limit of 'a'"
+    )
+    assert (
+        error.naming({"limit": "--limit"})
+        == "--limit of 'limit' must be a number, got 'limit'"
+    )

@@ -1,4 +1,6 @@
-"""Notebooks: results and charts display without a network, and the examples are current."""
+"""Notebooks: results and charts display without a network, and the examples are
+current.
+"""
 
 import json
 import re
@@ -42,10 +44,14 @@ def test_the_example_shows_what_it_computes(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     saved = json.loads(path.read_text(encoding="utf-8"))
     made = script("run_notebook").run(saved)
-    outputs = [cell["outputs"] for cell in saved["cells"] if cell["cell_type"] == "code"]
+    outputs = [
+        cell["outputs"] for cell in saved["cells"] if cell["cell_type"] == "code"
+    ]
     again = [cell["outputs"] for cell in made["cells"] if cell["cell_type"] == "code"]
     assert _comparable(again) == _comparable(outputs), "run scripts/run_notebook.py"
-    kinds = {kind for cell in outputs for output in cell for kind in output.get("data", {})}
+    kinds = {
+        kind for cell in outputs for output in cell for kind in output.get("data", {})
+    }
     assert kinds == {"text/html", "text/plain", "image/svg+xml"}
     assert not _fetched(json.dumps(outputs))
 
@@ -53,8 +59,8 @@ def test_the_example_shows_what_it_computes(path, tmp_path, monkeypatch):
 def _comparable(outputs):
     """Return outputs as text with each picture as what it shows.
 
-    Identifiers of gradients count the charts of a process, and the last digits of numbers depend
-    on which solver it has loaded: neither is compared.
+    Identifiers of gradients count the charts of a process, and the last digits of
+    numbers depend on which solver it has loaded: neither is compared.
     """
     text = json.dumps(outputs)
     assert "image/svg+xml" in text
@@ -70,7 +76,9 @@ def _picture_content(node):
 
 
 def _fetched(text):
-    """Return what a display would load from elsewhere; names of XML namespaces are not loaded."""
+    """Return what a display would load from elsewhere; names of XML namespaces are not
+    loaded.
+    """
     return re.findall(r"<script|src=|url\(\W*http|https?://(?!www\.w3\.org/)", text)
 
 
@@ -93,13 +101,16 @@ def test_a_chosen_renderer_is_obeyed(chart):
 
 
 def test_the_specification_stays_the_same():
-    drawn = alt.hconcat(alt.Chart(alt.Data(values=[{"a": 1}])).mark_point().encode(x="a:Q"))
+    drawn = alt.hconcat(
+        alt.Chart(alt.Data(values=[{"a": 1}])).mark_point().encode(x="a:Q")
+    )
     assert as_picture(drawn).to_dict() == drawn.to_dict()
     assert type(drawn) is alt.HConcatChart
 
 
 @pytest.mark.parametrize(
-    "kind", [alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart]
+    "kind",
+    [alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart],
 )
 def test_every_kind_of_chart_is_displayed(kind):
     one = alt.Chart(alt.Data(values=[{"a": 1}])).mark_point().encode(x="a:Q")

@@ -31,13 +31,20 @@ def test_signature_options_and_command_agree(function, kind, command):
     assert next(iter(parameters)) == "data"
     assert set(parameters) == {"data", *(one.name for one in fields(kind))}
     offered = {one.name: one for one in fields(kind) if "option" in one.metadata}
-    given = {option.name: option for option in command.params if isinstance(option, click.Option)}
+    given = {
+        option.name: option
+        for option in command.params
+        if isinstance(option, click.Option)
+    }
     said = descriptions(kind)
     assert set(offered) <= set(given)
     for name, one in offered.items():
         flag = f"--{one.metadata.get('name', name.replace('_', '-'))}"
         assert flag in given[name].opts
-        assert given[name].help.split() == re.sub(r'`"?(.*?)"?`', r"\1", said[name]).split()
+        assert (
+            given[name].help.split()
+            == re.sub(r'`"?(.*?)"?`', r"\1", said[name]).split()
+        )
         if isinstance(one.default, (int, float)) and not given[name].multiple:
             assert given[name].default == one.default == parameters[name].default
         assert (f"{name}_of" in given) == ("each" in one.metadata)
@@ -55,16 +62,23 @@ def test_signature_options_and_command_agree(function, kind, command):
 def test_every_keyword_is_in_the_signature_and_described(function):
     parameters = inspect.signature(function).parameters
     assert {"data", "columns", "bins", "engine", "progress"} <= set(parameters)
-    assert all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    assert all(
+        one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters.values()
+    )
     section = SECTION.search(function.__doc__ + "\n")[2]
     described = {
-        name for line in section.splitlines() if line[:1].isalpha() for name in line.split(", ")
+        name
+        for line in section.splitlines()
+        if line[:1].isalpha()
+        for name in line.split(", ")
     }
     assert set(parameters) <= described
 
 
 def test_data_may_be_a_keyword():
-    assert sp.count_pairs(data="adult", columns=["sex"]) == sp.count_pairs("adult", columns=["sex"])
+    assert sp.count_pairs(data="adult", columns=["sex"]) == sp.count_pairs(
+        "adult", columns=["sex"]
+    )
     with pytest.raises(TypeError, match="missing a required argument: 'epsilon'"):
         sp.leakage_matrix("adult")
 

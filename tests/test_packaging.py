@@ -1,4 +1,6 @@
-"""What a tag releases: one version everywhere, and a client that works as a package of npm."""
+"""What a tag releases: one version everywhere, and a client that works as a package of
+npm.
+"""
 
 import json
 import re
@@ -21,7 +23,9 @@ def test_every_file_states_the_same_version(tmp_path):
 
 
 def test_the_first_number_of_the_client_is_that_of_the_wire():
-    stated = re.search(r"^const VERSION = (\d+);", (CLIENT / "seepage.js").read_text(), re.M)
+    stated = re.search(
+        r"^const VERSION = (\d+);", (CLIENT / "seepage.js").read_text(), re.M
+    )
     assert dict(release.versions())["package.json"].split(".")[0] == stated[1]
 
 
@@ -36,4 +40,6 @@ def test_the_packed_client_works_in_an_empty_project(tmp_path, monkeypatch):
         names = {"LICENSE", "README.md", "package.json", "seepage.d.ts", "seepage.js"}
         assert set(packed.getnames()) == {f"package/{name}" for name in names}
         described = json.load(packed.extractfile("package/package.json"))
-    assert described["repository"]["url"] == "git+https://github.com/somebody/seepage.git"
+    assert (
+        described["repository"]["url"] == "git+https://github.com/somebody/seepage.git"
+    )

@@ -1,4 +1,6 @@
-"""Every exported name is documented, has an example where it computes, and is loaded lazily."""
+"""Every exported name is documented, has an example where it computes, and is loaded
+lazily.
+"""
 
 import importlib.util
 import inspect
@@ -31,13 +33,19 @@ def test_lazy_names_and_exports_agree():
 def test_exported_name_is_documented(name):
     exported = getattr(sp, name)
     assert inspect.getdoc(exported), f"{name} has no docstring"
-    assert f"[`{name}" in REFERENCE["index.md"], f"{name} is not in docs/reference/index.md"
-    full = [page for page, text in REFERENCE.items() if f"\n::: seepage.{name}\n" in text]
+    assert f"[`{name}" in REFERENCE["index.md"], (
+        f"{name} is not in docs/reference/index.md"
+    )
+    full = [
+        page for page, text in REFERENCE.items() if f"\n::: seepage.{name}\n" in text
+    ]
     assert len(full) == 1, f"{name} is not in one page of docs/reference"
 
 
 def test_the_reference_is_current():
-    spec = importlib.util.spec_from_file_location("make", ROOT / "scripts" / "make_reference.py")
+    spec = importlib.util.spec_from_file_location(
+        "make", ROOT / "scripts" / "make_reference.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.pages() == REFERENCE, "run scripts/make_reference.py"
@@ -47,20 +55,33 @@ def test_the_reference_shows_every_keyword():
     griffe = pytest.importorskip("griffe")
     extension = griffe.load_extensions(ROOT / "scripts" / "reference_signatures.py")
     package = griffe.load(
-        "seepage", search_paths=[ROOT / "src"], extensions=extension, allow_inspection=False
+        "seepage",
+        search_paths=[ROOT / "src"],
+        extensions=extension,
+        allow_inspection=False,
     )
     functions = {
-        name: getattr(sp, name) for name in PUBLIC if inspect.isfunction(getattr(sp, name))
+        name: getattr(sp, name)
+        for name in PUBLIC
+        if inspect.isfunction(getattr(sp, name))
     }
-    taking = {name: one for name, one in functions.items() if hasattr(one, "__signature__")}
-    assert {"analyse", "calibrate", "count_pairs", "design", "leakage_matrix"} <= set(taking)
+    taking = {
+        name: one for name, one in functions.items() if hasattr(one, "__signature__")
+    }
+    assert {"analyse", "calibrate", "count_pairs", "design", "leakage_matrix"} <= set(
+        taking
+    )
     for name, function in taking.items():
         shown = package[sp._HOMES[name]][name]
-        assert [one.name for one in shown.parameters] == [*inspect.signature(function).parameters]
+        assert [one.name for one in shown.parameters] == [
+            *inspect.signature(function).parameters
+        ]
         assert shown.docstring.value == inspect.getdoc(function)
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(sp, n))])
+@pytest.mark.parametrize(
+    "name", [n for n in PUBLIC if inspect.isfunction(getattr(sp, n))]
+)
 def test_exported_function_has_an_example(name):
     assert ">>> " in inspect.getdoc(getattr(sp, name))
 
@@ -85,10 +106,24 @@ for name in ["", *COMMANDS]:
 
 
 def test_help_does_not_load_the_heavy_parts():
-    """Help of every command is quick; NumPy alone takes longer to import than all of it."""
-    heavy = {"numpy", "scipy", "pyarrow", "numba", "pandas", "altair", "jinja2", "msgspec", "rich"}
+    """Help of every command is quick; NumPy alone takes longer to import than all of
+    it.
+    """
+    heavy = {
+        "numpy",
+        "scipy",
+        "pyarrow",
+        "numba",
+        "pandas",
+        "altair",
+        "jinja2",
+        "msgspec",
+        "rich",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", HELP.replace("HEAVY", repr(heavy))], capture_output=True, text=True
+        [sys.executable, "-c", HELP.replace("HEAVY", repr(heavy))],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: seepage") == 18

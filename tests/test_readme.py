@@ -18,7 +18,9 @@ PICTURES = script("make_pictures")
 def test_the_number_is_real(monkeypatch):
     """The sentence above the command says what the command prints."""
     monkeypatch.setenv("COLUMNS", "120")
-    [(command, block)] = re.findall(r"```console\n\$ seepage (.*?)\n(.*?)```", README, re.DOTALL)
+    [(command, block)] = re.findall(
+        r"```console\n\$ seepage (.*?)\n(.*?)```", README, re.DOTALL
+    )
     printed = run(*command.split()).stdout.splitlines()
     shown = [line for line in block.splitlines() if line != "..."]
     positions = [printed.index(line) for line in shown]
@@ -29,7 +31,8 @@ def test_the_number_is_real(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("code", "output"), re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
+    ("code", "output"),
+    re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL),
 )
 def test_python_prints_what_is_shown(code, output, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -53,7 +56,9 @@ def test_the_commands_work(tmp_path, monkeypatch):
 
 
 def test_the_people_are_those_of_the_picture():
-    shown = re.findall(r">([\d,]+)</text>", (PICTURES.ASSETS / "people-needed.svg").read_text())
+    shown = re.findall(
+        r">([\d,]+)</text>", (PICTURES.ASSETS / "people-needed.svg").read_text()
+    )
     _, plan, one_each, split = (int(number.replace(",", "")) for number in shown[-4:])
     assert f"one question each needs {one_each / plan:.1f} times as many" in README
     assert f"over all questions {split / plan:.0f} times as many" in README
@@ -87,11 +92,18 @@ def test_the_picture_is_current(name, drawn):
 
 @pytest.mark.parametrize("name", PICTURES.BY_PLAN)
 def test_pictures_of_the_plan_are_linked_and_small(name):
-    pages = [README, *(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md"))]
+    pages = [
+        README,
+        *(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md")),
+    ]
     assert any(f"assets/{name}" in page for page in pages)
     assert 1_000 < (ROOT / "docs" / "assets" / name).stat().st_size < 150_000
 
 
 @pytest.mark.parametrize("name", PICTURES.CHARTS)
 def test_pictures_of_the_documentation_are_in_the_repository(name):
-    assert (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8").startswith("<svg")
+    assert (
+        (ROOT / "docs" / "pictures" / name)
+        .read_text(encoding="utf-8")
+        .startswith("<svg")
+    )

@@ -81,8 +81,25 @@ for arguments in json.load(sys.stdin):
     done.append((status or 0, out.getvalue(), err.getvalue()))
 print(json.dumps(done))
 """
-ANALYSE = ("analyse", "adult", "--columns", "sex,income", "--epsilon", "1", "--mechanism")
-BENCHMARK = ("benchmark", "analysers", "adult", "--columns", "sex,income", "-e", "1", "--analyser")
+ANALYSE = (
+    "analyse",
+    "adult",
+    "--columns",
+    "sex,income",
+    "--epsilon",
+    "1",
+    "--mechanism",
+)
+BENCHMARK = (
+    "benchmark",
+    "analysers",
+    "adult",
+    "--columns",
+    "sex,income",
+    "-e",
+    "1",
+    "--analyser",
+)
 
 
 def run(folder, *commands):
@@ -100,7 +117,9 @@ def run(folder, *commands):
     return json.loads(done.stdout)
 
 
-def test_the_command_line_finds_mechanisms_and_analysers_of_other_packages(other_package):
+def test_the_command_line_finds_mechanisms_and_analysers_of_other_packages(
+    other_package,
+):
     for name, (status, output, errors) in zip(
         ("ours", "nothing"),
         run(other_package, (*ANALYSE, "ours"), (*BENCHMARK, "nothing")),
@@ -111,7 +130,9 @@ def test_the_command_line_finds_mechanisms_and_analysers_of_other_packages(other
 
 
 @pytest.mark.parametrize("content", ["Ours = 3\n", "import no_such_package\n"])
-def test_an_entry_point_that_fails_is_named_and_leaves_the_others(other_package, content):
+def test_an_entry_point_that_fails_is_named_and_leaves_the_others(
+    other_package, content
+):
     (other_package / "ours.py").write_text(content, encoding="utf-8")
     mechanism, analyser, other = run(
         other_package, (*ANALYSE, "ours"), (*BENCHMARK, "nothing"), (*ANALYSE, "grr")

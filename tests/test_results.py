@@ -98,7 +98,9 @@ def test_a_spreadsheet_runs_no_text_of_a_csv(text):
     "value", [-1, -1.5, -math.inf, "-1", "+1.5e-3", "-.5", "'", "it's", "", "a=1"]
 )
 def test_numbers_and_other_texts_are_as_they_were_in_a_csv(value):
-    assert list(csv.reader(io.StringIO(csv_text({"a": [value, 1]}), newline="")))[1] == [str(value)]
+    assert list(csv.reader(io.StringIO(csv_text({"a": [value, 1]}), newline="")))[
+        1
+    ] == [str(value)]
 
 
 def test_html_runs_no_name():
@@ -107,7 +109,9 @@ def test_html_runs_no_name():
             return "<img src=x onerror=alert(1)>"
 
         def _columns(self):
-            return {"<script>": ["<script>alert(1)</script>", "'\"><b onclick=alert(1)>"]}
+            return {
+                "<script>": ["<script>alert(1)</script>", "'\"><b onclick=alert(1)>"]
+            }
 
     text = Named()._repr_html_()
     assert set(re.findall(r"<(\w+)", text)) == {
@@ -135,10 +139,18 @@ def test_counts_and_records_are_results():
     pairs = sp.load_pairs("adult").select(["sex", "income"])
     assert repr(pairs) == "PairCounts(48,842 records, 2 attributes)"
     table = pairs.to_arrow()
-    assert table.column_names == ["attribute_a", "attribute_b", "value_a", "value_b", "count"]
+    assert table.column_names == [
+        "attribute_a",
+        "attribute_b",
+        "value_a",
+        "value_b",
+        "count",
+    ]
     assert sum(table["count"].to_pylist()) == 3 * 48_842
     assert "Female" in pairs._repr_html_()
-    people = sp.Records.from_data(pa.table({"weight": ["x", "y", "x"], "b": ["0", "1", "0"]}))
+    people = sp.Records.from_data(
+        pa.table({"weight": ["x", "y", "x"], "b": ["0", "1", "0"]})
+    )
     assert people.to_arrow().to_pydict() == {
         "weight": ["x", "y"],
         "b": ["0", "1"],

@@ -1,4 +1,6 @@
-"""The verdict: three states that are true of the table, and sentences that say what to do."""
+"""The verdict: three states that are true of the table, and sentences that say what to
+do.
+"""
 
 import itertools
 import math
@@ -19,7 +21,10 @@ from seepage.verdict import judge
 
 def domain_of(sizes):
     return sp.Domain(
-        [sp.Attribute(f"x{k}", tuple(map(str, range(size)))) for k, size in enumerate(sizes)]
+        [
+            sp.Attribute(f"x{k}", tuple(map(str, range(size))))
+            for k, size in enumerate(sizes)
+        ]
     )
 
 
@@ -28,14 +33,22 @@ COPIES = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [1, 1, 1]], [600, 400])
 
 def verdict_of(people, guarantees, limit, epsilon=1.0, **more):
     return sp.analyse(
-        people, epsilon, mechanism="grr", guarantee=guarantees, limit=limit, people=0, **more
+        people,
+        epsilon,
+        mechanism="grr",
+        guarantee=guarantees,
+        limit=limit,
+        people=0,
+        **more,
     ).verdict
 
 
 def test_a_limit_that_a_certified_total_keeps_is_within():
     found = verdict_of(COPIES, ["exact", "worst"], 3.1)
     assert found.names("within") == ["x0", "x1", "x2"]
-    assert found.decision.startswith("These budgets keep the limits: all 3 attributes stay within")
+    assert found.decision.startswith(
+        "These budgets keep the limits: all 3 attributes stay within"
+    )
     assert (
         "3 within, by exact (the largest log-likelihood ratio over all combinations of reports, in"
         in found.basis
@@ -59,7 +72,9 @@ def test_a_limit_equal_to_the_sum_of_budgets_is_kept(guarantee):
     assert [judgement.upper for judgement in found.judgements] == [3.0] * 3
     below = verdict_of(COPIES, [guarantee], math.nextafter(3.0, 0.0))
     assert below.names("within") == []
-    tenths = verdict_of(COPIES, [guarantee], 0.3, epsilon=0.1)  # three floats 0.1 exceed 0.3
+    tenths = verdict_of(
+        COPIES, [guarantee], 0.3, epsilon=0.1
+    )  # three floats 0.1 exceed 0.3
     assert tenths.names("within") == []
     assert verdict_of(COPIES, [guarantee], 0.1 * 3, epsilon=0.1).names("within")
 
@@ -77,7 +92,12 @@ def test_an_upper_bound_above_a_limit_proves_nothing():
 
 def test_the_next_step_names_python_parameters():
     def next_step(mechanism, guarantee):
-        how = {"mechanism": mechanism, "guarantee": guarantee, "people": 0, "reports": 20}
+        how = {
+            "mechanism": mechanism,
+            "guarantee": guarantee,
+            "people": 0,
+            "reports": 20,
+        }
         above = math.nextafter(1.0, 2.0)  # three of it exceed the limit
         found = sp.analyse(COPIES, above, limit=3.0, **how)
         return found.verdict.settle
@@ -87,7 +107,9 @@ def test_the_next_step_names_python_parameters():
         "and name the mechanism (mechanism='grr')."
     )
     assert next_step("grr", ["worst"]).endswith("look at records (guarantee='all').")
-    assert next_step(None, ["witness"]).startswith("To settle it, name the mechanism (mechanism=")
+    assert next_step(None, ["witness"]).startswith(
+        "To settle it, name the mechanism (mechanism="
+    )
     assert next_step("grr", ["sampled"]).startswith(
         "To settle it, `seepage design DATA --limit 3` (DATA: a file of the records, counts do not "
         "suffice) finds who is asked what"
@@ -100,20 +122,39 @@ def test_the_next_step_is_the_design_of_the_same_table(monkeypatch, tmp_path):
     design = "seepage design 'my table.csv' --columns x0,x1 --limit 1.5"
     assert found.settle.startswith(f"Next: `{design}` asks each person")
     single = sp.analyse(COPIES, 1.0, limit=[1.5, None, 2], guarantee="exact").verdict
-    assert "`seepage design DATA --limit 1.5 --limit-of x1=none --limit-of x2=2`" in single.settle
-    monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))  # counts are bundled, records not at hand
-    none = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "relationship"]).verdict
+    assert (
+        "`seepage design DATA --limit 1.5 --limit-of x1=none --limit-of x2=2`"
+        in single.settle
+    )
+    monkeypatch.setenv(
+        "SEEPAGE_DATA", str(tmp_path)
+    )  # counts are bundled, records not at hand
+    none = sp.analyse(
+        "adult", 1.0, mechanism="grr", columns=["sex", "relationship"]
+    ).verdict
     assert none.settle.startswith(
         "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 2` "
         "(DATA: a file of the records, counts do not suffice) asks each person"
     )
-    assert none.decision.startswith("sex gives away relationship: a report that favours sex Female")
+    assert none.decision.startswith(
+        "sex gives away relationship: a report that favours sex Female"
+    )
 
 
 def test_an_assumed_total_below_a_limit_certifies_nothing():
-    xor = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [500] * 4)
-    assert verdict_of(xor, ["independent"], 1.2).names("not certifiable") == ["x0", "x1", "x2"]
-    assert verdict_of(xor, ["independent", "exact"], 1.2).names("exceeded") == ["x0", "x1", "x2"]
+    xor = sp.Records(
+        domain_of([2, 2, 2]), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [500] * 4
+    )
+    assert verdict_of(xor, ["independent"], 1.2).names("not certifiable") == [
+        "x0",
+        "x1",
+        "x2",
+    ]
+    assert verdict_of(xor, ["independent", "exact"], 1.2).names("exceeded") == [
+        "x0",
+        "x1",
+        "x2",
+    ]
 
 
 def test_an_own_budget_above_the_limit_is_exceeded_without_any_total():
@@ -133,13 +174,16 @@ def test_states_are_true_of_the_table(seed):
     people = sp.Records.from_joint(domain_of(sizes), generator.integers(0, 40, sizes))
     names = ["exact", "merged", "worst", "independent", "witness"]
     every = sp.analyse(people, 0.9, mechanism="grr", guarantee=names, rng=seed).totals
-    truth, states = every["exact"].values, set()
+    truth = every["exact"].values
+    states = set()
     for size in (1, 2, 3):
         for chosen in itertools.combinations(names, size):
             some = TotalsComparison(tuple(every[name] for name in chosen), {}, {})
             for limit in np.linspace(0.5, 3.0, 11).tolist():
                 for one, total in zip(
-                    judge(every["exact"].matrix, some, [limit] * 3).judgements, truth, strict=True
+                    judge(every["exact"].matrix, some, [limit] * 3).judgements,
+                    truth,
+                    strict=True,
                 ):
                     states.add(one.state)
                     assert one.state != "exceeded" or total > limit
@@ -151,7 +195,9 @@ def test_states_are_true_of_the_table(seed):
 
 
 def test_of_a_sample_only_the_own_reports_are_known():
-    people = sp.Records(domain_of([2, 2, 2]), COPIES.codes, COPIES.weights, population=5_000)
+    people = sp.Records(
+        domain_of([2, 2, 2]), COPIES.codes, COPIES.weights, population=5_000
+    )
     found = verdict_of(people, ["exact", "witness", "worst"], 2.5)
     assert found.names("not certifiable") == ["x0", "x1", "x2"]
     assert "analyse all records" in found.settle
@@ -169,16 +215,27 @@ def test_a_limit_exceeded_by_rare_reports_is_within_with_a_delta():
     found = verdict_of(COPIES, ["sampled", "exact"], 2.9995, target_delta=0.4)
     assert found.names("exceeded") == ["x0", "x1", "x2"]
     assert all(one.relaxed <= one.limit < one.upper for one in found.judgements)
-    assert {(one.relaxed_by, one.delta) for one in found.judgements} == {("sampled", 0.4)}
+    assert {(one.relaxed_by, one.delta) for one in found.judgements} == {
+        ("sampled", 0.4)
+    }
 
 
 def test_numbers_in_sentences_are_rounded_to_the_safe_side():
-    assert (lower_text(4.999), upper_text(4.991), upper_text(5.0)) == ("4.99", "5.00", "5.00")
-    assert (lower_text(math.inf), upper_text(math.inf)) == ("infinitely many", "infinity")
+    assert (lower_text(4.999), upper_text(4.991), upper_text(5.0)) == (
+        "4.99",
+        "5.00",
+        "5.00",
+    )
+    assert (lower_text(math.inf), upper_text(math.inf)) == (
+        "infinitely many",
+        "infinity",
+    )
 
 
 def test_the_verdict_is_saved_and_a_result():
-    found = sp.analyse(COPIES, 1.0, mechanism="grr", guarantee=["exact"], limit=2.0, people=0)
+    found = sp.analyse(
+        COPIES, 1.0, mechanism="grr", guarantee=["exact"], limit=2.0, people=0
+    )
     saved = found.to_dict()["verdict"]
     assert saved["decision"] == found.verdict.decision
     assert saved["attributes"][0]["state"] == "exceeded"
@@ -188,12 +245,15 @@ def test_the_verdict_is_saved_and_a_result():
 
 def test_equivalent_attributes_are_joined_in_sentences():
     found = verdict_of(COPIES, ["exact"], 2.5)
-    assert "budgets: x0 = x1 = x2 exceed their limits (3 of 3 attributes)" in found.decision
+    assert (
+        "budgets: x0 = x1 = x2 exceed their limits (3 of 3 attributes)"
+        in found.decision
+    )
     open_ = verdict_of(COPIES, ["worst"], 2.5)
     assert "(x0 = x1 = x2)" in open_.decision
 
 
-# Leaks -------------------------------------------------------------------------------------------
+# Leaks --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", [None, "grr", "oue", "she"])
@@ -214,10 +274,14 @@ def test_leakages_among_frequent_values_are_those_of_the_smaller_channel(mechani
 
 
 def survey():
-    """Return a table with two names for one thing, a missing value and a rare one that lead."""
+    """Return a table with two names for one thing, a missing value and a rare one that
+    lead.
+    """
     generator = np.random.default_rng(1)
     level = generator.integers(0, 3, 4_000)
-    job = np.where(generator.random(4_000) < 0.5, level, generator.integers(0, 3, 4_000))
+    job = np.where(
+        generator.random(4_000) < 0.5, level, generator.integers(0, 3, 4_000)
+    )
     sick = generator.random(4_000) < 0.004
     other = generator.random(4_000) < 0.004
     return pa.table(
@@ -225,7 +289,10 @@ def survey():
             "level": pa.array([f"level {code}" for code in level]),
             "level-number": pa.array(level.astype(str)),
             "job": pa.array(
-                [None if rare else f"job {code}" for rare, code in zip(other, job, strict=True)]
+                [
+                    None if rare else f"job {code}"
+                    for rare, code in zip(other, job, strict=True)
+                ]
             ),
             "sick": pa.array(sick.astype(str)),
             "other": pa.array(other.astype(str)),
@@ -263,7 +330,9 @@ def test_restricted_leakage_is_that_of_the_channel_itself():
 
 def test_leaks_with_a_lower_limit_of_0_are_not_listed():
     rng = np.random.default_rng(0)
-    people = pa.table({name: rng.choice(["a", "b", "c"], 300).tolist() for name in "xyz"})
+    people = pa.table(
+        {name: rng.choice(["a", "b", "c"], 300).tolist() for name in "xyz"}
+    )
     matrix = sp.leakage_matrix(people, 1.0, mechanism="grr")
     assert matrix.values.max() > 0
     assert find_leaks(matrix) == []
@@ -275,7 +344,10 @@ def test_attributes_that_are_not_named_are_counted_singly():
     assert "15 of 15 attributes (age, workclass, fnlwgt and 12 more)" in decision
     names = ["education", "education-num", "sex", "race", "age"]
     decision = sp.analyse("adult", 1.0, limit=3.0, columns=names).verdict.decision
-    assert "5 of 5 attributes (education = education-num, sex, race and 1 more)" in decision
+    assert (
+        "5 of 5 attributes (education = education-num, sex, race and 1 more)"
+        in decision
+    )
 
 
 def test_the_likelihood_ratio_of_a_leak_and_its_nats_agree():
@@ -285,4 +357,6 @@ def test_the_likelihood_ratio_of_a_leak_and_its_nats_agree():
     for leak, sentence in zip(leaks, told, strict=True):
         times = float(re.search(r" is ([0-9.]+) times", sentence)[1])
         own = re.search(r"\(([0-9.]+) nats", sentence)
-        assert math.log(times) == pytest.approx(float(own[1]) if own else leak.leakage, abs=0.01)
+        assert math.log(times) == pytest.approx(
+            float(own[1]) if own else leak.leakage, abs=0.01
+        )

@@ -60,7 +60,9 @@ def test_a_disk_that_is_full_leaves_what_was_there(name, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"cannot write '.*result.svg': No space left on device"):
+    with pytest.raises(
+        InputError, match=r"cannot write '.*result.svg': No space left on device"
+    ):
         WRITERS[name](path)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
@@ -72,7 +74,9 @@ def test_a_name_that_is_too_long_raises(tmp_path):
 
 
 def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(signal, "signal", lambda *arguments: pytest.fail("installs a handler"))
+    monkeypatch.setattr(
+        signal, "signal", lambda *arguments: pytest.fail("installs a handler")
+    )
     with whole_file(tmp_path / "a") as file:
         file.write(b"x")
 
@@ -98,7 +102,9 @@ cli.main(["slow"])
 @pytest.mark.posix
 def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
     run = [sys.executable, "-c", TERMINATED, str(tmp_path / "out")]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        run, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout.readline() == b"writing\n"
         assert list(tmp_path.iterdir())
         process.send_signal(signal.SIGTERM)

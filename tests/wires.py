@@ -22,7 +22,9 @@ from seepage.plan.wire import CERTAIN, attribute_wire, mechanism_wire
 
 CLIENT = Path(seepage.__file__).parent / "collection" / "client"
 NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="Node is not installed: `make node`")
+needs_node = pytest.mark.skipif(
+    NODE is None, reason="Node is not installed: `make node`"
+)
 
 MECHANISMS = {
     "grr": GRR(5, 1.3),
@@ -53,7 +55,8 @@ def exact_chances(channel, code):
         for output, count in enumerate(channel["thresholds"][code]):
             chances[output] = Fraction(int(count), CERTAIN)
     elif channel["draw"] == "bits":
-        true, other = int(channel["true"]), int(channel["other"])
+        true = int(channel["true"])
+        other = int(channel["other"])
         for bits in product((0, 1), repeat=k):
             parts = [
                 Fraction(limit if bit else CERTAIN - limit, CERTAIN)
@@ -65,7 +68,9 @@ def exact_chances(channel, code):
     else:
         for forced in (True, False):
             weight = Fraction(int(channel["force"]), CERTAIN)
-            for subset, part in _subsets(k, channel["size"], code if forced else None).items():
+            for subset, part in _subsets(
+                k, channel["size"], code if forced else None
+            ).items():
                 chances[subset] += (weight if forced else 1 - weight) * part
     return dict(chances)
 
@@ -118,7 +123,9 @@ def one_question_wire(mechanism):
 
 
 RAW = [
-    Attribute("days", ("0", "1 to 5", "6 or more"), (-math.inf, 1, 6, math.inf), (("*", "0"),)),
+    Attribute(
+        "days", ("0", "1 to 5", "6 or more"), (-math.inf, 1, 6, math.inf), (("*", "0"),)
+    ),
     Attribute("size", ("(missing)", "[0, 1)", "[1, 2.5)", "[2.5, 4]"), (0, 1, 2.5, 4)),
     Attribute("dose", ("[0, 1)", "[1, 2]"), (0, 1, 2), (("(missing)", "[1, 2]"),)),
     Attribute("job", ("nurse", "(other)", "(missing)")),
@@ -129,9 +136,16 @@ RAW = [
 
 
 def raw_wire():
-    """The wire of a collection that asks for all attributes of `RAW`, whose reports are true."""
+    """The wire of a collection that asks for all attributes of `RAW`, whose reports are
+    true.
+    """
     questions = [
-        {"attribute": one.name, "k": one.size, "draw": "direct", "keep": str(CERTAIN - 1)}
+        {
+            "attribute": one.name,
+            "k": one.size,
+            "draw": "direct",
+            "keep": str(CERTAIN - 1),
+        }
         for one in RAW
     ]
     form = {"until": str(CERTAIN), "type": "product", "questions": questions}
@@ -172,12 +186,16 @@ def three_forms_wire():
 
 def client_file(wire):
     """What a client loads: the wire form and its digest."""
-    content = json.dumps(wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    content = json.dumps(
+        wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     return {"collection": hashlib.sha256(content.encode()).hexdigest(), "wire": wire}
 
 
 def install_client(folder):
-    """Copy the module into a folder where Node takes it for an ES module; return its path."""
+    """Copy the module into a folder where Node takes it for an ES module; return its
+    path.
+    """
     (folder / "package.json").write_text('{"type": "module"}')
     return shutil.copy(CLIENT / "seepage.js", folder)
 
@@ -188,7 +206,10 @@ class Client:
     def __init__(self, module):
         driver = Path(__file__).with_name("client_driver.mjs")
         self._node = subprocess.Popen(
-            [NODE, driver, module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+            [NODE, driver, module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
         )
 
     def run(self, **job):

@@ -1,7 +1,7 @@
 """Privacy leakage through correlated attributes under local differential privacy.
 
-The public names are listed in `__init__.pyi`, one line for each.  They are loaded when first used,
-so that importing the package is quick.
+The public names are listed in `__init__.pyi`, one line for each.  They are loaded when
+first used, so that importing the package is quick.
 """
 
 import re
@@ -12,7 +12,10 @@ __version__ = "1.0.0"
 
 _STUB = __loader__.get_data(f"{__file__}i").decode()
 _HOMES = {
-    name: home for home, name in re.findall(r"^from seepage\.([a-z_]\S*) import (\w+)", _STUB, re.M)
+    name: home
+    for home, name in re.findall(
+        r"^from seepage\.([a-z_]\S*) import (\w+)", _STUB, re.M
+    )
 }
 """The module of each public name."""
 

@@ -1,4 +1,6 @@
-"""Argument checks, one function and one message per rule; a violation raises an InputError."""
+"""Argument checks, one function and one message per rule; a violation raises an
+InputError.
+"""
 
 import difflib
 import errno
@@ -25,13 +27,15 @@ MAX_EPSILON = 1e300
 """Maximum privacy budget: sums of budgets stay finite floats."""
 
 MAX_WEIGHT = 1e15
-"""Maximum pseudo-count of a cell; above, counts up to 2^53 are no longer exact as floats."""
+"""Maximum pseudo-count of a cell; above, counts up to 2^53 are no longer exact as
+floats."""
 
 MAX_RECORDS = 2**53
 """Maximum number of records: integers up to here are exact in double precision."""
 
 MAX_DRAWS = 10**8
-"""Maximum number of records, reports or surrogates drawn at once, which fit in memory."""
+"""Maximum number of records, reports or surrogates drawn at once, which fit in
+memory."""
 
 ROW_SUM_TOLERANCE = 1e-9
 
@@ -46,7 +50,9 @@ def is_installed(module: str) -> bool:
 
 
 def need(module: str, package: str, purpose: str) -> None:
-    """Raise an InputError, with the package to install, unless a module can be imported."""
+    """Raise an InputError, with the package to install, unless a module can be
+    imported.
+    """
     if not is_installed(module):
         raise InputError(
             f"{purpose} needs {package}, which is not installed: pip install {package}"
@@ -54,7 +60,8 @@ def need(module: str, package: str, purpose: str) -> None:
 
 
 def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
-    """Return the error that a parameter breaks a rule; "each of x" is about the parameter x.
+    """Return the error that a parameter breaks a rule; "each of x" is about the
+    parameter x.
 
     Examples
     --------
@@ -62,7 +69,9 @@ def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
     >>> print(error, "|", error.parameter)
     each of columns must be a string, got 3 | columns
     """
-    return InputError(f"{name} must be {rule}, got {shown(value)}{hint}", parameter=name)
+    return InputError(
+        f"{name} must be {rule}, got {shown(value)}{hint}", parameter=name
+    )
 
 
 def exclusive(name: str, other: str, why: str) -> InputError:
@@ -88,7 +97,9 @@ def weight(value: Any, name: str) -> float:
 
 
 def _nonnegative(value: Any, name: str, maximum: float) -> float:
-    number = real(value, name, "a finite number of at least 0", lambda x: 0 <= x < math.inf)
+    number = real(
+        value, name, "a finite number of at least 0", lambda x: 0 <= x < math.inf
+    )
     if number > maximum:
         raise violation(name, f"at most {maximum:g}", value)
     return number + 0.0  # turns -0.0 into 0.0
@@ -116,7 +127,10 @@ def confidence(value: Any, name: str) -> float:
 
 
 def real(
-    value: Any, name: str, rule: str = "a number", fits: Callable[[float], bool] | None = None
+    value: Any,
+    name: str,
+    rule: str = "a number",
+    fits: Callable[[float], bool] | None = None,
 ) -> float:
     """Return a real number that fits a rule as a float; booleans and strings raise."""
     if isinstance(value, (bool, str, bytes)) or value is None:
@@ -137,7 +151,11 @@ def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> 
     except TypeError:
         number = None
     if number is None or number < minimum or (maximum is not None and number > maximum):
-        rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+        rule = (
+            f"of at least {minimum}"
+            if maximum is None
+            else f"from {minimum} to {maximum}"
+        )
         raise violation(name, f"an integer {rule}", value)
     return number
 
@@ -193,12 +211,18 @@ def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
 
 def texts(value: Any, name: str) -> list[str]:
     """Return a list of strings."""
-    return [text(item, f"each of {name}") for item in items(value, name, "a sequence of strings")]
+    return [
+        text(item, f"each of {name}")
+        for item in items(value, name, "a sequence of strings")
+    ]
 
 
 def numbers(value: Any, name: str) -> list[float]:
     """Return a list of floats."""
-    return [real(item, f"each of {name}") for item in items(value, name, "a sequence of numbers")]
+    return [
+        real(item, f"each of {name}")
+        for item in items(value, name, "a sequence of numbers")
+    ]
 
 
 def array(value: Any, name: str) -> "NDArray[Any]":
@@ -249,8 +273,8 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
             f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}",
             parameter=name,
         )
-    # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up to 2 are
-    # finite.
+    # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up
+    # to 2 are finite.
     within = matrix.item(matrix.argmin()) >= 0 and matrix.item(matrix.argmax()) <= 2
     if not (within and _are_one(np.add.reduce(matrix, axis=1))):
         raise _not_stochastic(matrix, name)
@@ -260,7 +284,9 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
 
 def _are_one(sums: "NDArray[np.float64]") -> bool:
     each = sums.tolist()
-    return bool(1 - min(each) <= ROW_SUM_TOLERANCE and max(each) - 1 <= ROW_SUM_TOLERANCE)
+    return bool(
+        1 - min(each) <= ROW_SUM_TOLERANCE and max(each) - 1 <= ROW_SUM_TOLERANCE
+    )
 
 
 def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
@@ -287,9 +313,13 @@ def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]
 
 
 def progress(value: Any, name: str = "progress") -> Any:
-    """Return a progress callback: None, or a function of the steps done and their total."""
+    """Return a progress callback: None, or a function of the steps done and their
+    total.
+    """
     try:
-        fits = value is None or (callable(value) and inspect.signature(value).bind(0, None))
+        fits = value is None or (
+            callable(value) and inspect.signature(value).bind(0, None)
+        )
     except TypeError:
         fits = False
     except ValueError:  # a built-in function without a signature
@@ -307,7 +337,9 @@ def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
 
 
 def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
-    """Return the random generator of a seed: an integer of at least 0, a generator, or None."""
+    """Return the random generator of a seed: an integer of at least 0, a generator, or
+    None.
+    """
     import numpy as np
 
     if isinstance(rng, np.random.Generator):
@@ -325,17 +357,23 @@ def seed(
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:
-    """Return one of the options; for any other value the message suggests the closest one."""
+    """Return one of the options; for any other value the message suggests the closest
+    one.
+    """
     known = list(options)
     if not isinstance(value, str) or value not in known:
-        raise violation(name, f"one of {', '.join(known)}", value, near_miss(value, known))
+        raise violation(
+            name, f"one of {', '.join(known)}", value, near_miss(value, known)
+        )
     return str(value)
 
 
 def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
     """Return one of the options or several as a list; all of them for `"all"`."""
     known = list(options)
-    given = [value] if isinstance(value, str) else items(value, name, "a name or several")
+    given = (
+        [value] if isinstance(value, str) else items(value, name, "a name or several")
+    )
     return known if given == ["all"] else [choice(item, name, known) for item in given]
 
 
@@ -344,11 +382,15 @@ def options(given: Iterable[str], known: Iterable[str]) -> None:
     names = list(known)
     for name in given:
         if name not in names:
-            raise InputError(f"there is no option {name!r}{near_miss(name, names, cutoff=0.7)}")
+            raise InputError(
+                f"there is no option {name!r}{near_miss(name, names, cutoff=0.7)}"
+            )
 
 
 def address_space() -> float:
-    """Return the limit of the process's address space (`ulimit -v`) in GiB; infinite if none."""
+    """Return the limit of the process's address space (`ulimit -v`) in GiB; infinite if
+    none.
+    """
     try:
         import resource
     except ImportError:  # not on Windows
@@ -367,7 +409,9 @@ def need_address_space(least: float, purpose: str) -> None:
 
 
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the hint "; did you mean ...?" with the closest known name, or an empty string."""
+    """Return the hint "; did you mean ...?" with the closest known name, or an empty
+    string.
+    """
     by_folded = {name.casefold(): name for name in known}
     given = value.casefold() if isinstance(value, str) else shown(value)
     close = difflib.get_close_matches(given, by_folded, n=1, cutoff=cutoff)

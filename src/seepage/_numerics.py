@@ -28,7 +28,8 @@ Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Codes of the values of a column, uint8 or uint16."""
 
 UNIT = 2.0**-53
-"""Unit roundoff of double precision: the largest relative error of one rounded operation."""
+"""Unit roundoff of double precision: the largest relative error of one rounded
+operation."""
 
 LARGE_EPSILON = 690.0
 """Above this exp(epsilon) nears overflow; callers then use another formula."""
@@ -41,12 +42,16 @@ Number = TypeVar("Number", float, Floats)
 
 
 def round_up(value: Number, operations: int) -> Number:
-    """Return value (1 + 2 (n + 8) u), raised by more than the error of n rounded operations."""
+    """Return value (1 + 2 (n + 8) u), raised by more than the error of n rounded
+    operations.
+    """
     return value * (1.0 + 2.0 * (operations + 8) * UNIT)
 
 
 def round_down(value: Number, operations: int) -> Number:
-    """Return value (1 - 2 (n + 8) u), lowered by more than the error of n rounded operations."""
+    """Return value (1 - 2 (n + 8) u), lowered by more than the error of n rounded
+    operations.
+    """
     return value * (1.0 - 2.0 * (operations + 8) * UNIT)
 
 
@@ -63,22 +68,25 @@ def summed_up(terms: Iterable[float]) -> float:
         total = math.fsum(numbers)
     except OverflowError:
         return math.inf
-    if math.isfinite(total) and math.fsum([*numbers, -total]) > 0:  # of the exact remainder's sign
+    if (
+        math.isfinite(total) and math.fsum([*numbers, -total]) > 0
+    ):  # of the exact remainder's sign
         return math.nextafter(total, math.inf)
     return total
 
 
 def rounding(sizes: Iterable[int]) -> float:
-    """Return an upper bound on the absolute rounding error of a log-ratio of two likelihoods.
+    """Return an upper bound on the absolute rounding error of a log-ratio of two
+    likelihoods.
 
-    A likelihood p(y given x) is a sum of nonnegative products over the values of each attribute,
-    with alphabet sizes `sizes`: a product with a column of k entries adds at most k + 3 relative
-    roundings.
+    A likelihood p(y given x) is a sum of nonnegative products over the values of each
+    attribute, with alphabet sizes `sizes`: a product with a column of k entries adds at
+    most k + 3 relative roundings.
     """
     return 4 * UNIT * sum(size + 8 for size in sizes)
 
 
-# Likelihood ratios --------------------------------------------------------------------------------
+# Likelihood ratios --------------------------------------------------------------------
 
 
 def quotient(upper: Floats, lower: Floats) -> Floats:
@@ -89,13 +97,14 @@ def quotient(upper: Floats, lower: Floats) -> Floats:
 
 
 def pair_log_ratios(upper: Floats, lower: Floats) -> Floats:
-    """Return ln max over reports y of upper_x(y) / lower_x'(y), for each pair (x, x') of values.
+    """Return ln max over reports y of upper_x(y) / lower_x'(y), for each pair (x, x')
+    of values.
 
     Parameters
     ----------
     upper, lower
-        Upper and lower bounds of p(y given x), one row per report y and one column per value x of
-        one target; twice the same array if the likelihoods are known.
+        Upper and lower bounds of p(y given x), one row per report y and one column per
+        value x of one target; twice the same array if the likelihoods are known.
     """
     columns = range(upper.shape[1])
     ratios = [quotient(upper[:, [x]], lower).max(axis=0, initial=0.0) for x in columns]
@@ -110,26 +119,28 @@ def largest_log_ratio(
     guard: float | Floats,
     occurs: Booleans | None = None,
 ) -> Floats:
-    """Return ln max over reports y and values x != x' of upper_x(y) / lower_x'(y), by target.
+    """Return ln max over reports y and values x != x' of upper_x(y) / lower_x'(y), by
+    target.
 
     Parameters
     ----------
     upper, lower
-        Upper and lower bounds of p(y given x): the last axis has the values x of all targets,
-        concatenated, the others have the reports y.  If the likelihoods are known, twice the same
-        array.
+        Upper and lower bounds of p(y given x): the last axis has the values x of all
+        targets, concatenated, the others have the reports y.  If the likelihoods are
+        known, twice the same array.
     starts
         The index of each target's first value.
     guard
-        Absolute rounding error of a log-ratio of the bounds, see `rounding`; or one per target.
+        Absolute rounding error of a log-ratio of the bounds, see `rounding`; or one per
+        target.
     occurs
         Mask, broadcast against the bounds, of the values to compare; all by default.
 
     Returns
     -------
     Floats
-        One logarithm per target, rounded up by more than its own and the bounds' rounding errors;
-        0 for a target with a single value.
+        One logarithm per target, rounded up by more than its own and the bounds'
+        rounding errors; 0 for a target with a single value.
 
     Examples
     --------
@@ -137,9 +148,11 @@ def largest_log_ratio(
     >>> largest_log_ratio(known, known, starts, rounding([2])).round(4).tolist()
     [2.0794, 0.0]
     """
-    known, sizes = upper is lower, np.diff(starts, append=upper.shape[-1])
+    known = upper is lower
+    sizes = np.diff(starts, append=upper.shape[-1])
     if occurs is not None:
-        upper, lower = np.where(occurs, upper, 0.0), np.where(occurs, lower, np.inf)
+        upper = np.where(occurs, upper, 0.0)
+        lower = np.where(occurs, lower, np.inf)
     if known:  # x = x' has ratio 1
         highest = np.maximum.reduceat(upper, starts, axis=-1)
         ratios = quotient(highest, np.minimum.reduceat(lower, starts, axis=-1))
@@ -157,7 +170,8 @@ def _largest_of_different(
     for size in np.unique(sizes[sizes > 1]).tolist():
         chosen = np.flatnonzero(sizes == size)
         columns = starts[chosen][:, None] + np.arange(size)
-        high, low = upper[..., columns], lower[..., columns]
+        high = upper[..., columns]
+        low = lower[..., columns]
         first, second = (-np.partition(-high, 1, axis=-1)[..., i] for i in (0, 1))
         least, next_least = (np.partition(low, 1, axis=-1)[..., i] for i in (0, 1))
         different = np.maximum(quotient(second, least), quotient(first, next_least))
@@ -174,12 +188,14 @@ def one_minus_exp(epsilon: float) -> float:
 
 
 def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """Return ln (1 + lambda A) / (1 + lambda B), with A = B + difference and lambda = e^eps - 1.
+    """Return ln (1 + lambda A) / (1 + lambda B), with A = B + difference and lambda =
+    e^eps - 1.
 
     Parameters
     ----------
     difference
-        A - B >= -B, summed from its parts, so that small leakages keep their relative precision.
+        A - B >= -B, summed from its parts, so that small leakages keep their relative
+        precision.
     smaller
         B >= 0.
     epsilon
@@ -202,14 +218,17 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
         ratio = np.log1p(quotient)
         if np.isfinite(quotient).all():
             return np.asarray(ratio)
-        of_logs = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
+        of_logs = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(
+            -eps, np.log(low)
+        )
     return np.where(gap == 0, 0.0, np.where(np.isinf(quotient), of_logs, ratio))
 
 
 def nearest_distribution(frequencies: Floats) -> Floats:
     """Return the Euclidean projection of a vector onto the probability simplex.
 
-    Subtracts the constant that leaves a sum of 1 after negative entries are set to 0, O(k log k).
+    Subtracts the constant that leaves a sum of 1 after negative entries are set to 0,
+    O(k log k).
 
     Examples
     --------
@@ -223,9 +242,11 @@ def nearest_distribution(frequencies: Floats) -> Floats:
 
 
 def clustered_order(strengths: Floats) -> list[int]:
-    """Return the indices of a symmetric matrix in an order that puts strong pairs side by side.
+    """Return the indices of a symmetric matrix in an order that puts strong pairs side
+    by side.
 
-    Leaf order of average-linkage clustering with distance max(strengths) - strengths[i, j].
+    Leaf order of average-linkage clustering with distance max(strengths) - strengths[i,
+    j].
 
     Examples
     --------
@@ -244,7 +265,7 @@ def clustered_order(strengths: Floats) -> list[int]:
     return [int(leaf) for leaf in leaves_list(tree)]
 
 
-# Threads of linear algebra -----------------------------------------------------------------------
+# Threads of linear algebra ------------------------------------------------------------
 
 _threads_lock = Lock()
 _one_thread: list[Any] = []
@@ -263,13 +284,15 @@ def _blas(has_scipy: bool) -> Any:
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: faster for systems of up to some hundred unknowns.
 
-    The threads of OpenBLAS wait for each other in busy loops, so that small systems take 5 to 30
-    times as long with two threads as with one.  The limit holds for the whole process while any
-    such context is open.
+    The threads of OpenBLAS wait for each other in busy loops, so that small systems
+    take 5 to 30 times as long with two threads as with one.  The limit holds for the
+    whole process while any such context is open.
     """
     with _threads_lock:
         loaded = _blas("scipy.linalg" in sys.modules)
-        _one_thread.append(None if _one_thread else loaded.limit(limits=1, user_api="blas"))
+        _one_thread.append(
+            None if _one_thread else loaded.limit(limits=1, user_api="blas")
+        )
     try:
         yield
     finally:
@@ -286,7 +309,8 @@ MAX_ITERATIONS = 200
 def largest_within(
     excess: Callable[[float], float], maximum: float, tolerance: float = 1e-9
 ) -> float:
-    """Return the largest budget up to `maximum` whose excess over the limit is not positive.
+    """Return the largest budget up to `maximum` whose excess over the limit is not
+    positive.
 
     Parameters
     ----------
@@ -309,13 +333,15 @@ def largest_within(
     >>> 1 / 3 - 1e-9 <= budget <= 1 / 3
     True
     """
-    low, at_low = 0.0, excess(0.0)
+    low = 0.0
+    at_low = excess(0.0)
     if at_low > 0:
         raise InputError(
             f"no budget fits: the public attributes alone exceed a limit by {at_low:.4g}; raise "
             "the limit, or declare fewer attributes as public"
         )
-    high, at_high = maximum, excess(maximum)
+    high = maximum
+    at_high = excess(maximum)
     if at_high <= 0:
         return maximum
     for _ in range(MAX_ITERATIONS):
@@ -328,16 +354,20 @@ def largest_within(
                 continue
             at_middle = excess(middle)
             if at_middle <= 0:
-                low, at_low = middle, at_middle
+                low = middle
+                at_low = at_middle
             else:
-                high, at_high = middle, at_middle
+                high = middle
+                at_high = at_middle
             if high - low <= width / 2:
                 break
     return low
 
 
 def _chord_root(at_low: float, at_high: float) -> float:
-    """Return the root of the chord (regula falsi) as a share of the bracket, clipped to 1e-3."""
+    """Return the root of the chord (regula falsi) as a share of the bracket, clipped to
+    1e-3.
+    """
     if math.isinf(at_high) or math.isinf(at_low):
         return 0.5
     return min(max(-at_low / (at_high - at_low), 1e-3), 1 - 1e-3)

@@ -1,9 +1,11 @@
 """`takes`: public functions whose keywords are the fields of one options object.
 
-The options of a function are a frozen dataclass.  Its fields give the function's signature, its
-`__post_init__` checks the values, and the command line makes its options of the same fields.
+The options of a function are a frozen dataclass.  Its fields give the function's
+signature, its `__post_init__` checks the values, and the command line makes its options
+of the same fields.
 
-`Registry`: what an option can name, built in, registered, or from entry points of other packages.
+`Registry`: what an option can name, built in, registered, or from entry points of other
+packages.
 """
 
 import functools
@@ -25,7 +27,9 @@ Chosen = TypeVar("Chosen")
 Answer = TypeVar("Answer")
 Owner = TypeVar("Owner")
 
-SECTION = re.compile(r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)", re.M | re.S)
+SECTION = re.compile(
+    r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)", re.M | re.S
+)
 """The section "Parameters" of a NumPy docstring: its indentation, and its text."""
 
 ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?: .*\n|\n)+)", re.M)
@@ -33,32 +37,36 @@ ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?: .*\n|\n)+)", re.M)
 
 
 def option(default: Any, **how: Any) -> Any:
-    """Return a field that is also an option of commands, see `descriptions` for its help.
+    """Return a field that is also an option of commands, see `descriptions` for its
+    help.
 
     Parameters
     ----------
     default
         The field's default; `dict` for an empty mapping.
     how
-        How the command line reads it: `short` ("-e"), `name` (if it is not that of the field with
-        dashes), `opposite` (name of the option for no), `type` (where the annotation does
-        not say), `choices`, `metavar`, `repeat` if several values are given by as many options, and
-        `each` for a second option that sets the value of one attribute (`--epsilon-of NAME=VALUE`).
-        And `check`, see `check_fields`.
+        How the command line reads it: `short` ("-e"), `name` (if it is not that of the
+        field with dashes), `opposite` (name of the option for no), `type` (where the
+        annotation does not say), `choices`, `metavar`, `repeat` if several values are
+        given by as many options, and `each` for a second option that sets the value of
+        one attribute (`--epsilon-of NAME=VALUE`). And `check`, see `check_fields`.
     """
     made = {"default_factory": dict} if default is dict else {"default": default}
     return field(**made, metadata={"option": True, **how})
 
 
 def check_fields(options: Any) -> None:
-    """Replace values of frozen options by what the `check` of their fields returns, or raise.
+    """Replace values of frozen options by what the `check` of their fields returns, or
+    raise.
 
     It is a function of the value and the field's name; a default is not checked.
     """
     for one in fields(options):
         value = getattr(options, one.name)
         if "check" in one.metadata and value is not one.default:
-            object.__setattr__(options, one.name, one.metadata["check"](value, one.name))
+            object.__setattr__(
+                options, one.name, one.metadata["check"](value, one.name)
+            )
 
 
 class Checked:
@@ -69,7 +77,8 @@ class Checked:
 
 
 def descriptions(kind: type) -> dict[str, str]:
-    """Return the first sentence on each parameter in the docstrings of a class and its bases.
+    """Return the first sentence on each parameter in the docstrings of a class and its
+    bases.
 
     Examples
     --------
@@ -115,15 +124,22 @@ def command_words(given: Mapping[str, Any], kind: Any) -> Iterator[str]:
         if "option" not in one.metadata or one.name not in given:
             continue
         value = given[one.name]
-        for name, part in value.items() if isinstance(value, Mapping) else [("", value)]:
+        for name, part in (
+            value.items() if isinstance(value, Mapping) else [("", value)]
+        ):
             for single in part if "repeat" in one.metadata else [part]:
                 several = single if isinstance(single, (list, tuple)) else [single]
-                text = ",".join(f"{x:.15g}" if isinstance(x, float) else str(x) for x in several)
+                text = ",".join(
+                    f"{x:.15g}" if isinstance(x, float) else str(x) for x in several
+                )
                 flag = flag_of(one)
                 if name in ("", "*"):
                     yield from (flag, text)
                 else:
-                    yield from (f"{flag}-of" if "each" in one.metadata else flag, f"{name}={text}")
+                    yield from (
+                        f"{flag}-of" if "each" in one.metadata else flag,
+                        f"{name}={text}",
+                    )
 
 
 def changed(options: Any, kind: Any) -> dict[str, Any]:
@@ -131,7 +147,9 @@ def changed(options: Any, kind: Any) -> dict[str, Any]:
     differing = {}
     for one in fields(kind):
         value = getattr(options, one.name)
-        default = one.default if one.default_factory is MISSING else one.default_factory()
+        default = (
+            one.default if one.default_factory is MISSING else one.default_factory()
+        )
         if type(value) is not type(default) or value != default:
             differing[one.name] = value
     return differing
@@ -139,20 +157,24 @@ def changed(options: Any, kind: Any) -> dict[str, Any]:
 
 def takes(
     options: Callable[Given, Chosen],
-) -> Callable[[Callable[[Any, Chosen], Answer]], Callable[Concatenate[Any, Given], Answer]]:
+) -> Callable[
+    [Callable[[Any, Chosen], Answer]], Callable[Concatenate[Any, Given], Answer]
+]:
     """Return a decorator for functions of data and options.
 
     Parameters
     ----------
     options
-        A frozen dataclass, keyword-only but for the number asked about (`limit`, `epsilon`).
+        A frozen dataclass, keyword-only but for the number asked about (`limit`,
+        `epsilon`).
 
     Returns
     -------
     Callable
-        Turns `f(data, options)` into a function of data and the fields of `options`, with their
-        names, types and defaults as its signature and their descriptions in its docstring.  A
-        keyword that is no field raises an InputError with the closest one.
+        Turns `f(data, options)` into a function of data and the fields of `options`,
+        with their names, types and defaults as its signature and their descriptions in
+        its docstring.  A keyword that is no field raises an InputError with the closest
+        one.
 
     Examples
     --------
@@ -192,7 +214,9 @@ def takes(
             _checks.options(keywords, signature.parameters)
             arguments = signature.bind(*given, **keywords).arguments
             own = [value for name, value in arguments.items() if name not in chosen]
-            fields_given = {name: arguments[name] for name in arguments if name in chosen}
+            fields_given = {
+                name: arguments[name] for name in arguments if name in chosen
+            }
             return function(*own, options(**fields_given))  # type: ignore[call-arg]
 
         call.__signature__ = signature  # type: ignore[attr-defined]
@@ -205,14 +229,17 @@ def takes(
 def method_takes(
     options: Callable[Given, Chosen],
 ) -> Callable[
-    [Callable[[Owner, Any, Chosen], Answer]], Callable[Concatenate[Owner, Any, Given], Answer]
+    [Callable[[Owner, Any, Chosen], Answer]],
+    Callable[Concatenate[Owner, Any, Given], Answer],
 ]:
     """Return `takes` for methods, of an object or a class, data and options."""
     return takes(options)  # type: ignore[return-value]
 
 
 def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
-    """Return the signature: what is given, then the fields of the options, own before inherited."""
+    """Return the signature: what is given, then the fields of the options, own before
+    inherited.
+    """
     own = inspect.signature(function)
     *given, _ = own.parameters.values()
     depth = {
@@ -222,7 +249,9 @@ def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
     }
     defaults = {one.name: one.default_factory for one in fields(options)}
     keywords = [
-        one.replace(default=factory()) if callable(factory := defaults[one.name]) else one
+        one.replace(default=factory())
+        if callable(factory := defaults[one.name])
+        else one
         for one in inspect.signature(options).parameters.values()
     ]
     ordered = sorted(keywords, key=lambda one: (one.kind, depth[one.name]))
@@ -230,7 +259,9 @@ def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
 
 
 def _documented(function: Callable[..., Any], options: Any) -> str | None:
-    """Return the docstring of a function, the options described after its own parameters."""
+    """Return the docstring of a function, the options described after its own
+    parameters.
+    """
     text = function.__doc__ and inspect.cleandoc(function.__doc__) + "\n"
     described = [_section(kind) for kind in options.__mro__ if "__doc__" in vars(kind)]
     added = "".join(part for part in described if part)
@@ -256,11 +287,12 @@ class Registry(Mapping[str, Answer]):
     kind
         What an item is called in messages: `"mechanism"`.
     home
-        The function that registers an item, as `"module:function"`.  Its module registers the
-        built-in items and is imported at the first lookup, so that layers above the extensions can
-        use the registry.
+        The function that registers an item, as `"module:function"`.  Its module
+        registers the built-in items and is imported at the first lookup, so that layers
+        above the extensions can use the registry.
     group
-        The entry-point group of other packages: the object of each entry point is registered.
+        The entry-point group of other packages: the object of each entry point is
+        registered.
 
     Examples
     --------
@@ -269,12 +301,16 @@ class Registry(Mapping[str, Answer]):
     """
 
     def __init__(self, kind: str, home: str, group: str) -> None:
-        self.kind, self.home, self.group = kind, home, group
+        self.kind = kind
+        self.home = home
+        self.group = group
         self._items: dict[str, Answer] = {}
         self._unusable: str | None = None  # until the entry points are loaded
 
     def add(self, name: str, item: Answer, *, replace: bool = False) -> Answer:
-        """Register an item; a name that is taken raises an InputError unless it is replaced."""
+        """Register an item; a name that is taken raises an InputError unless it is
+        replaced.
+        """
         if _checks.flag(replace, "replace"):
             self._items[name.casefold()] = item
         if self._items.setdefault(name.casefold(), item) is not item:
@@ -293,11 +329,15 @@ class Registry(Mapping[str, Answer]):
         try:
             return self[_checks.choice(folded, self.kind, self)]
         except InputError as unknown:
-            raise InputError(unknown, self.unusable, parameter=unknown.parameter) from None
+            raise InputError(
+                unknown, self.unusable, parameter=unknown.parameter
+            ) from None
 
     @property
     def unusable(self) -> str:
-        """The first entry point that cannot be loaded and why, for a message; else empty."""
+        """The first entry point that cannot be loaded and why, for a message; else
+        empty.
+        """
         self._load()
         return self._unusable or ""
 
@@ -326,7 +366,9 @@ class Registry(Mapping[str, Answer]):
             try:
                 register(entry.load())
             except Exception as reason:
-                what = f"the {self.kind} {entry.value!r} of another package cannot be used"
+                what = (
+                    f"the {self.kind} {entry.value!r} of another package cannot be used"
+                )
                 self._unusable = self._unusable or f"; {what}: {reason}"
 
 

@@ -1,8 +1,10 @@
-"""Self-contained HTML pages from Jinja2 templates, with a strict content security policy.
+"""Self-contained HTML pages from Jinja2 templates, with a strict content security
+policy.
 
-Templates, style sheets and scripts are files in `templates/`.  All values are escaped unless they
-are `Markup`.  The policy allows the page's own style and script by their hashes and nothing else,
-so that nothing is fetched and no name from a table can run as a script.
+Templates, style sheets and scripts are files in `templates/`.  All values are escaped
+unless they are `Markup`.  The policy allows the page's own style and script by their
+hashes and nothing else, so that nothing is fetched and no name from a table can run as
+a script.
 """
 
 import base64
@@ -41,7 +43,8 @@ def render_page(
     script
         The only script that the page permits; "" for none.
     content
-        Input of the script, embedded as JSON with <, > and & escaped: it cannot close its element.
+        Input of the script, embedded as JSON with <, > and & escaped: it cannot close
+        its element.
     connect
         The only address that the page may send requests to.
     images
@@ -91,8 +94,12 @@ def template_text(name: str) -> str:
     return (files("seepage") / "templates" / name).read_text(encoding="utf-8")
 
 
-def content_policy(style: str, script: str = "", connect: str = "", images: str = "") -> str:
-    """Return a content security policy that allows an inline style, and what else is given."""
+def content_policy(
+    style: str, script: str = "", connect: str = "", images: str = ""
+) -> str:
+    """Return a content security policy that allows an inline style, and what else is
+    given.
+    """
     rules = {
         "default-src": "'none'",
         "script-src": script and _content_hash(script),

@@ -1,4 +1,6 @@
-"""What every result can do: display, data frames, CSV and JSON; files, whole or not at all."""
+"""What every result can do: display, data frames, CSV and JSON; files, whole or not at
+all.
+"""
 
 import contextlib
 import csv
@@ -30,16 +32,19 @@ SHOWN_ROWS = 20
 """Maximum number of rows that a notebook displays."""
 
 FORMULA = re.compile(
-    r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)", re.IGNORECASE
+    r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)",
+    re.IGNORECASE,
 )
-"""Start of a text that a spreadsheet may evaluate as a formula; signed numbers do not match."""
+"""Start of a text that a spreadsheet may evaluate as a formula; signed numbers do not
+match."""
 
 
 class Result:
     """Base of results: a one-line `repr`, a table in long form, and HTML for notebooks.
 
-    A subclass defines `_headline` and `_columns`; the other methods derive from them.  `to_arrow`
-    (and the Arrow PyCapsule protocol, which pandas, Polars and DuckDB read) has full precision.
+    A subclass defines `_headline` and `_columns`; the other methods derive from them.
+    `to_arrow` (and the Arrow PyCapsule protocol, which pandas, Polars and DuckDB read)
+    has full precision.
 
     Examples
     --------
@@ -66,7 +71,9 @@ class Result:
         raise NotImplementedError
 
     def _columns(self) -> Mapping[str, Column]:
-        """Return the result in long form: columns of equal length by name, None where missing."""
+        """Return the result in long form: columns of equal length by name, None where
+        missing.
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -76,7 +83,9 @@ class Result:
         """Return the result in long form as a PyArrow table."""
         import pyarrow as pa
 
-        return pa.table({name: pa.array(values) for name, values in self._columns().items()})
+        return pa.table(
+            {name: pa.array(values) for name, values in self._columns().items()}
+        )
 
     def to_pandas(self) -> Any:
         """Return the result in long form as a pandas frame."""
@@ -97,15 +106,21 @@ class Result:
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
     """Return the first rows of columns as an HTML table, and the number of the others."""
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
-    numbers = [all(v is None or isinstance(v, Real) for v in values) for values in shown]
+    numbers = [
+        all(v is None or isinstance(v, Real) for v in values) for values in shown
+    ]
     sides = ["right" if is_number else "left" for is_number in numbers]
 
     def row(tag: str, cells: Iterable[str]) -> str:
         sided = zip(cells, sides, strict=True)
-        style = (f'<{tag} style="text-align: {side}">{escape(cell)}' for cell, side in sided)
+        style = (
+            f'<{tag} style="text-align: {side}">{escape(cell)}' for cell, side in sided
+        )
         return f"<tr>{''.join(f'{cell}</{tag}>' for cell in style)}</tr>"
 
-    body = "".join(row("td", map(cell_text, cells)) for cells in zip(*shown, strict=True))
+    body = "".join(
+        row("td", map(cell_text, cells)) for cells in zip(*shown, strict=True)
+    )
     hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
     return (
         f"<table><caption style='text-align: left; white-space: nowrap'>{escape(caption)}</caption>"
@@ -122,13 +137,15 @@ def cell_text(value: Any) -> str:
 
 
 def csv_text(columns: Mapping[str, Column]) -> str:
-    """Return columns of equal length as CSV text with a header line; None is an empty field.
+    """Return columns of equal length as CSV text with a header line; None is an empty
+    field.
 
-    A spreadsheet evaluates a cell such as ``=HYPERLINK(...)``, and names and values come from a
-    table.  So a text that starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break is prefixed
-    with a single quote, as OWASP advises ("CSV Injection"); numbers, and texts that are numbers,
-    are not.  A text with quotes before such a character gets one more, so removing one restores
-    every text.  Lines end in a line feed; a text with a line break is in double quotes.
+    A spreadsheet evaluates a cell such as ``=HYPERLINK(...)``, and names and values
+    come from a table.  So a text that starts with ``=``, ``+``, ``-``, ``@``, a tab or
+    a line break is prefixed with a single quote, as OWASP advises ("CSV Injection");
+    numbers, and texts that are numbers, are not.  A text with quotes before such a
+    character gets one more, so removing one restores every text.  Lines end in a line
+    feed; a text with a line break is in double quotes.
 
     Examples
     --------
@@ -141,9 +158,13 @@ def csv_text(columns: Mapping[str, Column]) -> str:
     it's
     """
     lines: list[str] = []
-    writer = csv.writer(SimpleNamespace(write=lambda line: lines.append(line[:-2] + "\n")))
+    writer = csv.writer(
+        SimpleNamespace(write=lambda line: lines.append(line[:-2] + "\n"))
+    )
     writer.writerow(map(_quote_formula, columns))
-    writer.writerows(map(_quote_formula, row) for row in zip(*columns.values(), strict=True))
+    writer.writerows(
+        map(_quote_formula, row) for row in zip(*columns.values(), strict=True)
+    )
     return "".join(lines)
 
 
@@ -179,10 +200,12 @@ def json_text(content: Any) -> str:
     """Return a value as indented JSON, encoded by `json_ready`."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(json_ready(content)), indent=1).decode()
+    return msgspec.json.format(
+        msgspec.json.encode(json_ready(content)), indent=1
+    ).decode()
 
 
-# Numbers as text, rounded to the safe side -------------------------------------------------------
+# Numbers as text, rounded to the safe side --------------------------------------------
 
 
 def ceiling_text(value: float, decimals: int = 4) -> str:
@@ -197,7 +220,8 @@ def ceiling_text(value: float, decimals: int = 4) -> str:
 
 
 def floor_text(value: float, decimals: int = 4) -> str:
-    """Return a number as text, its shortest decimal rounded down to a number of decimals.
+    """Return a number as text, its shortest decimal rounded down to a number of
+    decimals.
 
     Examples
     --------
@@ -227,7 +251,8 @@ def shortest_above(value: float) -> str:
 
 
 def delta_text(delta: float, digits: int = 2) -> str:
-    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of 0.
+    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of
+    0.
 
     Examples
     --------
@@ -240,18 +265,24 @@ def delta_text(delta: float, digits: int = 2) -> str:
 
 
 def lower_text(value: float) -> str:
-    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is ignored."""
+    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is
+    ignored.
+    """
     if not math.isfinite(value):
         return "infinitely many"
-    return f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
+    return (
+        f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
+    )
 
 
 def upper_text(value: float) -> str:
-    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is ignored."""
+    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is
+    ignored.
+    """
     return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
 
 
-# Files of our own: written whole, read if they are regular and not too large --------------------
+# Files of our own: written whole, read if they are regular and not too large ----------
 
 MAX_SMALL = 1 << 30
 """Maximum size of the files that are read whole."""
@@ -261,8 +292,11 @@ SAME_START = 24
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Yield a binary file to write to, which replaces `path` atomically at the end of the block.
+def whole_file(
+    path: str | os.PathLike[str], *, private: bool = False
+) -> Iterator[IO[bytes]]:
+    """Yield a binary file to write to, which replaces `path` atomically at the end of
+    the block.
 
     Parameters
     ----------
@@ -280,7 +314,13 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
     final = writable(path)
     partial = final.with_name(f".{final.name[:32]}.{uuid4().hex}")
     try:
-        mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else 0o600 if private else None
+        mode = (
+            stat.S_IMODE(final.stat().st_mode)
+            if final.exists()
+            else 0o600
+            if private
+            else None
+        )
         with partial.open("xb") as file:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), mode)
@@ -289,33 +329,43 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
             os.fsync(file.fileno())
         partial.replace(final)
     except OSError as problem:
-        raise InputError(f"cannot write {str(final)!r}: {problem.strerror or problem}") from None
+        raise InputError(
+            f"cannot write {str(final)!r}: {problem.strerror or problem}"
+        ) from None
     finally:
         partial.unlink(missing_ok=True)
 
 
-def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
+def write_text(
+    path: str | os.PathLike[str], text: str, *, private: bool = False
+) -> None:
     """Write a text file atomically, in UTF-8; see `whole_file`."""
     with whole_file(path, private=private) as file:
         file.write(text.encode())
 
 
 def write_folder(
-    folder: str | os.PathLike[str], contents: Mapping[str, bytes], what: str, *, force: bool = False
+    folder: str | os.PathLike[str],
+    contents: Mapping[str, bytes],
+    what: str,
+    *,
+    force: bool = False,
 ) -> list[Path]:
-    """Write files into a folder, which is created if it does not exist, and return their paths.
+    """Write files into a folder, which is created if it does not exist, and return
+    their paths.
 
     Parameters
     ----------
     folder
         The folder.
     contents
-        The files by name.  Those of one name begin with the same `SAME_START` bytes in every
-        version.
+        The files by name.  Those of one name begin with the same `SAME_START` bytes in
+        every version.
     what
         What the files are of, for messages.
     force
-        Replace files of the same names that begin otherwise: those that we did not write.
+        Replace files of the same names that begin otherwise: those that we did not
+        write.
     """
     target = _checks.path(folder, "folder")
     if not os.fspath(folder):
@@ -332,7 +382,9 @@ def write_folder(
                 )
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
+        raise InputError(
+            f"cannot make the folder {str(target)!r}: {error.strerror}"
+        ) from None
     for name, content in contents.items():
         with whole_file(target / name) as written:
             written.write(content)
@@ -342,7 +394,8 @@ def write_folder(
 def read_small(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a plan, result, key or codebook.
 
-    A device, a pipe or a file above `MAX_SMALL` raises an InputError: it would fill the memory.
+    A device, a pipe or a file above `MAX_SMALL` raises an InputError: it would fill the
+    memory.
 
     Examples
     --------
@@ -361,7 +414,8 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
 
 
 def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
-    """Return the path of an output file; one that cannot be written raises an InputError.
+    """Return the path of an output file; one that cannot be written raises an
+    InputError.
 
     A device, a pipe or a socket raises too: it would be replaced, not written to.
 

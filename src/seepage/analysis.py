@@ -1,4 +1,6 @@
-"""`analyse`: the leakage of every pair and the totals of every attribute, as one object."""
+"""`analyse`: the leakage of every pair and the totals of every attribute, as one
+object.
+"""
 
 import base64
 import hashlib
@@ -38,27 +40,31 @@ from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, compare_totals
 from seepage.verdict import Verdict, judge
 
-UNNAMED, RECORDS_FILE = "DATA", "a file of the records, counts do not suffice"
-"""Word of a command for records that are not at hand by name, and what to give in its place."""
+UNNAMED = "DATA"
+RECORDS_FILE = "a file of the records, counts do not suffice"
+"""Word of a command for records that are not at hand by name, and what to give in its
+place."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Analysis(Result):
     """The leakage matrix of a table and its totals, see `analyse`.
 
-    As a table in long form, one row for each ordered pair: `target`, `source`, `leakage` in nats
-    with its `delta`, the source's `epsilon` and `mechanism`, `view`.
+    As a table in long form, one row for each ordered pair: `target`, `source`,
+    `leakage` in nats with its `delta`, the source's `epsilon` and `mechanism`, `view`.
 
     Parameters
     ----------
     matrix
         The leakage of every source about every target.
     totals
-        The total of every attribute under several guarantees; `totals["worst"]` is one of them.
+        The total of every attribute under several guarantees; `totals["worst"]` is one
+        of them.
     limits
         Largest allowed total of each attribute in nats, None where it has none.
     name, command
-        Name of the data, and the command line of the analysis: provenance for the report.
+        Name of the data, and the command line of the analysis: provenance for the
+        report.
     experienced
         Realised privacy loss of drawn people; None if none were drawn.
     version
@@ -66,8 +72,8 @@ class Analysis(Result):
     notes
         What the check of the columns found: left out, may mean missing; see `check`.
     table
-        The words of a command line that name the records and the options of reading them; DATA
-        where only pair counts are at hand.
+        The words of a command line that name the records and the options of reading
+        them; DATA where only pair counts are at hand.
     """
 
     matrix: LeakageMatrix
@@ -87,7 +93,8 @@ class Analysis(Result):
 
     @property
     def design_step(self) -> str:
-        """The command `seepage design` for the same table and limits, 2 nats if none is set.
+        """The command `seepage design` for the same table and limits, 2 nats if none is
+        set.
 
         With what to give in place of DATA, where the records are not at hand by name.
         """
@@ -96,10 +103,18 @@ class Analysis(Result):
         limits: dict[str, float | str] = {ALL_OTHERS: first}
         if known:
             each = zip(self.matrix.domain.names, self.limits, strict=True)
-            limits |= {k: "none" if limit is None else limit for k, limit in each if limit != first}
+            limits |= {
+                k: "none" if limit is None else limit
+                for k, limit in each
+                if limit != first
+            }
         words = command_words({"limit": limits}, AnalysisOptions)
         command = f"`{shlex.join(['seepage', 'design', *self.table, *words])}`"
-        return command if self.table[0] != UNNAMED else f"{command} ({UNNAMED}: {RECORDS_FILE})"
+        return (
+            command
+            if self.table[0] != UNNAMED
+            else f"{command} ({UNNAMED}: {RECORDS_FILE})"
+        )
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
@@ -112,7 +127,8 @@ class Analysis(Result):
         write_text(_checks.path(path), report_page(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it.
+        """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read
+        it.
 
         It has the counts of the table, so a new file is for its owner only (mode 0600).
         """
@@ -122,26 +138,31 @@ class Analysis(Result):
     def load(cls, path: str | os.PathLike[str]) -> "Analysis":
         """Return a saved analysis.
 
-        Totals and their evidence are as saved.  Leakages are computed again from the saved pair
-        counts.  An InputError is raised where they are not the saved ones, where the content does
-        not match its checksum, and for totals below what the rest of the file proves.
+        Totals and their evidence are as saved.  Leakages are computed again from the
+        saved pair counts.  An InputError is raised where they are not the saved ones,
+        where the content does not match its checksum, and for totals below what the
+        rest of the file proves.
         """
         from seepage.saved_analysis import read_analysis
 
         return read_analysis(path)
 
     def chart(self) -> Any:
-        """Return the leakage matrix as an Altair chart; `totals` and `experienced` have theirs."""
+        """Return the leakage matrix as an Altair chart; `totals` and `experienced` have
+        theirs.
+        """
         return self.matrix.chart(self.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the analysis as JSON-compatible data; rows of `cpl` are targets, columns sources.
+        """Return the analysis as JSON-compatible data; rows of `cpl` are targets,
+        columns sources.
 
-        `domain` and `counts` hold the pair counts, so that the report can be written from the saved
-        result alone: base64 of zlib-compressed little-endian int64, first the marginal counts of
-        every attribute, then `PairCounts.counts`.  `population` is null if all records were
-        analysed; for a sample, the number of records that it was drawn from.  The `checksum` of all
-        other fields guards against mistakes, not against forgery, see `sealed`.
+        `domain` and `counts` hold the pair counts, so that the report can be written
+        from the saved result alone: base64 of zlib-compressed little-endian int64,
+        first the marginal counts of every attribute, then `PairCounts.counts`.
+        `population` is null if all records were analysed; for a sample, the number of
+        records that it was drawn from.  The `checksum` of all other fields guards
+        against mistakes, not against forgery, see `sealed`.
         """
         matrix = self.matrix
         content = {
@@ -163,16 +184,22 @@ class Analysis(Result):
             "smoothing": matrix.smoothing,
             "cpl": matrix.values,
             "cpl_deltas": matrix.deltas,
-            "interval": matrix.interval().to_dict() if not matrix.pairs.pooled else None,
+            "interval": matrix.interval().to_dict()
+            if not matrix.pairs.pooled
+            else None,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks()],
             "same": same_attributes(matrix),
-            "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
+            "totals": {
+                total.guarantee: _summary(total) for total in self.totals.totals
+            },
             "unavailable": self.totals.unavailable,
             "refuted": self.totals.refuted,
             "experienced": self.experienced and self.experienced.to_dict(),
-            "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
+            "unseen": {
+                n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))
+            },
             "constant": [a.name for a in matrix.domain if a.size == 1],
             "limit": common_or_list(list(self.limits)),
             "domain": matrix.domain.to_dicts(),
@@ -181,17 +208,23 @@ class Analysis(Result):
         return sealed(json_ready(content))
 
     def _headline(self) -> str:
-        largest = [f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals.totals]
+        largest = [
+            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}"
+            for t in self.totals.totals
+        ]
         name = f"{self.name!r}, " if self.name else ""
         about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
-        return f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
+        return (
+            f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
+        )
 
     def _columns(self) -> Mapping[str, Any]:
         return self.matrix._columns()
 
     def _repr_html_(self) -> str:
         """Return the verdict, the strongest leaks and the notes of the check as HTML."""
-        leaks, verdict = self.leaks(), self.verdict
+        leaks = self.leaks()
+        verdict = self.verdict
         columns: dict[str, list[Any]] = {
             name: [getattr(leak, name) for leak in leaks]
             for name in ("source", "target", "leakage")
@@ -201,20 +234,27 @@ class Analysis(Result):
             "at most": [upper_text(leak.upper) for leak in leaks],
             "in words": [leak.sentence() for leak in leaks],
         }
-        lines = [self._headline(), verdict.decision, verdict.basis, verdict.settle, *self.notes]
+        lines = [
+            self._headline(),
+            verdict.decision,
+            verdict.basis,
+            verdict.settle,
+            *self.notes,
+        ]
         text = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
         return text + html_table(columns, "Strongest leaks, in nats")
 
 
 @takes(AnalysisOptions)
 def analyse(data: Any, options: AnalysisOptions) -> Analysis:
-    """Return the leakage of every source about every target, and the total of every target.
+    """Return the leakage of every source about every target, and the total of every
+    target.
 
     Parameters
     ----------
     data
-        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder, a glob or a file
-        of pair counts; the name of a dataset; `PairCounts` or `Records`.
+        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder, a glob
+        or a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
     Notes
     -----
@@ -224,7 +264,9 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     Examples
     --------
     >>> import seepage as sp
-    >>> found = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "race", "income"])
+    >>> found = sp.analyse(
+    ...     "adult", 1.0, mechanism="grr", columns=["sex", "race", "income"]
+    ... )
     >>> found
     Analysis('adult', 3 attributes, epsilon 1; largest totals: worst 3, independent 1.374)
     >>> round(found.matrix["sex", "income"].value, 3)
@@ -233,14 +275,18 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     ['target', 'source', 'leakage', 'delta', 'epsilon', 'mechanism', 'view']
     """
     known = _checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
-    names, small = [name for name in known if name != "auto"], False
+    names = [name for name in known if name != "auto"]
+    small = False
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
     records = "" if named and is_counted(named) else named or name
     table = records or UNNAMED, *command_words(options.reading, DataOptions)
-    reading, notes = options.reading, list[Text]()
+    reading = options.reading
+    notes = list[Text]()
     if not is_counted(data, datasets=True):
-        from seepage.data.data_check import settle  # imports readers of files, and pandas
+        from seepage.data.data_check import (
+            settle,
+        )  # imports readers of files, and pandas
 
         data, settled, notes, small = settle(data, options, asked=False, stacklevel=4)
         reading = {**reading, **settled}
@@ -250,7 +296,9 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     if options.sample is not None:
         reading |= {"sample": options.sample, "rng": options.rng}
     needs_records = bool(
-        options.sample is not None or options.people or not set(names) <= set(FROM_PAIRS)
+        options.sample is not None
+        or options.people
+        or not set(names) <= set(FROM_PAIRS)
     )
     counted = as_counted(data, records=needs_records, **reading)
     matrix = matrix_of(as_pairs(counted), options)
@@ -270,7 +318,9 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...]:
     """Return the limit of each attribute, None where it has none."""
     values = for_each(matrix.domain, limit, "limit")
-    return tuple(None if value is None else _checks.epsilon(value, "limit") for value in values)
+    return tuple(
+        None if value is None else _checks.epsilon(value, "limit") for value in values
+    )
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Keywords of matrices, totals, `analyse` and `audit`, which are also options of commands."""
+"""Keywords of matrices, totals, `analyse` and `audit`, which are also options of
+commands.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +22,15 @@ class ReleaseOptions(DataOptions):
     Parameters
     ----------
     epsilon
-        The privacy budget of every attribute.  Or one for each: a sequence, or a mapping by name,
-        with `"*"` for all others.
+        The privacy budget of every attribute.  Or one for each: a sequence, or a
+        mapping by name, with `"*"` for all others.
     mechanism
-        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A registered
-        name or an object, or one for each attribute.
+        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A
+        registered name or an object, or one for each attribute.
     view
-        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
-        Privacy claims are of the report; the paper's attacker keeps the value.
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the
+        inferred value. Privacy claims are of the report; the paper's attacker keeps the
+        value.
     delta
         Delta of (epsilon, delta)-LDP.  Or one for each attribute.
     """
@@ -47,7 +50,8 @@ class MatrixOptions(ReleaseOptions):
     Parameters
     ----------
     min_count
-        Smaller counts of a pair are raised to this.  Smoothing, see `PairCounts.channel`.
+        Smaller counts of a pair are raised to this.  Smoothing, see
+        `PairCounts.channel`.
     prior
         Pseudo-count added to every count of a pair.
     truncate
@@ -68,7 +72,8 @@ class TotalSettings(DataOptions):
     target_delta
         The delta of sampled totals.
     confidence
-        The confidence of all totals together, if they are sampled or for the population.
+        The confidence of all totals together, if they are sampled or for the
+        population.
     reports
         Number of reports drawn for sampled totals.
     rng
@@ -77,7 +82,9 @@ class TotalSettings(DataOptions):
 
     target_delta: float = option(0.01, check=_checks.inner_probability)
     confidence: float = option(0.95, check=_checks.inner_probability)
-    reports: int = option(20_000, check=partial(_checks.integer, minimum=1, maximum=2**53))
+    reports: int = option(
+        20_000, check=partial(_checks.integer, minimum=1, maximum=2**53)
+    )
     rng: Any = option(0, name="seed", check=_checks.seed)
 
 
@@ -91,22 +98,26 @@ class AnalysisOptions(MatrixOptions, TotalSettings):
         The largest allowed total of every attribute, in nats.  Or one for each; see
         `Analysis.verdict`.
     guarantee
-        Guarantees of the totals: exact, merged, worst, sampled, independent, sum, witness,
-        `"all"`, or `"auto"` for what may decide the limit.  That is worst and independent; with a
-        limit also exact and witness, for a table of at most 131,072 records.  See `total_leakage`.
-        Those whose requirements are not met are in `totals.unavailable`, with the reason.
+        Guarantees of the totals: exact, merged, worst, sampled, independent, sum,
+        witness, `"all"`, or `"auto"` for what may decide the limit.  That is worst and
+        independent; with a limit also exact and witness, for a table of at most 131,072
+        records.  See `total_leakage`. Those whose requirements are not met are in
+        `totals.unavailable`, with the reason.
     sample
-        Number of records to draw without replacement: totals are assumed.  By default all.
+        Number of records to draw without replacement: totals are assumed.  By default
+        all.
     people
-        Number of people drawn for the realised privacy loss; by default 1,000 if a guarantee needs
-        records and all mechanisms are named, else 0.  See `Experience`.
+        Number of people drawn for the realised privacy loss; by default 1,000 if a
+        guarantee needs records and all mechanisms are named, else 0.  See `Experience`.
     name, command
         Provenance for the report; by default the name of a file or dataset.
     """
 
     epsilon: Any = field(default=1.0, kw_only=False, metadata=BUDGET)
     limit: Any = option(None, type=float, each=True)
-    guarantee: str | Iterable[str] = option("auto", type=Sequence[str], metavar="A,B,...|all")
+    guarantee: str | Iterable[str] = option(
+        "auto", type=Sequence[str], metavar="A,B,...|all"
+    )
     sample: int | None = option(None, metavar="N")
     people: int | None = option(None, metavar="N", check=_checks.draws)
     name: str | None = field(default=None, metadata={"check": _checks.text})
@@ -120,7 +131,8 @@ class AuditOptions(DataOptions):
     Parameters
     ----------
     claim
-        The claimed epsilon of each attribute over all rounds: one number, or a mapping by name.
+        The claimed epsilon of each attribute over all rounds: one number, or a mapping
+        by name.
     delta
         The claimed delta.
     record_claim
@@ -128,17 +140,19 @@ class AuditOptions(DataOptions):
     values
         The values of a randomiser that is sampled; needed for a function.
     reports
-        All possible reports of a randomiser that is sampled, if known: permits an upper limit.
+        All possible reports of a randomiser that is sampled, if known: permits an upper
+        limit.
     samples
         How often each value is sampled.
     rounds
-        How often each attribute is reported; by default what the specification says, else once.  A
-        function that is sampled is called with the value and the rounds, and returns the reports of
-        all rounds.
+        How often each attribute is reported; by default what the specification says,
+        else once.  A function that is sampled is called with the value and the rounds,
+        and returns the reports of all rounds.
     memoised
         Whether rounds repeat a stored report; by default what the specification says.
     linked
-        Whether the reports of a person can be linked; or groups of attributes whose reports can be.
+        Whether the reports of a person can be linked; or groups of attributes whose
+        reports can be.
     attribute
         The name of the attribute, for a randomiser that names none.
     confidence
@@ -146,7 +160,8 @@ class AuditOptions(DataOptions):
     rng
         Seed of the split of the samples.
     data
-        A table, see `analyse`: leakages and totals under the audited and the claimed channels.
+        A table, see `analyse`: leakages and totals under the audited and the claimed
+        channels.
     reported
         Audited columns of the data that hold reports in place of true values.
     guarantee
@@ -161,7 +176,9 @@ class AuditOptions(DataOptions):
     values: Any = option(None, type=Sequence[str])
     reports: Any = option(None, type=Sequence[str])
     samples: int = option(20_000, check=partial(_checks.draws, minimum=1))
-    rounds: int | None = option(None, check=partial(_checks.integer, minimum=1, maximum=2**53))
+    rounds: int | None = option(
+        None, check=partial(_checks.integer, minimum=1, maximum=2**53)
+    )
     memoised: bool | None = option(None, opposite="fresh")
     linked: Any = option(None, type=bool, opposite="unlinked")
     attribute: str | None = option(None, check=_checks.text)
@@ -169,5 +186,7 @@ class AuditOptions(DataOptions):
     rng: Any = option(0, name="seed")
     data: Any = None
     reported: Any = option((), type=Sequence[str])
-    guarantee: str | Iterable[str] = option(("independent", "worst"), type=Sequence[str])
+    guarantee: str | Iterable[str] = option(
+        ("independent", "worst"), type=Sequence[str]
+    )
     command: str = ""

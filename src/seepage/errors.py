@@ -1,7 +1,8 @@
 """Exceptions that `seepage` raises for invalid input.
 
-Each message is one line: what is wrong, the rule, what was given, and a hint.  The command line
-prints that line and exits with status 2; any other exception is a bug in `seepage`.
+Each message is one line: what is wrong, the rule, what was given, and a hint.  The
+command line prints that line and exits with status 2; any other exception is a bug in
+`seepage`.
 """
 
 import unicodedata
@@ -9,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MAX_WORD = 200
-"""Characters of a word in a message; longer words are shortened, nearly all file paths are not."""
+"""Characters of a word in a message; longer words are shortened, nearly all file paths
+are not."""
 
 EACH = "each of "
 MAX_LINE = 500
@@ -31,11 +33,14 @@ class Setting(NamedTuple):
     value: Any = None
 
     def __str__(self) -> str:
-        return self.parameter if self.value is None else f"{self.parameter}={self.value!r}"
+        return (
+            self.parameter if self.value is None else f"{self.parameter}={self.value!r}"
+        )
 
 
 class Text(str):
-    """A text that names parameters: a string in the words of Python, which keeps its parts.
+    """A text that names parameters: a string in the words of Python, which keeps its
+    parts.
 
     Examples
     --------
@@ -58,7 +63,8 @@ class Text(str):
     def naming(self, names: Mapping[str, str]) -> str:
         """Return the text with other names of parameters, the options of a command."""
         return "".join(
-            str(part) if isinstance(part, str) else _named(part, names) for part in self.parts
+            str(part) if isinstance(part, str) else _named(part, names)
+            for part in self.parts
         )
 
 
@@ -77,17 +83,17 @@ def _named(setting: Setting, names: Mapping[str, str]) -> str:
 class SeepageError(Exception):
     r"""Base class of the exceptions that `seepage` raises for invalid input.
 
-    The message is sanitised to one short line without control characters: a value that it quotes
-    may have 5,000 characters, or contain an escape sequence of a terminal.
+    The message is sanitised to one short line without control characters: a value that
+    it quotes may have 5,000 characters, or contain an escape sequence of a terminal.
 
     Parameters
     ----------
     message
-        One line: what is wrong, the rule, what was given, and a hint; in parts, if it names other
-        parameters than its subject (`Setting`).
+        One line: what is wrong, the rule, what was given, and a hint; in parts, if it
+        names other parameters than its subject (`Setting`).
     parameter
-        The parameter of the public function that the message is about, which it starts with; also
-        "each of" it, or it "of" an attribute.
+        The parameter of the public function that the message is about, which it starts
+        with; also "each of" it, or it "of" an attribute.
 
     Examples
     --------
@@ -103,7 +109,9 @@ class SeepageError(Exception):
     parameter: str | None = None
 
     def __init__(self, *message: object, parameter: str | None = None) -> None:
-        parts = (part if isinstance(part, (str, Setting)) else str(part) for part in message)
+        parts = (
+            part if isinstance(part, (str, Setting)) else str(part) for part in message
+        )
         self.text = Text(*parts)
         super().__init__(_in_one_line(self.text))
         if parameter:
@@ -129,7 +137,9 @@ class InputError(SeepageError, ValueError):
 
 
 class DomainError(InputError):
-    """Attributes or values that do not match a domain: another domain, a value outside it."""
+    """Attributes or values that do not match a domain: another domain, a value outside
+    it.
+    """
 
 
 class ChannelError(InputError):
@@ -137,7 +147,9 @@ class ChannelError(InputError):
 
 
 class TableError(InputError):
-    """Records that cannot be read or coded: a missing file, a ragged row, too many values."""
+    """Records that cannot be read or coded: a missing file, a ragged row, too many
+    values.
+    """
 
 
 class GuaranteeError(InputError):
@@ -145,24 +157,31 @@ class GuaranteeError(InputError):
 
 
 def _in_one_line(message: str) -> str:
-    """Return a message without line breaks and control characters, long words shortened."""
+    """Return a message without line breaks and control characters, long words
+    shortened.
+    """
     printable = escaped(message.translate(dict.fromkeys(map(ord, "\n\r\t"), " ")))
     words = (_shortened(word, MAX_WORD) for word in printable.split(" "))
     return _shortened(" ".join(words), MAX_LINE)
 
 
 def _shortened(text: str, size: int) -> str:
-    """Return at most `size` characters of a string: its start, `...` and its last third."""
+    """Return at most `size` characters of a string: its start, `...` and its last
+    third.
+    """
     end = size // 3
     return text if len(text) <= size else f"{text[: size - end - 3]}...{text[-end:]}"
 
 
 def escaped(text: str, hidden: tuple[str, ...] = ("Cc", "Cf", "Cs", "Zl", "Zp")) -> str:
-    r"""Return a text whose characters of some Unicode categories are escaped, as in ``\x1b``.
+    r"""Return a text whose characters of some Unicode categories are escaped, as in
+    ``\x1b``.
 
     By default control, format and surrogate characters, and separators of lines.
     """
     return "".join(
-        one.encode("unicode_escape").decode("ascii") if unicodedata.category(one) in hidden else one
+        one.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(one) in hidden
+        else one
         for one in text
     )

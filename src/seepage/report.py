@@ -1,6 +1,8 @@
-"""The report as one HTML file: a view of an analysis, and leakages at a grid of other budgets.
+"""The report as one HTML file: a view of an analysis, and leakages at a grid of other
+budgets.
 
-Python computes every number; the page's script looks leakages up and draws the map and the pair.
+Python computes every number; the page's script looks leakages up and draws the map and
+the pair.
 """
 
 import math
@@ -33,21 +35,28 @@ SCRIPTS = ("dom", "heatmap", "pair", "main")
 """In one scope, in this order."""
 
 GRID = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
-"""Budgets of the page's slider, beside the analysed one; in proportion if that is above 10."""
+"""Budgets of the page's slider, beside the analysed one; in proportion if that is above
+10."""
 
 UNIT = 1e-6
 """Leakages of the grid are integer multiples of this many nats, rounded up."""
 
-LEAKS, SHOWN_WITNESSES, SHOWN_LIMITS = 5, 3, 20
+LEAKS = 5
+SHOWN_WITNESSES = 3
+SHOWN_LIMITS = 20
 """Maximum number of leaks, of joint witnesses, and of limits that are kept."""
 
-SHOWN_SOURCES, ABOUT_WIDTH = 12, 280
-"""Maximum number of sources in the picture of one target, and the width of its bars' axis."""
+SHOWN_SOURCES = 12
+ABOUT_WIDTH = 280
+"""Maximum number of sources in the picture of one target, and the width of its bars'
+axis."""
 
 MAX_ATTRIBUTES = 100
-"""Of more attributes a page has the analysed budgets only, and as many pairs as of so many."""
+"""Of more attributes a page has the analysed budgets only, and as many pairs as of so
+many."""
 
-SHOWN_LIKELY, SHOWN_VALUES = 4, 10
+SHOWN_LIKELY = 4
+SHOWN_VALUES = 10
 """Maximum number of likely values, and of shares of source values, of a pair."""
 
 
@@ -72,7 +81,8 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
     if math.inf in matrix.epsilons:
         name = matrix.domain.names[matrix.epsilons.tolist().index(math.inf)]
         raise InputError(
-            f"epsilon must be finite for a page, and {name!r} is public", parameter="epsilon"
+            f"epsilon must be finite for a page, and {name!r} is public",
+            parameter="epsilon",
         )
     grid = leakage_grid(matrix)
     return render_page(
@@ -103,22 +113,25 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         about_picture=_about_picture(analysis),
         guarantees=GUARANTEES,
         kinds=KINDS,
-        witnessed=next((t for t in analysis.totals.totals if t.guarantee == "witness"), None),
+        witnessed=next(
+            (t for t in analysis.totals.totals if t.guarantee == "witness"), None
+        ),
         evidence=_evidence(analysis),
         notes=_notes(analysis),
         missing=_missing(matrix.pairs),
     )
 
 
-# Input of the script -----------------------------------------------------------------------------
+# Input of the script ------------------------------------------------------------------
 
 
 def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
-    """Return the matrix at each budget of `GRID`, all budgets in proportion, and itself.
+    """Return the matrix at each budget of `GRID`, all budgets in proportion, and
+    itself.
 
-    In ascending order of budgets.  Only the matrix itself if it has many attributes, or if its
-    mechanisms are not those that the registry creates by name; a budget that a mechanism does not
-    accept is left out.
+    In ascending order of budgets.  Only the matrix itself if it has many attributes, or
+    if its mechanisms are not those that the registry creates by name; a budget that a
+    mechanism does not accept is left out.
     """
     largest = float(matrix.epsilons.max())
     names = [release.name for release in matrix.releases]
@@ -136,7 +149,9 @@ def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
     if not np.array_equal(scaled(largest).values, matrix.values):
         return [matrix]
     grid = []
-    for budget in sorted({largest, *(max(1.0, largest / GRID[-1]) * step for step in GRID)}):
+    for budget in sorted(
+        {largest, *(max(1.0, largest / GRID[-1]) * step for step in GRID)}
+    ):
         try:
             grid.append(matrix if budget == largest else scaled(budget))
         except InputError:
@@ -151,12 +166,15 @@ def _grid_note(grid: Sequence[LeakageMatrix]) -> str:
         few = f"the analysed budgets only, and the witnesses of the {MAX_ATTRIBUTES**2:,} largest"
         return f"Of {count} attributes this page has the leakages at {few}."
     known = len(grid) > 1 or count == 1
-    return "" if known else "Leakages at other budgets are not known for these mechanisms."
+    return (
+        "" if known else "Leakages at other budgets are not known for these mechanisms."
+    )
 
 
 def _content(analysis: Analysis, grid: Sequence[LeakageMatrix]) -> dict[str, Any]:
     """Return what the script reads, JSON-compatible."""
-    matrix, experienced = analysis.matrix, analysis.experienced
+    matrix = analysis.matrix
+    experienced = analysis.experienced
     names = matrix.domain.names
     return {
         "names": names,
@@ -177,7 +195,9 @@ def _content(analysis: Analysis, grid: Sequence[LeakageMatrix]) -> dict[str, Any
         "pair": _first_pair(analysis),
         "pairs": {
             cell: _pair(matrix, *divmod(cell, len(names)))
-            for cell in np.argsort(-matrix.values, axis=None)[: MAX_ATTRIBUTES**2].tolist()
+            for cell in np.argsort(-matrix.values, axis=None)[
+                : MAX_ATTRIBUTES**2
+            ].tolist()
             if matrix.values.flat[cell] > 0
         },
         "csv": {
@@ -190,29 +210,42 @@ def _content(analysis: Analysis, grid: Sequence[LeakageMatrix]) -> dict[str, Any
 
 def _rounded_up(values: Floats) -> list[int | None]:
     """Return leakages as multiples of `UNIT`, rounded up; None for infinity."""
-    return [math.ceil(v / UNIT) if math.isfinite(v) else None for v in values.ravel().tolist()]
+    return [
+        math.ceil(v / UNIT) if math.isfinite(v) else None
+        for v in values.ravel().tolist()
+    ]
 
 
 def _first_pair(analysis: Analysis) -> dict[str, int] | None:
-    """Return the pair that the page opens with: the strongest leak; None for one attribute."""
-    domain, values = analysis.matrix.domain, analysis.matrix.values
+    """Return the pair that the page opens with: the strongest leak; None for one
+    attribute.
+    """
+    domain = analysis.matrix.domain
+    values = analysis.matrix.values
     if len(domain) < 2:
         return None
     for leak in analysis.leaks(1):
-        return {"target": domain.index(leak.target), "source": domain.index(leak.source)}
-    target, source = divmod(int(values.argmax()), len(domain)) if values.any() else (0, 1)
+        return {
+            "target": domain.index(leak.target),
+            "source": domain.index(leak.source),
+        }
+    target, source = (
+        divmod(int(values.argmax()), len(domain)) if values.any() else (0, 1)
+    )
     return {"target": target, "source": source}
 
 
 def _pair(matrix: LeakageMatrix, target: int, source: int) -> dict[str, Any] | None:
-    """Return witness, saturation and shares of one pair; None if its leakage has no witness.
+    """Return witness, saturation and shares of one pair; None if its leakage has no
+    witness.
 
     Values are given by index, shares under the two target values in ten-thousandths.
     """
     witness = matrix[target, source].witness
     if witness is None:
         return None
-    channel, domain = matrix.channel(target, source), matrix.domain
+    channel = matrix.channel(target, source)
+    domain = matrix.domain
     likely = [domain[source].code(str(value)) for value in witness.likely]
     compared = str(witness.likelier), str(witness.other)
     upper, lower = channel.matrix[[channel.given.code(value) for value in compared]]
@@ -242,16 +275,20 @@ def _saturation(channel: Floats) -> float | None:
     return None if ratio == math.inf else math.log(ratio)
 
 
-# Values of the template --------------------------------------------------------------------------
+# Values of the template ---------------------------------------------------------------
 
 
 def by_urgency(verdict: Verdict) -> list[Judgement]:
-    """Return the judgements, exceeded limits first, then by slack; without limits by total."""
+    """Return the judgements, exceeded limits first, then by slack; without limits by
+    total.
+    """
 
     def urgency(j: Judgement) -> tuple[int, float]:
         if j.limit is None or j.state is None:
             return len(STATES), -j.lower
-        return STATES.index(j.state), j.limit - (j.proof[0] if j.state == "within" else j.lower)
+        return STATES.index(j.state), j.limit - (
+            j.proof[0] if j.state == "within" else j.lower
+        )
 
     return sorted(verdict.judgements, key=urgency)
 
@@ -259,11 +296,16 @@ def by_urgency(verdict: Verdict) -> list[Judgement]:
 def _limits(verdict: Verdict) -> dict[str, Any]:
     """Return the limits in the order to show, with the ends of their bars in percent.
 
-    Bars end at the largest lower bound or limit, or at an upper bound up to twice as large.
+    Bars end at the largest lower bound or limit, or at an upper bound up to twice as
+    large.
     """
     judgements = by_urgency(verdict)
-    near = max(n for j in judgements for n in (j.lower, j.limit or 0.0, 1e-9) if n < math.inf)
-    end = 1.03 * min(2 * near, max([near, *(j.upper for j in judgements if j.upper < math.inf)]))
+    near = max(
+        n for j in judgements for n in (j.lower, j.limit or 0.0, 1e-9) if n < math.inf
+    )
+    end = 1.03 * min(
+        2 * near, max([near, *(j.upper for j in judgements if j.upper < math.inf)])
+    )
 
     def share(value: float | None) -> float | None:
         return None if value is None else round(min(100.0, 100 * value / end), 2)
@@ -286,54 +328,85 @@ def _limits(verdict: Verdict) -> dict[str, Any]:
 
 
 def _about_picture(analysis: Analysis) -> Markup | None:
-    """Return the leakages about the target of the strongest leak as a picture, None if none is.
+    """Return the leakages about the target of the strongest leak as a picture, None if
+    none is.
 
-    As in the ranking of leaks, among its values with enough records: a value of one person would
-    make every source tell all.
+    As in the ranking of leaks, among its values with enough records: a value of one
+    person would make every source tell all.
     """
     matrix = analysis.matrix
     for leak in analysis.leaks(1):
-        least, release = support(matrix), matrix.releases[matrix.domain.index(leak.target)]
+        least = support(matrix)
+        release = matrix.releases[matrix.domain.index(leak.target)]
         names = [name for name in matrix.domain.names if name != leak.target]
         told = {name: matrix.leak_among(leak.target, name, least) for name in names}
         names.sort(key=lambda name: -told[name].value)
         rows: list[dict[str, Any]] = [
-            {"source": name, "leakage": told[name].value, "delta": told[name].delta, "own": False}
+            {
+                "source": name,
+                "leakage": told[name].value,
+                "delta": told[name].delta,
+                "own": False,
+            }
             for name in names[:SHOWN_SOURCES]
         ]
         own = {"leakage": release.epsilon, "delta": release.delta, "own": True}
         rows.append({"source": f"{leak.target} itself", **own})
         how = f"{release.name or 'any mechanism'}, epsilon {release.epsilon:g}"
-        about = f"{how}; of its values with at least {least:,} of {how_many(matrix.pairs)}"
+        about = (
+            f"{how}; of its values with at least {least:,} of {how_many(matrix.pairs)}"
+        )
         chart = about_chart(rows, leak.target, about, ABOUT_WIDTH)
-        return inline_svg(chart, f"Leakage about {leak.target} of each other answer, in nats")
+        return inline_svg(
+            chart, f"Leakage about {leak.target} of each other answer, in nats"
+        )
     return None
 
 
 def _people_picture(analysis: Analysis) -> Markup | None:
-    """Return promised epsilons and realised losses as a picture, None where none was measured."""
+    """Return promised epsilons and realised losses as a picture, None where none was
+    measured.
+    """
     found = analysis.experienced
     if found is None or not found.measured:
         return None
-    return inline_svg(found.chart(analysis.name), "Promised epsilon and realised loss, in nats")
+    return inline_svg(
+        found.chart(analysis.name), "Promised epsilon and realised loss, in nats"
+    )
 
 
 def _totals_picture(analysis: Analysis) -> Markup | None:
-    """Return the totals and limits as a picture, attributes in the order of the verdict."""
+    """Return the totals and limits as a picture, attributes in the order of the
+    verdict.
+    """
     if not analysis.totals.totals:
         return None
-    limits = {judgement.attribute: judgement.limit for judgement in by_urgency(analysis.verdict)}
+    limits = {
+        judgement.attribute: judgement.limit
+        for judgement in by_urgency(analysis.verdict)
+    }
     known = analysis.totals.chart_rows()
-    rows = [r | {"limit": limits[name]} for name in limits for r in known if r["attribute"] == name]
+    rows = [
+        r | {"limit": limits[name]}
+        for name in limits
+        for r in known
+        if r["attribute"] == name
+    ]
     title = f"Totals of {len(limits)} attributes, in nats"
     return inline_svg(totals_chart(rows, analysis.name), title)
 
 
 def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
-    """Return the first guarantee with witnesses beyond the own report, and its strongest ones."""
+    """Return the first guarantee with witnesses beyond the own report, and its
+    strongest ones.
+    """
     for total in analysis.totals.totals:
         pairs = zip(total.values.tolist(), total.evidence, strict=False)
-        known = [(value, witness) for value, witness in pairs if witness and witness.beyond_own]
+        known = [
+            (value, witness)
+            for value, witness in pairs
+            if witness and witness.beyond_own
+        ]
         if known:
             known.sort(key=lambda pair: -pair[0])
             return total.guarantee, [witness for _, witness in known[:SHOWN_WITNESSES]]
@@ -348,6 +421,8 @@ def _notes(analysis: Analysis) -> dict[str, list[str]]:
 
 
 def _missing(pairs: PairCounts) -> dict[str, int]:
-    """Return the number of missing values of each attribute that has a category of them."""
+    """Return the number of missing values of each attribute that has a category of
+    them.
+    """
     counted = zip(pairs.domain, pairs.marginals, strict=True)
     return {a.name: int(n[a.code(MISSING)]) for a, n in counted if MISSING in a.values}

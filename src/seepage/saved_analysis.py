@@ -65,7 +65,9 @@ class _SavedAnalysis(msgspec.Struct):
 
 
 def _array(kind: Any, value: Any) -> Floats:
-    """Return the numbers of nested lists, in which infinity is "inf"; msgspec adds the place."""
+    """Return the numbers of nested lists, in which infinity is "inf"; msgspec adds the
+    place.
+    """
     try:
         return np.array(value, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
@@ -73,7 +75,8 @@ def _array(kind: Any, value: Any) -> Floats:
 
 
 def read_analysis(path: str | os.PathLike[str]) -> Analysis:
-    """Return the analysis of a file, see `Analysis.load`; raise an InputError for any other file.
+    """Return the analysis of a file, see `Analysis.load`; raise an InputError for any
+    other file.
 
     Parameters
     ----------
@@ -108,15 +111,22 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
     if contradiction := _contradiction(totals, matrix):
         raise InputError(f"{file} was edited: {contradiction}")
-    about = checked_limits(saved.limit, matrix), saved.name, saved.command, saved.experienced
+    about = (
+        checked_limits(saved.limit, matrix),
+        saved.name,
+        saved.command,
+        saved.experienced,
+    )
     return Analysis(matrix, totals, *about, saved.seepage, saved.notes, saved.table)
 
 
 def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
-    """Return the first total that the rest of the file shows to be too small; "" if there is none.
+    """Return the first total that the rest of the file shows to be too small; "" if
+    there is none.
 
-    `worst`, `independent` and `sum` follow from budgets and leakages.  A certified total is at
-    least the leakage of every report in the file, see `lower_bounds`, and its own witness's.
+    `worst`, `independent` and `sum` follow from budgets and leakages.  A certified
+    total is at least the leakage of every report in the file, see `lower_bounds`, and
+    its own witness's.
     """
     known = {
         "worst": worst_totals(matrix)[0],
@@ -126,17 +136,23 @@ def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
     attained = np.array([value for value, _ in lower_bounds(matrix, totals)])
     order = list(KINDS)
     for total in totals.totals:
-        name, kind = total.guarantee, GUARANTEES[total.guarantee].kind
+        name = total.guarantee
+        kind = GUARANTEES[total.guarantee].kind
         if matrix.pairs.population is not None and name != "worst":
             kind = "assumed"
         if total.kind != "assumed" and order.index(total.kind) < order.index(kind):
             return f"{name} totals are {kind}, not {total.kind}"
         least = known.get(name, np.zeros(len(attained)))
         if total.kind == "certified":
-            own = [0.0 if witness is None else witness.counted for witness in total.evidence]
+            own = [
+                0.0 if witness is None else witness.counted
+                for witness in total.evidence
+            ]
             proven = np.maximum(attained, own or 0.0)
             least = np.maximum(least, np.where(total.deltas > 0, 0.0, proven))
-        for attribute, value, bound in zip(matrix.domain.names, total.values, least, strict=True):
+        for attribute, value, bound in zip(
+            matrix.domain.names, total.values, least, strict=True
+        ):
             if value < bound * (1 - 1e-9) - 1e-12:
                 return (
                     f"the {name} total of {attribute!r} must be at least {bound:.6g}, the leakage "
@@ -148,13 +164,19 @@ def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
 def _pairs(saved: _SavedAnalysis) -> PairCounts:
     """Return the pair counts of a saved result."""
     domain = Domain.from_dicts(saved.domain)
-    numbers = np.frombuffer(zlib.decompress(base64.b64decode(saved.counts)), dtype="<i8")
+    numbers = np.frombuffer(
+        zlib.decompress(base64.b64decode(saved.counts)), dtype="<i8"
+    )
     *marginals, counts = np.split(numbers, np.cumsum(domain.sizes))
-    return PairCounts(domain, marginals, counts, population=saved.population, pooled=saved.pooled)
+    return PairCounts(
+        domain, marginals, counts, population=saved.population, pooled=saved.pooled
+    )
 
 
 def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
     """Return a saved total; infinite numbers of its witnesses are saved as text."""
-    evidence = msgspec.convert(saved.evidence, tuple[JointWitness | None, ...], strict=False)
+    evidence = msgspec.convert(
+        saved.evidence, tuple[JointWitness | None, ...], strict=False
+    )
     about = saved.confidence, evidence, saved.notes, saved.scope
     return TotalLeakage(name, saved.kind, saved.totals, saved.deltas, matrix, *about)

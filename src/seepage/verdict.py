@@ -1,8 +1,10 @@
-"""The verdict of an analysis: the decision, its basis, and the next step for undecided limits.
+"""The verdict of an analysis: the decision, its basis, and the next step for undecided
+limits.
 
-A limit has three states.  *Within*: an upper bound (a certified or statistical total) is at most
-the limit.  *Exceeded*: a lower bound (the leakage of known reports) is above it.  *Not
-certifiable*: neither; an upper bound above a limit proves nothing, so it is never called exceeded.
+A limit has three states.  *Within*: an upper bound (a certified or statistical total)
+is at most the limit.  *Exceeded*: a lower bound (the leakage of known reports) is above
+it.  *Not certifiable*: neither; an upper bound above a limit proves nothing, so it is
+never called exceeded.
 """
 
 import math
@@ -25,7 +27,8 @@ STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
 """In order of urgency."""
 
 OWN = "own report"
-"""Name of the lower bound that an attribute's own report gives: the contrast of its mechanism."""
+"""Name of the lower bound that an attribute's own report gives: the contrast of its
+mechanism."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,12 @@ class Judgement:
     attribute, limit, state
         Its name, its limit in nats and the state; both None if it has no limit.
     upper, upper_by
-        The upper bound in nats that holds for every report (delta 0), and its guarantee; infinity
-        and "" if no such certified or statistical total was computed.
+        The upper bound in nats that holds for every report (delta 0), and its
+        guarantee; infinity and "" if no such certified or statistical total was
+        computed.
     relaxed, relaxed_by, delta
-        The smallest total that holds up to a delta, its guarantee, and the delta; as above.
+        The smallest total that holds up to a delta, its guarantee, and the delta; as
+        above.
     lower, lower_by
         The lower bound in nats, and the reports that attain it.
     """
@@ -58,14 +63,20 @@ class Judgement:
 
     @property
     def proof(self) -> tuple[float, str, float]:
-        """The total that may keep the limit, its guarantee and delta; with delta 0 if it does."""
-        if self.upper <= self.relaxed or (self.limit is not None and self.upper <= self.limit):
+        """The total that may keep the limit, its guarantee and delta; with delta 0 if
+        it does.
+        """
+        if self.upper <= self.relaxed or (
+            self.limit is not None and self.upper <= self.limit
+        ):
             return self.upper, self.upper_by, 0.0
         return self.relaxed, self.relaxed_by, self.delta
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both bounds with two decimals: rounded outwards, or to nearest if they are one number."""
+        """Both bounds with two decimals: rounded outwards, or to nearest if they are
+        one number.
+        """
         if self.upper - self.lower <= 1e-9 * self.upper < math.inf:
             return (f"{self.lower:.2f}",) * 2
         return lower_text(self.lower), upper_text(self.upper)
@@ -78,8 +89,9 @@ class Verdict(Result):
     Parameters
     ----------
     decision, basis, settle
-        One sentence each: the decision with its reason; the guarantees it rests on; the next step
-        that may decide limits that are not certifiable ("" if there are none).
+        One sentence each: the decision with its reason; the guarantees it rests on; the
+        next step that may decide limits that are not certifiable ("" if there are
+        none).
     judgements
         One for each attribute, in the order of the table.
 
@@ -112,7 +124,9 @@ class Verdict(Result):
             "decision": str(self.decision),
             "basis": self.basis,
             "settle": str(self.settle),
-            "attributes": [json_ready(vars(judgement)) for judgement in self.judgements],
+            "attributes": [
+                json_ready(vars(judgement)) for judgement in self.judgements
+            ],
         }
 
     def _headline(self) -> str:
@@ -121,7 +135,10 @@ class Verdict(Result):
 
     def _columns(self) -> dict[str, Any]:
         keys = [field.name for field in fields(Judgement)]
-        return {key: [getattr(judgement, key) for judgement in self.judgements] for key in keys}
+        return {
+            key: [getattr(judgement, key) for judgement in self.judgements]
+            for key in keys
+        }
 
 
 def judge(
@@ -141,7 +158,8 @@ def judge(
     limits
         The largest allowed total of each attribute in nats, None for no limit.
     design
-        The command that designs a collection from the same data within the same limits, as code.
+        The command that designs a collection from the same data within the same limits,
+        as code.
     """
     judgements = []
     known = zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
@@ -151,8 +169,11 @@ def judge(
         if limit is not None:
             state = "within" if min(upper, relaxed[0]) <= limit else "not certifiable"
             state = "exceeded" if lower[0] > limit else state
-        judgements.append(Judgement(name, limit, state, upper, upper_by, *relaxed, *lower))
-    states, groups = {judgement.state for judgement in judgements}, same_attributes(matrix)
+        judgements.append(
+            Judgement(name, limit, state, upper, upper_by, *relaxed, *lower)
+        )
+    states = {judgement.state for judgement in judgements}
+    groups = same_attributes(matrix)
     settle = ""
     if "exceeded" in states or states == {None}:
         settle = f"Next: {design} asks each person some of the questions and keeps every limit."
@@ -164,24 +185,31 @@ def judge(
 
 
 def _upper_bounds(totals: TotalsComparison, k: int) -> list[tuple[float, str, float]]:
-    """Return the smallest total with delta 0, and with a delta: value, guarantee, delta."""
+    """Return the smallest total with delta 0, and with a delta: value, guarantee,
+    delta.
+    """
     bounds = [
         (float(total.values[k]), total.guarantee, float(total.deltas[k]))
         for total in totals.totals
         if total.kind in ("certified", "statistical")
     ]
     return [
-        min((bound for bound in bounds if (bound[2] > 0) == relaxed), default=(math.inf, "", 0.0))
+        min(
+            (bound for bound in bounds if (bound[2] > 0) == relaxed),
+            default=(math.inf, "", 0.0),
+        )
         for relaxed in (False, True)
     ]
 
 
-def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:
+def lower_bounds(
+    matrix: LeakageMatrix, totals: TotalsComparison
+) -> list[tuple[float, str]]:
     """Return the lower bound on each attribute's total, and the reports that attain it.
 
-    The maximum of the contrast of the attribute's own mechanism (with delta 0), the leakage of one
-    other report, and the value of a witness of joint reports.  For a sample and
-    for smoothed channels only the first is a lower bound.
+    The maximum of the contrast of the attribute's own mechanism (with delta 0), the
+    leakage of one other report, and the value of a witness of joint reports.  For a
+    sample and for smoothed channels only the first is a lower bound.
     """
     largest = []
     for k, (own, slack) in enumerate(matrix.direct.T.tolist()):
@@ -194,26 +222,36 @@ def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[
 
 
 def _strongest_source(matrix: LeakageMatrix, k: int) -> tuple[float, str]:
-    """Return the largest leakage about a target from one source with delta 0, and its name."""
+    """Return the largest leakage about a target from one source with delta 0, and its
+    name.
+    """
     relaxed = np.array([release.delta > 0 for release in matrix.releases])
     row = np.where(relaxed, 0.0, matrix.values[k])
     source = int(np.argmax(row))
-    return round_down(float(row[source]), 64), f"report of {matrix.domain.names[source]}"
+    return round_down(
+        float(row[source]), 64
+    ), f"report of {matrix.domain.names[source]}"
 
 
 def _witness_value(total: TotalLeakage, k: int) -> tuple[float, str]:
-    """Return the log-likelihood ratio of a total's witness and its guarantee; 0 without one."""
+    """Return the log-likelihood ratio of a total's witness and its guarantee; 0 without
+    one.
+    """
     evidence = total.evidence[k] if k < len(total.evidence) else None
     if total.kind == "assumed" or evidence is None or math.isnan(evidence.counted):
         return 0.0, ""
-    return round_down(min(evidence.counted, float(total.values[k])), 64), total.guarantee
+    return round_down(
+        min(evidence.counted, float(total.values[k])), 64
+    ), total.guarantee
 
 
-# Sentences ---------------------------------------------------------------------------------------
+# Sentences ----------------------------------------------------------------------------
 
 
 def total_text(total: TotalLeakage, k: int) -> str:
-    """Return a total with two decimals: an exact one to nearest, a lower bound down, others up."""
+    """Return a total with two decimals: an exact one to nearest, a lower bound down,
+    others up.
+    """
     value = float(total.values[k])
     if total.guarantee == "exact" and total.scope == "table" and value < math.inf:
         return f"{value:.2f}"
@@ -221,8 +259,14 @@ def total_text(total: TotalLeakage, k: int) -> str:
 
 
 def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
-    """Return the first names, equivalent attributes as "a = b", and the number of the others."""
-    joined = {name: tuple(n for n in names if n in group) for group in groups for name in group}
+    """Return the first names, equivalent attributes as "a = b", and the number of the
+    others.
+    """
+    joined = {
+        name: tuple(n for n in names if n in group)
+        for group in groups
+        for name in group
+    }
     shown = list(dict.fromkeys(joined.get(name, (name,)) for name in names))[:3]
     listed = ", ".join(" = ".join(alike) for alike in shown)
     more = len(names) - sum(map(len, shown))
@@ -273,7 +317,9 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
     for state in STATES:
         chosen = [j for j in judgements if j.state == state]
         if chosen and state == "not certifiable":
-            parts.append(f"{len(chosen)} not certifiable: the smallest total that holds is larger")
+            parts.append(
+                f"{len(chosen)} not certifiable: the smallest total that holds is larger"
+            )
         elif chosen:
             proofs = [j.lower_by if state == "exceeded" else j.proof[1] for j in chosen]
             verb = "proven by" if state == "exceeded" else "by"
@@ -290,7 +336,9 @@ def _reason(name: str, totals: TotalsComparison) -> str:
     meaning = GUARANTEES[name].meaning + ("" if name == "worst" else ", in this table")
     for total in totals.totals:
         if total.guarantee == name and total.confidence is not None:
-            meaning += f", delta {total.deltas.max():g}, confidence {total.confidence:.0%}"
+            meaning += (
+                f", delta {total.deltas.max():g}, confidence {total.confidence:.0%}"
+            )
     return f"{name} ({meaning})"
 
 
@@ -298,19 +346,29 @@ NAMED = Setting("mechanism", "grr")
 
 
 def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> str:
-    """Return the next step that may certify or refute undecided limits, as one sentence."""
+    """Return the next step that may certify or refute undecided limits, as one
+    sentence.
+    """
     computed = {total.guarantee for total in totals.totals}
-    named = all(release.mechanism is not None or release.public for release in matrix.releases)
+    named = all(
+        release.mechanism is not None or release.public for release in matrix.releases
+    )
     if matrix.pairs.population is not None:
         return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
     if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
-        return "To settle it, analyse the table itself: pair counts cannot certify totals."
+        return (
+            "To settle it, analyse the table itself: pair counts cannot certify totals."
+        )
     if not {"exact", "sampled", "witness"} & computed:
         how = "" if named else Text(" and name the mechanism (", NAMED, ")")
         every = Setting("guarantee", "all")
-        return Text("To settle it, compute totals that look at records (", every, ")", how, ".")
+        return Text(
+            "To settle it, compute totals that look at records (", every, ")", how, "."
+        )
     if not named and not {"exact", "sampled"} & computed:
         return Text(
-            "To settle it, name the mechanism (", NAMED, "): totals of a known one are smaller."
+            "To settle it, name the mechanism (",
+            NAMED,
+            "): totals of a known one are smaller.",
         )
     return f"To settle it, {design} finds who is asked what, certified to keep every limit."

@@ -21,7 +21,9 @@ def adult():
 
 
 def race(**parameters):
-    return {"attributes": {"race": {"values": adult().domain["race"].values, **parameters}}}
+    return {
+        "attributes": {"race": {"values": adult().domain["race"].values, **parameters}}
+    }
 
 
 def test_leakages_are_those_of_the_audited_and_of_the_claimed_channel():
@@ -32,15 +34,21 @@ def test_leakages_are_those_of_the_audited_and_of_the_claimed_channel():
     assert {leak.target for leak in found.leaks} == {"sex", "relationship", "income"}
     for leak in found.leaks:
         channel = adult().channel(leak.target, "race")
-        assert leak.audited == pytest.approx(sp.exact_leakage(channel, matrix).value, abs=1e-9)
-        assert leak.claimed == pytest.approx(sp.leakage_bound(channel, 1.0).value, abs=1e-9)
+        assert leak.audited == pytest.approx(
+            sp.exact_leakage(channel, matrix).value, abs=1e-9
+        )
+        assert leak.claimed == pytest.approx(
+            sp.leakage_bound(channel, 1.0).value, abs=1e-9
+        )
         assert leak.lower <= leak.audited <= leak.upper <= found.epsilon
     assert found.analysis.totals["worst"]["sex"] == pytest.approx(found.epsilon)
     assert found.claimed.totals["worst"]["sex"] == pytest.approx(1.0)
 
 
 def test_labels_decide_the_row_of_a_matrix():
-    """The values of the specification may be in another order, or more than those of the data."""
+    """The values of the specification may be in another order, or more than those of
+    the data.
+    """
     values = [*reversed(adult().domain["sex"].values), "unknown"]
     cells = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.2, 0.4, 0.4]]
     spec = {"attributes": {"sex": {"values": values, "matrix": cells}}}
@@ -52,7 +60,9 @@ def test_labels_decide_the_row_of_a_matrix():
 
 
 def test_several_rounds():
-    """Fresh ones have the product of their matrices, or the bound; memoised ones count once."""
+    """Fresh ones have the product of their matrices, or the bound; memoised ones count
+    once.
+    """
 
     def about_sex(**options):
         found = sp.audit(race(**options.pop("how")), claim=1.0, data=adult(), **options)
@@ -68,7 +78,9 @@ def test_several_rounds():
     assert stored == pytest.approx(sp.exact_leakage(channel, one).value, abs=1e-9)
     grr = {"mechanism": "grr", "epsilon": 1.0}
     stored, _ = about_sex(how=grr, rounds=2, memoised=True)
-    assert stored == pytest.approx(sp.exact_leakage(channel, sp.GRR(5, 1.0)).value, abs=1e-9)
+    assert stored == pytest.approx(
+        sp.exact_leakage(channel, sp.GRR(5, 1.0)).value, abs=1e-9
+    )
     many, epsilon = about_sex(how=grr, rounds=3)
     assert epsilon == pytest.approx(3.0)
     assert many == pytest.approx(sp.leakage_bound(channel, epsilon).value, abs=1e-9)
@@ -104,7 +116,9 @@ def test_page_is_headed_by_the_audit(tmp_path):
     found = sp.audit(race(keep=0.9), claim=1.0, data=adult(), guarantee="worst")
     found.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert page.index("Audit of the randomiser") < page.index("What people experience</h2>")
+    assert page.index("Audit of the randomiser") < page.index(
+        "What people experience</h2>"
+    )
     assert '<span class="state exceeded">refuted</span>' in page
     assert "36 times likelier from value" in page
     assert "Everything below is as claimed" not in page
@@ -112,7 +126,9 @@ def test_page_is_headed_by_the_audit(tmp_path):
 
 @real_data
 def test_randomised_answers_of_the_nigeria_survey(tmp_path):
-    """Epsilon is ln 5, and an answer tells about a covariate what the published columns tell."""
+    """Epsilon is ln 5, and an answer tells about a covariate what the published columns
+    tell.
+    """
     import pandas as pd
 
     packed = next(Path(os.environ["SEEPAGE_DATA"]).glob("nigeria/nigeria.csv*"))
@@ -133,7 +149,9 @@ def test_randomised_answers_of_the_nigeria_survey(tmp_path):
     told = {leak.target: leak.audited for leak in found.leaks}
     assert len(told) == 6
     for covariate in ("cov.female", "cov.married", "civic"):
-        shares = pd.crosstab(frame[covariate], frame["rr.q1"], normalize="index").to_numpy()
+        shares = pd.crosstab(
+            frame[covariate], frame["rr.q1"], normalize="index"
+        ).to_numpy()
         expected = np.log(shares.max(axis=0) / shares.min(axis=0)).max()
         assert told[covariate] == pytest.approx(expected, abs=1e-9)
         assert told[covariate] < found.epsilon
@@ -142,8 +160,14 @@ def test_randomised_answers_of_the_nigeria_survey(tmp_path):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"data": "adult", "columns": ["sex", "income"]}, "there is no attribute 'race'"),
-        ({"data": "adult", "columns": COLUMNS, "guarantee": "exct"}, "did you mean 'exact'?"),
+        (
+            {"data": "adult", "columns": ["sex", "income"]},
+            "there is no attribute 'race'",
+        ),
+        (
+            {"data": "adult", "columns": COLUMNS, "guarantee": "exct"},
+            "did you mean 'exact'?",
+        ),
     ],
 )
 def test_one_line_for_tables_that_do_not_fit(options, line):
@@ -152,13 +176,17 @@ def test_one_line_for_tables_that_do_not_fit(options, line):
 
 
 def test_values_that_the_randomiser_lacks():
-    with pytest.raises(sp.InputError, match="data have the value 'Female' of 'sex', which"):
+    with pytest.raises(
+        sp.InputError, match="data have the value 'Female' of 'sex', which"
+    ):
         sp.audit(
-            {"attributes": {"sex": {"keep": 0.6, "values": ["f", "m"]}}}, claim=1.0, data=adult()
+            {"attributes": {"sex": {"keep": 0.6, "values": ["f", "m"]}}},
+            claim=1.0,
+            data=adult(),
         )
 
 
-# The command -------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -174,19 +202,40 @@ def test_command(folder):
     table = ("--data", "adult", "--columns", columns, "--report", "page.html")
     done = run("audit", "race.json", "--claim", "1", *table, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("race.json: refuted\nrace: claim 1: refuted, epsilon 3.5836")
+    assert done.stdout.startswith(
+        "race.json: refuted\nrace: claim 1: refuted, epsilon 3.5836"
+    )
     assert "race -> income" in done.stdout
     assert "largest totals as claimed: worst 1.00, independent 1.00" in done.stdout
     assert (folder / "page.html").stat().st_size > 10_000
-    failed = run("audit", "race.json", "--claim", "1", "--fail-if", "refuted", cwd=folder)
+    failed = run(
+        "audit", "race.json", "--claim", "1", "--fail-if", "refuted", cwd=folder
+    )
     assert failed.returncode == 1
-    kept = run("audit", "matrix.csv", "--claim", "1.1", "--fail-if", "not-decided", cwd=folder)
+    kept = run(
+        "audit", "matrix.csv", "--claim", "1.1", "--fail-if", "not-decided", cwd=folder
+    )
     assert kept.returncode == 0
     rounds = ("--rounds", "4", "--fail-if", "refuted")
-    assert run("audit", "matrix.csv", "--claim", "1.1", *rounds, cwd=folder).returncode == 1
-    stored = run("audit", "matrix.csv", "--claim", "1.1", *rounds, "--memoised", cwd=folder)
+    assert (
+        run("audit", "matrix.csv", "--claim", "1.1", *rounds, cwd=folder).returncode
+        == 1
+    )
+    stored = run(
+        "audit", "matrix.csv", "--claim", "1.1", *rounds, "--memoised", cwd=folder
+    )
     assert stored.returncode == 0
-    run("audit", "matrix.csv", "--claim", "1.1", "--format", "json", "-o", "a.json", cwd=folder)
+    run(
+        "audit",
+        "matrix.csv",
+        "--claim",
+        "1.1",
+        "--format",
+        "json",
+        "-o",
+        "a.json",
+        cwd=folder,
+    )
     loaded = sp.Audit.load(folder / "a.json")
     assert loaded.epsilon == pytest.approx(math.log(3))
     assert loaded.verdict == "holds"
@@ -196,12 +245,21 @@ def test_command(folder):
     ("words", "line"),
     [
         (("wrong.csv", "--claim", "1"), "row 0 sums to 0.95"),
-        (("matrix.csv", "--claim", "-1"), "--claim must be a finite number of at least 0"),
+        (
+            ("matrix.csv", "--claim", "-1"),
+            "--claim must be a finite number of at least 0",
+        ),
         (("matrix.csv",), "Missing option '--claim'"),
         (("none.csv", "--claim", "1"), "none.csv cannot be read"),
         (("matrix.csv", "--claim", "1", "--columns", "a"), "--columns has no effect"),
-        (("matrix.csv", "--claim", "1", "--report", "p.html"), "--report has no effect"),
-        (("matrix.csv", "--claim", "1", "-o", "matrix.csv"), "must not be what is read"),
+        (
+            ("matrix.csv", "--claim", "1", "--report", "p.html"),
+            "--report has no effect",
+        ),
+        (
+            ("matrix.csv", "--claim", "1", "-o", "matrix.csv"),
+            "must not be what is read",
+        ),
     ],
 )
 def test_bad_input_of_the_command_is_one_line(folder, words, line):

@@ -17,9 +17,14 @@ NIGERIA = {"values": ["no", "yes"], "p": 4 / 6, "p0": 1 / 6, "p1": 1 / 6}
 
 
 def brute_delta(matrix, epsilon):
-    """The largest P(S given u) - e^epsilon P(S given u') over pairs and all sets S of reports."""
+    """The largest P(S given u) - e^epsilon P(S given u') over pairs and all sets S of
+    reports.
+    """
     return max(
-        sum(max(0.0, a - math.exp(epsilon) * b) for a, b in zip(first, second, strict=True))
+        sum(
+            max(0.0, a - math.exp(epsilon) * b)
+            for a, b in zip(first, second, strict=True)
+        )
         for first, second in itertools.permutations(np.asarray(matrix).tolist(), 2)
     )
 
@@ -48,12 +53,16 @@ def test_forced_response_of_a_survey():
 
 @pytest.mark.parametrize("claim", [2.0, 2.00001, math.log(math.exp(2) + 1e-4)])
 def test_what_holds_is_not_shown_above_the_claim(claim):
-    """The exact epsilon is 2 but for rounding, and 4 decimals would round it up to 2.0001."""
+    """The exact epsilon is 2 but for rounding, and 4 decimals would round it up to
+    2.0001.
+    """
     found = sp.audit({"values": ("no", "yes"), "keep": E2 / (1 + E2)}, claim=claim)
     told = found.sentences()[0]
     assert told.startswith(f"value: claim {claim:g}: holds, epsilon ")
     assert float(told.rsplit(maxsplit=1)[1]) <= float(f"{claim:g}")
-    assert sp.audit({"k": 2, "keep": E2 / (1 + E2)}, claim=1.0)["value"].told == "2.0000"
+    assert (
+        sp.audit({"k": 2, "keep": E2 / (1 + E2)}, claim=1.0)["value"].told == "2.0000"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(sp.registered()))
@@ -69,16 +78,22 @@ def test_mechanisms_have_the_epsilon_of_their_matrix(name):
     parameters = {"mechanism": name, "epsilon": 1.2, "k": 5, **slack}
     for randomiser in (parameters, made):
         found = sp.audit(randomiser, claim=1.2, delta=delta)
-        assert found.epsilon == pytest.approx(expected, abs=1e-12 if not delta else 1e-9)
+        assert found.epsilon == pytest.approx(
+            expected, abs=1e-12 if not delta else 1e-9
+        )
         assert found.verdict == "holds"
         # either the epsilon or the delta of a smaller claim is exceeded
-        assert sp.audit(randomiser, claim=expected - 0.01, delta=delta).verdict != "holds"
+        assert (
+            sp.audit(randomiser, claim=expected - 0.01, delta=delta).verdict != "holds"
+        )
     try:
         matrix = made.channel()
     except sp.InputError:
         return
     by_matrix = sp.audit(matrix, claim=1.2, delta=delta)
-    assert by_matrix.epsilon == pytest.approx(expected, abs=1e-12 if not delta else 1e-9)
+    assert by_matrix.epsilon == pytest.approx(
+        expected, abs=1e-12 if not delta else 1e-9
+    )
     assert by_matrix.verdict == "holds"
 
 
@@ -131,14 +146,17 @@ def test_zeros_beside_positive_numbers_are_infinite():
     assert math.isinf(found.epsilon)
     assert found.verdict == "refuted"
     assert found.delta == pytest.approx(0.1)
-    assert "a report 2 is possible from value 1 and impossible from value 0" in found.witness
+    assert (
+        "a report 2 is possible from value 1 and impossible from value 0"
+        in found.witness
+    )
     assert sp.audit([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]], claim=0.0).verdict == "holds"
     never = sp.audit({"k": 3, "p": 1.0, "q": 0.2}, claim=5.0)
     assert math.isinf(never.epsilon)
     assert never.delta == pytest.approx(0.8)  # the other value's bit is not set
 
 
-# Rounds, links and the record --------------------------------------------------------------------
+# Rounds, links and the record ---------------------------------------------------------
 
 
 def test_memoisation_forgotten():
@@ -180,21 +198,36 @@ def test_linked_reports_of_a_record_add_up():
     spec = {"attributes": parts, "linked": [["a", "b"]]}
     found = sp.audit(spec, claim=1.1, record_claim=2.0)
     record = found["(record)"]
-    assert [one.verdict for one in found.claims] == ["holds", "holds", "holds", "refuted"]
+    assert [one.verdict for one in found.claims] == [
+        "holds",
+        "holds",
+        "holds",
+        "refuted",
+    ]
     assert record.epsilon == pytest.approx(2 * math.log(3), abs=1e-12)
     assert found.verdict == "refuted"
     assert found.epsilon == record.epsilon
     assert sp.audit(spec, claim=1.1, record_claim=2.2).verdict == "holds"
     assert sp.audit(spec, claim=1.1, linked=True)["(record)"].epsilon > 3.2
     mixed = sp.audit(spec, claim={"a": 1.0, "*": 1.1})
-    assert [one.verdict for one in mixed.claims] == ["refuted", "holds", "holds", "holds"]
+    assert [one.verdict for one in mixed.claims] == [
+        "refuted",
+        "holds",
+        "holds",
+        "holds",
+    ]
 
 
 def test_delta_of_a_record_is_that_of_the_product():
-    """By brute force over all sets of reports of two attributes, of which the rows are products."""
+    """By brute force over all sets of reports of two attributes, of which the rows are
+    products.
+    """
     rng = np.random.default_rng(8)
-    one, two = rng.dirichlet(np.ones(3), size=2), rng.dirichlet(np.ones(4), size=3)
-    spec = {"attributes": {"a": {"matrix": one.tolist()}, "b": {"matrix": two.tolist()}}}
+    one = rng.dirichlet(np.ones(3), size=2)
+    two = rng.dirichlet(np.ones(4), size=3)
+    spec = {
+        "attributes": {"a": {"matrix": one.tolist()}, "b": {"matrix": two.tolist()}}
+    }
     for claim in (0.5, 1.5):
         found = sp.audit(spec, claim=1.0, record_claim=claim)["(record)"]
         expected = brute_delta(np.kron(one, two), claim)
@@ -206,27 +239,40 @@ def test_delta_of_a_record_is_that_of_the_product():
 
 
 def test_delta_of_a_record_too_large_for_a_product_is_a_bound():
-    """Randomised response of 30 attributes: the tail of a binomial distribution is the truth."""
-    epsilon, n = math.log(3), 30
+    """Randomised response of 30 attributes: the tail of a binomial distribution is the
+    truth.
+    """
+    epsilon = math.log(3)
+    n = 30
     spec = {"attributes": {f"x{i}": {"keep": 0.75, "k": 2} for i in range(n)}}
     for claim in (1.0, 20.0):
         record = sp.audit(spec, claim=1.1, record_claim=claim)["(record)"]
         truth = sum(
             math.comb(n, i)
-            * max(0.0, 0.75**i * 0.25 ** (n - i) - math.exp(claim) * 0.25**i * 0.75 ** (n - i))
+            * max(
+                0.0,
+                0.75**i * 0.25 ** (n - i) - math.exp(claim) * 0.25**i * 0.75 ** (n - i),
+            )
             for i in range(n + 1)
         )
         assert truth <= record.delta < 1
-    assert sp.audit(spec, claim=1.1, record_claim=n * epsilon + 1e-6)["(record)"].delta == 0
+    assert (
+        sp.audit(spec, claim=1.1, record_claim=n * epsilon + 1e-6)["(record)"].delta
+        == 0
+    )
     silent = {"attributes": {f"x{i}": {"keep": 0.5, "k": 2} for i in range(n)}}
     assert sp.audit(silent, claim=0.0, record_claim=0.0)["(record)"].delta == 0
-    excluded = {"attributes": {**spec["attributes"], "no": {"k": 3, "p": 1.0, "q": 0.01}}}
+    excluded = {
+        "attributes": {**spec["attributes"], "no": {"k": 3, "p": 1.0, "q": 0.01}}
+    }
     record = sp.audit(excluded, claim=1.1, record_claim=40.0)["(record)"]
     assert 0.99 <= record.delta <= 1
 
 
 def test_saved_audits_are_the_same(tmp_path):
-    spec = {"attributes": {"a": {"keep": 0.75, "k": 2}, "b": {"k": 3, "p": 1.0, "q": 0.2}}}
+    spec = {
+        "attributes": {"a": {"keep": 0.75, "k": 2}, "b": {"k": 3, "p": 1.0, "q": 0.2}}
+    }
     table = pa.table({"a": ["0", "1", "1"], "b": ["0", "1", "2"], "c": ["x", "y", "x"]})
     for data in (None, sp.count_pairs(table)):
         found = sp.audit(spec, claim={"a": 1.0, "b": 9.0}, data=data)
@@ -267,11 +313,19 @@ def test_results(tmp_path):
     [
         ([[0.6, 0.5], [0.5, 0.5]], {}, "row 0 sums to 1.1"),
         ({"k": 2, "kept": 0.5}, {}, "did you mean 'keep'?"),
-        ({"k": 2, "keep": 0.5}, {"claim": -1}, "claim must be a finite number of at least 0"),
+        (
+            {"k": 2, "keep": 0.5},
+            {"claim": -1},
+            "claim must be a finite number of at least 0",
+        ),
         ({"k": 2, "keep": 0.5}, {"rounds": 0}, "rounds must be an integer"),
         ({"k": 2, "keep": 0.5}, {"confidence": 0.4}, "confidence must be at least 0.5"),
         ({"k": 2, "keep": 0.5}, {"linkd": True}, "did you mean 'linked'?"),
-        ({"attributes": {n: {"k": 2, "keep": 1} for n in "ab"}}, {"attribute": "c"}, "attribute"),
+        (
+            {"attributes": {n: {"k": 2, "keep": 1} for n in "ab"}},
+            {"attribute": "c"},
+            "attribute",
+        ),
     ],
 )
 def test_one_line_for_bad_input(randomiser, options, line):

@@ -1,4 +1,6 @@
-"""Audits by samples: faults are found, mechanisms that keep their claim are not refuted."""
+"""Audits by samples: faults are found, mechanisms that keep their claim are not
+refuted.
+"""
 
 import json
 import math
@@ -41,11 +43,13 @@ def comparable(mechanism, reports):
     if isinstance(reports, BitReports):
         return reports.bits()
     if isinstance(reports, HashReports):
-        return mechanism.supported(reports)  # a seed is drawn once: what matters is the set
+        return mechanism.supported(
+            reports
+        )  # a seed is drawn once: what matters is the set
     return reports.vectors
 
 
-# Faults ------------------------------------------------------------------------------------------
+# Faults -------------------------------------------------------------------------------
 
 
 def check_unary(seed):
@@ -108,7 +112,9 @@ def test_truncated_laplace():
 
 
 def test_memoisation_forgotten():
-    """Ten reports of a person, each with epsilon 0.5 anew, where one stored report was claimed."""
+    """Ten reports of a person, each with epsilon 0.5 anew, where one stored report was
+    claimed.
+    """
     source = random.Random(5)
     chance = math.exp(0.5) / (1 + math.exp(0.5))
 
@@ -134,7 +140,9 @@ def test_a_proven_factor_is_rounded_down():
 
 
 def test_each_half_is_needed():
-    """Random reports of many kinds: the event that looks best on one half is not on the other."""
+    """Random reports of many kinds: the event that looks best on one half is not on the
+    other.
+    """
     rng = np.random.default_rng(6)
     codes = codes_of(8, 500)
     found = sp.audit((codes, rng.integers(0, 200, len(codes))), claim=0.0)
@@ -142,7 +150,7 @@ def test_each_half_is_needed():
     assert found.epsilon == 0
 
 
-# Claims that are kept ----------------------------------------------------------------------------
+# Claims that are kept -----------------------------------------------------------------
 
 
 def kept_claims(count, samples):
@@ -151,11 +159,13 @@ def kept_claims(count, samples):
     for seed in range(count):
         rng = np.random.default_rng(1000 + seed)
         if seed % 2:
-            k, epsilon = 2 + seed % 5, 0.5 + seed % 3
+            k = 2 + seed % 5
+            epsilon = 0.5 + seed % 3
             chance = math.exp(epsilon) / (math.exp(epsilon) + k - 1)
             drawn = keep(rng, k, chance, samples)
         else:
-            epsilon, k = 1.0 + seed % 3, 3
+            epsilon = 1.0 + seed % 3
+            k = 3
             drawn = unary(rng, k, 0.5, 1 / (1 + math.exp(epsilon)), samples)
         refuted += sp.audit(drawn, claim=epsilon, rng=seed).verdict == "refuted"
     return refuted / count
@@ -183,10 +193,12 @@ def test_intervals_contain_the_epsilon_of_registered_mechanisms(name):
     assert found.interval[0] <= exact <= found.interval[1]
     assert found.epsilon > 0.4 * exact  # with power
     assert found.verdict != "refuted"
-    assert sp.audit((codes, reports), claim=0.3 * exact, delta=delta).verdict == "refuted"
+    assert (
+        sp.audit((codes, reports), claim=0.3 * exact, delta=delta).verdict == "refuted"
+    )
 
 
-# A client in a browser ---------------------------------------------------------------------------
+# A client in a browser ----------------------------------------------------------------
 
 ADAPTER = """
 import {{ loadPlan, perturb, secureBytes }} from "./seepage.js";
@@ -216,8 +228,13 @@ def test_our_own_client_as_a_black_box(tmp_path):
 @wires.needs_node
 def test_faults_of_modules_are_one_line(tmp_path):
     (tmp_path / "none.mjs").write_text("export const x = 1;")
-    (tmp_path / "broken.mjs").write_text("export function randomise() { throw new Error('no'); }")
-    for name, line in (("none", "the module must export randomise"), ("broken", "Error: no")):
+    (tmp_path / "broken.mjs").write_text(
+        "export function randomise() { throw new Error('no'); }"
+    )
+    for name, line in (
+        ("none", "the module must export randomise"),
+        ("broken", "Error: no"),
+    ):
         with pytest.raises(sp.InputError, match=line):
             sp.audit(tmp_path / f"{name}.mjs", claim=1.0, values=[0, 1], samples=20)
 
@@ -265,7 +282,8 @@ def test_what_only_two_parts_together_tell_is_found():
 
 def test_several_attributes_share_the_confidence():
     rng = np.random.default_rng(9)
-    one, two = keep(rng, 2, 0.75, 4_000), keep(rng, 3, 0.6, 4_000)
+    one = keep(rng, 2, 0.75, 4_000)
+    two = keep(rng, 3, 0.6, 4_000)
     both = sp.audit({"a": one, "b": two}, claim=5.0, record_claim=0.5)
     alone = sp.audit(one, claim=5.0)
     assert both["a"].epsilon < alone.epsilon
@@ -281,7 +299,10 @@ def test_how_many_samples_more_would_decide():
     needed = first.claims[0].needed
     assert first.verdict == "not decided"
     assert needed > 0
-    assert f"about {needed:,} samples more for each value would decide" in first.sentences()[2]
+    assert (
+        f"about {needed:,} samples more for each value would decide"
+        in first.sentences()[2]
+    )
     again = sp.audit(keep(rng, 2, 0.75, 4 * (2_000 + needed)), claim=0.98)
     assert again.verdict == "refuted"
     unknown = sp.audit(keep(rng, 2, 0.6, 2_000), claim=0.92)
@@ -300,16 +321,40 @@ def test_a_million_samples_of_128_values():
 @pytest.mark.parametrize(
     ("samples", "options", "line"),
     [
-        (([0, 1] * 5, [0, 1] * 5), {}, "too few samples for any statement: two values need"),
+        (
+            ([0, 1] * 5, [0, 1] * 5),
+            {},
+            "too few samples for any statement: two values need",
+        ),
         (([0] * 50, [0] * 50), {}, "too few samples for any statement"),
         (([0, 1, 2] * 50, [0] * 150), {"values": [0, 1]}, "samples have the value '2'"),
-        (([0, 1] * 50, [0, 5] * 50), {"reports": [0, 1]}, "samples have the report '5'"),
+        (
+            ([0, 1] * 50, [0, 5] * 50),
+            {"reports": [0, 1]},
+            "samples have the report '5'",
+        ),
         (([0, 1] * 50, [0] * 99), {}, "samples must be values and as many reports"),
-        (([0, 1] * 50, [[0, 1]] * 100), {"reports": [0]}, "reports must be known one by one"),
-        (([0, 1] * 50, [0, 1] * 50), {"memoised": True}, "memoised has no effect on samples"),
-        (lambda value: 1 / 0, {"values": [0, 1]}, "the randomiser failed: ZeroDivisionError"),
+        (
+            ([0, 1] * 50, [[0, 1]] * 100),
+            {"reports": [0]},
+            "reports must be known one by one",
+        ),
+        (
+            ([0, 1] * 50, [0, 1] * 50),
+            {"memoised": True},
+            "memoised has no effect on samples",
+        ),
+        (
+            lambda value: 1 / 0,
+            {"values": [0, 1]},
+            "the randomiser failed: ZeroDivisionError",
+        ),
         (lambda value: value, {}, "values must be the values to sample, got None"),
-        ({"a": ([0, 1] * 50, [0, 1] * 50), "b": 3}, {}, "all attributes are sampled or none"),
+        (
+            {"a": ([0, 1] * 50, [0, 1] * 50), "b": 3},
+            {},
+            "all attributes are sampled or none",
+        ),
     ],
 )
 def test_one_line_for_bad_samples(samples, options, line):

@@ -21,7 +21,9 @@ from command import run
 def people():
     rng = np.random.default_rng(11)
     sex = rng.choice(["F", "M"], 400)
-    job = np.where(rng.random(400) < 0.7, np.where(sex == "F", "nurse", "smith"), "clerk")
+    job = np.where(
+        rng.random(400) < 0.7, np.where(sex == "F", "nurse", "smith"), "clerk"
+    )
     return pa.table(
         {
             "sex": sex,
@@ -55,11 +57,21 @@ def test_analyse_adult_prints_matrix_leaks_and_totals():
 
 def test_it_runs_as_a_program():
     script = "from seepage.cli import main; main()"
-    command = [sys.executable, "-c", script, "analyse", "adult", "--columns", "sex,race"]
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "analyse",
+        "adult",
+        "--columns",
+        "sex,race",
+    ]
     done = subprocess.run([*command, "--epsilon", "1"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "48,842 records" in done.stdout
-    rejected = subprocess.run([*command, "--epsilon", "nan"], capture_output=True, text=True)
+    rejected = subprocess.run(
+        [*command, "--epsilon", "nan"], capture_output=True, text=True
+    )
     assert rejected.returncode == 2
     assert rejected.stderr.startswith("seepage: --epsilon must be")
 
@@ -72,12 +84,18 @@ def test_sentences_name_direction_and_witness():
 
 
 def test_json_has_the_agreed_form():
-    done = run("analyse", "adult", "--epsilon", 1, "--mechanism", "grr", "--format", "json")
+    done = run(
+        "analyse", "adult", "--epsilon", 1, "--mechanism", "grr", "--format", "json"
+    )
     result = json.loads(done.stdout)
     pairs = sp.load_pairs("adult")
     expected = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     assert result["attributes"] == list(pairs.domain.names)
-    assert (result["epsilon"], result["mechanism"], result["view"]) == (1.0, "grr", "report")
+    assert (result["epsilon"], result["mechanism"], result["view"]) == (
+        1.0,
+        "grr",
+        "report",
+    )
     assert np.array_equal(result["cpl"], expected.values)
     assert result["tcpl"] == expected.tcpl
     assert set(result["totals"]) == {"independent", "worst"}
@@ -104,7 +122,8 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
     counted = run("analyse", pairs, "--format", "json")
     names = ",".join(sp.load_pairs(pairs).domain.names)  # constants too
     direct = run("analyse", survey, *bins, "--columns", names, "--format", "json")
-    first, second = json.loads(counted.stdout), json.loads(direct.stdout)
+    first = json.loads(counted.stdout)
+    second = json.loads(direct.stdout)
     assert first.pop("name") != second.pop("name")
     assert first.pop("command") == second.pop("command")
     assert (first.pop("table"), second.pop("table")[:2]) == (
@@ -115,17 +134,32 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
         del found["verdict"]["settle"]  # it names the file
         del found["checksum"]  # of name and table too
     assert first == second
-    assert sp.load_pairs(pairs).domain["age"].values == ("[18, 40)", "[40, 60)", "[60, 90]")
+    assert sp.load_pairs(pairs).domain["age"].values == (
+        "[18, 40)",
+        "[40, 60)",
+        "[60, 90]",
+    )
 
 
 def test_columns_can_be_chosen_and_dropped(survey, tmp_path):
-    done = run("analyse", survey, "--columns", "sex,job,age", "--drop", "age", "--format", "json")
+    done = run(
+        "analyse",
+        survey,
+        "--columns",
+        "sex,job,age",
+        "--drop",
+        "age",
+        "--format",
+        "json",
+    )
     assert json.loads(done.stdout)["attributes"] == ["sex", "job"]
 
 
 def test_settings_of_single_attributes():
     arguments = ["adult", "--columns", "sex,income,race", "-e", 1, "--format", "json"]
-    done = run("analyse", *arguments, "--epsilon-of", "sex=0.5", "--mechanism-of", "race=oue")
+    done = run(
+        "analyse", *arguments, "--epsilon-of", "sex=0.5", "--mechanism-of", "race=oue"
+    )
     result = json.loads(done.stdout)
     assert result["epsilon"] == [0.5, 1.0, 1.0]
     assert result["mechanism"] == [None, None, "oue"]
@@ -152,16 +186,34 @@ def _write(tmp_path, name, content):
 
 
 BAD_CALLS = {
-    "nan epsilon": (["adult", "-e", "nan"], "epsilon must be a finite number of at least 0"),
-    "negative epsilon": (["adult", "-e", "-1"], "epsilon must be a finite number of at least 0"),
-    "infinite epsilon": (["adult", "-e", "inf"], "epsilon must be a finite number of at least 0"),
+    "nan epsilon": (
+        ["adult", "-e", "nan"],
+        "epsilon must be a finite number of at least 0",
+    ),
+    "negative epsilon": (
+        ["adult", "-e", "-1"],
+        "epsilon must be a finite number of at least 0",
+    ),
+    "infinite epsilon": (
+        ["adult", "-e", "inf"],
+        "epsilon must be a finite number of at least 0",
+    ),
     "delta of 1": (["adult", "--delta", "1"], "delta must be at least 0 and below 1"),
-    "negative delta": (["adult", "--delta", "-0.1"], "delta must be at least 0 and below 1"),
+    "negative delta": (
+        ["adult", "--delta", "-0.1"],
+        "delta must be at least 0 and below 1",
+    ),
     "unknown mechanism": (["adult", "-m", "grrr"], "did you mean 'grr'?"),
     "unknown column": (["adult", "--columns", "sax,income"], "did you mean 'sex'?"),
     "unknown attribute": (["adult", "--epsilon-of", "sexx=1"], "did you mean 'sex'?"),
-    "bad setting": (["adult", "--epsilon-of", "sex"], "--epsilon-of must be NAME=VALUE"),
-    "no number": (["adult", "--epsilon-of", "sex=much"], "--epsilon-of sex must be a number"),
+    "bad setting": (
+        ["adult", "--epsilon-of", "sex"],
+        "--epsilon-of must be NAME=VALUE",
+    ),
+    "no number": (
+        ["adult", "--epsilon-of", "sex=much"],
+        "--epsilon-of sex must be a number",
+    ),
     "unknown data": (["adlut"], "did you mean 'adult'?"),
     "no such file": (["nowhere/table.csv"], "nowhere/table.csv"),
 }
@@ -224,7 +276,9 @@ def _check_error(done, message):
 
 def test_limits_of_leaks_are_rounded_outwards():
     columns = ["sex", "race", "income", "education"]
-    printed = run("analyse", "adult", "--columns", ",".join(columns), "--epsilon", 1).stdout
+    printed = run(
+        "analyse", "adult", "--columns", ",".join(columns), "--epsilon", 1
+    ).stdout
     found = re.findall(r"([\d.]+) to ([\d.]+) in the population", printed)
     leaks = sp.analyse("adult", 1.0, columns=columns).leaks(len(found))
     assert len(leaks) > 3
@@ -234,7 +288,9 @@ def test_limits_of_leaks_are_rounded_outwards():
 
 
 def test_analyze_is_understood():
-    british, american = (run(name, "adult", "--columns", "sex,race") for name in SPELLINGS)
+    british, american = (
+        run(name, "adult", "--columns", "sex,race") for name in SPELLINGS
+    )
     assert british.stdout == american.stdout != ""
     assert "analyze" not in run("--help").stdout
 
@@ -247,7 +303,16 @@ def test_many_columns_print_few_lines_and_a_short_page(tmp_path):
     table = pa.table({f"q{i}": rng.integers(0, 2, 300) for i in range(70)})
     pa.parquet.write_table(table, tmp_path / "wide.parquet")
     page = tmp_path / "page.html"
-    done = run("analyse", tmp_path / "wide.parquet", "-m", "grr", "--limit", 3, "--report", page)
+    done = run(
+        "analyse",
+        tmp_path / "wide.parquet",
+        "-m",
+        "grr",
+        "--limit",
+        3,
+        "--report",
+        page,
+    )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) < 130
     assert done.stdout.count("  ... 30 more; --format json has all") == 2

@@ -60,7 +60,10 @@ def test_a_design_is_printed_and_saved(folder):
     assert done.stdout.startswith("Ask ")
     assert "known to within 3 points (19 times of 20)" in done.stdout.splitlines()[0]
     assert "for this table only" in done.stdout
-    assert "for the people in this table, and for them only; --scope population" in done.stdout
+    assert (
+        "for the people in this table, and for them only; --scope population"
+        in done.stdout
+    )
     plan = sp.Plan.load(folder / "plan.json")
     assert plan.totals.max() <= 2
     assert plan.scope == "table"
@@ -106,7 +109,16 @@ def test_a_sample_is_enough_for_the_population_only(folder):
 
 def test_options_reach_the_design(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
+        *(
+            "design",
+            "survey.csv",
+            "--limit",
+            2,
+            "--limit-of",
+            "age=none",
+            "--seconds",
+            2,
+        ),
         *("--known", "income", "--never", "age,sleep", "--record-limit", 3),
         *("--want", "coffee x sleep", "--importance", "age=2", "--format", "json"),
         cwd=folder,
@@ -118,7 +130,9 @@ def test_options_reach_the_design(folder):
     assert (settings["known"], plan["scope"]) == (["income"], "population")
     assert plan["attributes"][0].get("limit") is None
     for form in plan["forms"]:
-        asked = {question["attribute"]: question for question in form["channel"]["questions"]}
+        asked = {
+            question["attribute"]: question for question in form["channel"]["questions"]
+        }
         assert sum(question["epsilon"] for question in asked.values()) <= 3
         assert not {"age", "sleep"} <= set(asked)
     assert 0 < settings["design"]["wanted"]["coffee x sleep"] < 1
@@ -127,7 +141,16 @@ def test_options_reach_the_design(folder):
 def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
     for _ in range(2):
         done = run(
-            *("design", "survey.csv", "--limit", 2, "--shape", "never", "-o", "paged.json"),
+            *(
+                "design",
+                "survey.csv",
+                "--limit",
+                2,
+                "--shape",
+                "never",
+                "-o",
+                "paged.json",
+            ),
             *("--report", "paged.html"),
             cwd=folder,
         )
@@ -137,7 +160,9 @@ def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
     assert "<bdi>survey.csv</bdi>" in page
     later = run("report", "paged.json", "-o", "later.html", cwd=folder)
     assert later.stdout == "wrote later.html\n"
-    assert (folder / "later.html").read_text() == page.replace("survey.csv", "paged.json")
+    assert (folder / "later.html").read_text() == page.replace(
+        "survey.csv", "paged.json"
+    )
 
 
 def test_a_damaged_plan_is_named_as_such(folder):
@@ -149,19 +174,31 @@ def test_a_damaged_plan_is_named_as_such(folder):
 
 def test_perturbing_by_an_assumption_says_so(folder):
     made = run(
-        *("calibrate", "survey.csv", "--limit", 2, "--guarantee", "independent", "--no-audit"),
+        *(
+            "calibrate",
+            "survey.csv",
+            "--limit",
+            2,
+            "--guarantee",
+            "independent",
+            "--no-audit",
+        ),
         *("-o", "assumed.json"),
         cwd=folder,
     )
     assert made.returncode == 0, made.stderr
-    done = run("perturb", "survey.csv", "--plan", "assumed.json", "-o", "a.parquet", cwd=folder)
+    done = run(
+        "perturb", "survey.csv", "--plan", "assumed.json", "-o", "a.parquet", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     assert "the plan rests on an assumption (independent)" in done.stderr
     wanted = ("-o", "proven.json", "--report", "proven.html")
     made = run("calibrate", "survey.csv", "--limit", 2, *wanted, cwd=folder)
     assert "wrote proven.html" in made.stderr
     assert "<bdi>survey.csv</bdi>" in (folder / "proven.html").read_text()
-    done = run("perturb", "survey.csv", "--plan", "proven.json", "-o", "b.parquet", cwd=folder)
+    done = run(
+        "perturb", "survey.csv", "--plan", "proven.json", "-o", "b.parquet", cwd=folder
+    )
     assert done.returncode == 0
     assert "assumption" not in done.stderr
 
@@ -182,10 +219,16 @@ def test_the_forms_are_drawn(folder):
         ((), "--limit must be given"),
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--limit-of", "age=x"), "--limit-of age must be a number"),
-        (("--limit", 1, "--importance", "age=-1"), "--importance must be a finite number"),
+        (
+            ("--limit", 1, "--importance", "age=-1"),
+            "--importance must be a finite number",
+        ),
         (("--limit", 1, "--never", "age"), "each of --never must be two different"),
         (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
-        (("--limit", 0.01, "--public", "age"), "the public attributes alone (age) may be"),
+        (
+            ("--limit", 0.01, "--public", "age"),
+            "the public attributes alone (age) may be",
+        ),
         (("--limit", 1, "--confidence", 1), "confidence must be"),
     ],
 )
@@ -198,7 +241,16 @@ def test_bad_input_is_one_line(folder, arguments, message):
 
 def test_a_chart_that_cannot_be_drawn_ends_it_before_the_search(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 1, "-o", "unmade.json", "--chart", "c.gif"),
+        *(
+            "design",
+            "survey.csv",
+            "--limit",
+            1,
+            "-o",
+            "unmade.json",
+            "--chart",
+            "c.gif",
+        ),
         cwd=folder,
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -217,18 +269,30 @@ def test_totals_are_shown_rounded_up(total, shown):
 def test_a_plan_that_is_not_saved_is_said_to_be_lost(folder):
     arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 0.5)
     assert (
-        "the plan was not saved: --output plan.json keeps it" in run(*arguments, cwd=folder).stderr
+        "the plan was not saved: --output plan.json keeps it"
+        in run(*arguments, cwd=folder).stderr
     )
     kept = run(*arguments, "-o", "kept.json", cwd=folder)
     assert "not saved" not in kept.stderr
 
 
 def test_several_limits_are_compared(folder):
-    asked = ("design", "survey.csv", "--limits", "1,2", "--seconds", 2, "--shape", "never")
+    asked = (
+        "design",
+        "survey.csv",
+        "--limits",
+        "1,2",
+        "--seconds",
+        2,
+        "--shape",
+        "never",
+    )
     done = run(*asked, "--chart", "limits.svg", cwd=folder)
     assert done.returncode == 0, done.stderr
     head, names, first, second, keep, *_ = done.stdout.splitlines()
-    assert "2 limits (nats), all of which hold together for the population at 0.95" in head
+    assert (
+        "2 limits (nats), all of which hold together for the population at 0.95" in head
+    )
     assert "people for 3 points" in names
     assert "whole record" in names
     assert first.split()[:2] == ["1", "2.8"]
@@ -247,11 +311,13 @@ def test_several_limits_are_compared(folder):
 def test_merged_answers_are_not_called_deciles(tmp_path):
     heights = pa.array(range(4000))
     pa.csv.write_csv(
-        pa.table({"height": heights, "coffee": ["no", "yes"] * 2000}), tmp_path / "t.csv"
+        pa.table({"height": heights, "coffee": ["no", "yes"] * 2000}),
+        tmp_path / "t.csv",
     )
     words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--seconds", 1]
     merged, as_is = (
-        run("design", *words, *more, cwd=tmp_path) for more in ([], ["--answers", "as-is"])
+        run("design", *words, *more, cwd=tmp_path)
+        for more in ([], ["--answers", "as-is"])
     )
     assert "height: up to" in merged.stdout
     assert "deciles" not in merged.stderr

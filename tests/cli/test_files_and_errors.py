@@ -128,7 +128,9 @@ def test_two_results_need_two_files(folder):
 
 def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert "its folder does not permit it" in error_line("count", "t.csv", "-o", "x.pairs")
+    assert "its folder does not permit it" in error_line(
+        "count", "t.csv", "-o", "x.pairs"
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,29 +140,82 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("estimate", "reports.parquet", "--plan", ""), "must have a name"),
         (("analyse", "reports.parquet"), "must hold records, got reports or counts"),
         (("analyse", ".", "--columns", "sleep"), "all files must have one format"),
-        (("calibrate", "reports.parquet", "--limit", "3"), "must hold records, got reports"),
-        (("perturb", "reports.parquet", "--plan", "plan.json", "-o", "x"), "must hold records"),
+        (
+            ("calibrate", "reports.parquet", "--limit", "3"),
+            "must hold records, got reports",
+        ),
+        (
+            ("perturb", "reports.parquet", "--plan", "plan.json", "-o", "x"),
+            "must hold records",
+        ),
         (("perturb", "t.pairs", "--plan", "plan.json", "-o", "x"), "must hold records"),
         (("merge", "t.pairs", "./t.pairs", "-o", "m"), "t.pairs is given twice"),
-        (("benchmark", "analysers", "t.pairs", "t.pairs"), "each DATA must be given once"),
-        (("analyse", "t.csv", "--encoding", "nosuch"), "encoding that Python knows, got 'nosuch'"),
-        (("analyse", "t.csv", "--delimiter", ""), "must be one ASCII character, got ''"),
+        (
+            ("benchmark", "analysers", "t.pairs", "t.pairs"),
+            "each DATA must be given once",
+        ),
+        (
+            ("analyse", "t.csv", "--encoding", "nosuch"),
+            "encoding that Python knows, got 'nosuch'",
+        ),
+        (
+            ("analyse", "t.csv", "--delimiter", ""),
+            "must be one ASCII character, got ''",
+        ),
         (("analyse", "t.csv", "--bins", "3", "--bins", "4"), "each once, got '4' too"),
-        (("analyse", "t.pairs", "--epsilon-of", "sleep=1", "--epsilon-of", "sleep=2"), "twice"),
+        (
+            (
+                "analyse",
+                "t.pairs",
+                "--epsilon-of",
+                "sleep=1",
+                "--epsilon-of",
+                "sleep=2",
+            ),
+            "twice",
+        ),
         (("analyse", "t.pairs", "--columns", ""), "there is no column left"),
         (
             ("analyse", "t.pairs", "--limit", "3", "--format", "csv"),
             "--limit has no effect: CSV has",
         ),
-        (("analyse", "t.csv", "--guarantee", "sampled", "--seed", "-1"), "-1 is not in the range"),
-        (("benchmark", "mechanisms", "t.pairs", "--seed", "-1"), "-1 is not in the range"),
-        (("analyse", "t.pairs", "-e", "1,5"), "'1,5' is not a valid float; see `seepage analyse"),
-        (("count", "t.csv", "t.pairs", "-o", "new.pairs"), "as a folder or a glob in quotes"),
+        (
+            ("analyse", "t.csv", "--guarantee", "sampled", "--seed", "-1"),
+            "-1 is not in the range",
+        ),
+        (
+            ("benchmark", "mechanisms", "t.pairs", "--seed", "-1"),
+            "-1 is not in the range",
+        ),
+        (
+            ("analyse", "t.pairs", "-e", "1,5"),
+            "'1,5' is not a valid float; see `seepage analyse",
+        ),
+        (
+            ("count", "t.csv", "t.pairs", "-o", "new.pairs"),
+            "as a folder or a glob in quotes",
+        ),
         (("analyse",), "Missing argument 'DATA'; see `seepage analyse --help`"),
-        (("analyss", "t.csv"), "there is no command 'analyss'; did you mean 'analyse'?"),
+        (
+            ("analyss", "t.csv"),
+            "there is no command 'analyss'; did you mean 'analyse'?",
+        ),
         (("datasets", "nosuch"), "No such command 'nosuch'"),
-        (("calibrate", "t.csv", "--limit", "3", "--importance", "sleep=2"), "--importance"),
-        (("estimate", "reports.parquet", "--plan", "plan.json", "--family", "linear"), "--regress"),
+        (
+            ("calibrate", "t.csv", "--limit", "3", "--importance", "sleep=2"),
+            "--importance",
+        ),
+        (
+            (
+                "estimate",
+                "reports.parquet",
+                "--plan",
+                "plan.json",
+                "--family",
+                "linear",
+            ),
+            "--regress",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
@@ -170,7 +225,9 @@ def test_bad_input_is_one_line(folder, command, words):
 
 def test_text_in_another_encoding(folder):
     (folder / "latin.csv").write_bytes("who,b\nMüller,1\nMaier,2\n".encode("latin-1"))
-    assert "is not text in the encoding expected" in error_line("count", "latin.csv", "-o", "x")
+    assert "is not text in the encoding expected" in error_line(
+        "count", "latin.csv", "-o", "x"
+    )
     assert run("count", "latin.csv", "--encoding", "latin-1", "-o", "x").returncode == 0
     assert sp.load_pairs("x").domain["who"].values == ("Maier", "Müller")
 
@@ -179,19 +236,26 @@ def test_text_in_another_encoding(folder):
 @pytest.mark.parametrize(
     "command", [("analyse",), ("count", "-o", "x"), ("calibrate", "--limit", "2")]
 )
-def test_spark_is_not_started_for_what_it_cannot_read(folder, monkeypatch, command, data):
+def test_spark_is_not_started_for_what_it_cannot_read(
+    folder, monkeypatch, command, data
+):
     def start(master):
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(spark, "spark_session", start)
     line = error_line(*command, data, "--engine", "spark")
-    assert "--engine spark reads Parquet files" in line or "there is no file or folder" in line
+    assert (
+        "--engine spark reads Parquet files" in line
+        or "there is no file or folder" in line
+    )
 
 
 def test_files_of_one_name_are_distinguished(folder):
     (folder / "other").mkdir()
     sp.load_pairs("t.pairs").select(["coffee", "sleep"]).save("other/t.pairs")
-    done = run("benchmark", "analysers", "t.pairs", "other/t.pairs", "--analyser", "its")
+    done = run(
+        "benchmark", "analysers", "t.pairs", "other/t.pairs", "--analyser", "its"
+    )
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [
         "t.pairs",
@@ -242,11 +306,15 @@ def test_a_dataset_keeps_its_own_settings(monkeypatch):
     monkeypatch.setitem(DATASETS, "madeup", made)
     command = ("analyse", "madeup", "--guarantee", "merged", "--columns", "a,b")
     assert run(*command).stdout.startswith("madeup: 1 records, 2 attributes")
-    assert run(*command, "--missing-marker", "none").stdout.startswith("madeup: 2 records")
+    assert run(*command, "--missing-marker", "none").stdout.startswith(
+        "madeup: 2 records"
+    )
 
 
 def test_a_budget_on_the_screen_is_not_above_the_plan(folder):
-    """Whoever copies it from there must not exceed the limit: a third of 2 reads 0.6666."""
+    """Whoever copies it from there must not exceed the limit: a third of 2 reads
+    0.6666.
+    """
     done = run("calibrate", "t.csv", "--limit", 2, "--guarantee", "worst")
     assert [line.split()[2] for line in done.stdout.splitlines()[3:6]] == ["0.6666"] * 3
 
@@ -261,24 +329,62 @@ def test_ways_out_of_too_many_values_are_options(tmp_path):
 
 def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
     table = tmp_path / "ids.csv"
-    table.write_text("id (drop) x,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200)))
+    table.write_text(
+        "id (drop) x,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200))
+    )
     names = "--columns", "id (drop) x,x"
-    assert "column 'id (drop) x' has" in run("analyse", table, "--epsilon", "1", *names).stderr
+    assert (
+        "column 'id (drop) x' has"
+        in run("analyse", table, "--epsilon", "1", *names).stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("count", "t.csv", "--bins", "3", "--domain", "t.pairs"), "--bins and --domain exclude"),
-        (("count", "t.csv", "--pool", "3", "--domain", "t.pairs"), "--pool and --domain exclude"),
-        (("count", "t.csv", "--bins", "2000"), "--bins must be at most --max-values (1,000)"),
-        (("count", "words.csv", "--bins", "x=0,1"), "means missing, list it (--missing-marker)"),
-        (("benchmark", "mechanisms", "t.csv", "-m", "gr"), "--mechanism must be one of grr, "),
-        (("design", "t.pairs", "--limit", "2"), "DATA must have records, and has pair counts only"),
-        (("benchmark", "analysers", "t.csv", "--analyser", "x"), "--analyser must be one of spl"),
-        (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
         (
-            ("perturb", "t.csv", "--plan", "plan.json", "--identifier", "cofee", "--key-file", "k"),
+            ("count", "t.csv", "--bins", "3", "--domain", "t.pairs"),
+            "--bins and --domain exclude",
+        ),
+        (
+            ("count", "t.csv", "--pool", "3", "--domain", "t.pairs"),
+            "--pool and --domain exclude",
+        ),
+        (
+            ("count", "t.csv", "--bins", "2000"),
+            "--bins must be at most --max-values (1,000)",
+        ),
+        (
+            ("count", "words.csv", "--bins", "x=0,1"),
+            "means missing, list it (--missing-marker)",
+        ),
+        (
+            ("benchmark", "mechanisms", "t.csv", "-m", "gr"),
+            "--mechanism must be one of grr, ",
+        ),
+        (
+            ("design", "t.pairs", "--limit", "2"),
+            "DATA must have records, and has pair counts only",
+        ),
+        (
+            ("benchmark", "analysers", "t.csv", "--analyser", "x"),
+            "--analyser must be one of spl",
+        ),
+        (
+            ("benchmark", "analysers", "t.csv", "--reference", "x"),
+            "--reference must be one of spl",
+        ),
+        (
+            (
+                "perturb",
+                "t.csv",
+                "--plan",
+                "plan.json",
+                "--identifier",
+                "cofee",
+                "--key-file",
+                "k",
+            ),
             "reports are derived from 'cofee', and the table has no such column; did you mean",
         ),
     ],
@@ -291,11 +397,17 @@ def test_errors_name_options_and_no_parameters(folder, arguments, message):
 @pytest.mark.parametrize("command", [("client", "plan.json"), ("reproduce", "example")])
 def test_a_folder_without_a_name_is_rejected(folder, command):
     """It would be the current folder."""
-    assert error_line(*command, "-o", "") == "seepage: --output must be a folder, got ''\n"
+    assert (
+        error_line(*command, "-o", "") == "seepage: --output must be a folder, got ''\n"
+    )
 
 
 def test_prose_that_begins_like_an_argument_is_not_taken_for_it(folder):
     for name, column in (("a", "x"), ("b", "y")):
-        sp.count_pairs(pa.table({column: ["0", "1"], "z": ["0", "1"]})).save(f"{name}.pairs")
+        sp.count_pairs(pa.table({column: ["0", "1"], "z": ["0", "1"]})).save(
+            f"{name}.pairs"
+        )
     message = error_line("merge", "a.pairs", "b.pairs", "-o", "m.pairs")
-    assert message.startswith("seepage: counts of different attributes cannot be merged")
+    assert message.startswith(
+        "seepage: counts of different attributes cannot be merged"
+    )

@@ -16,7 +16,16 @@ OURS = {
     "found.csv": ["analyse", "adult", "--columns", "sex,race", "--format", "csv"],
     "found.json": ["analyse", "adult", "--columns", "sex,race", "--format", "json"],
     "estimates.csv": [
-        *("simulate", "adult", "--pair", "sex->race", "--surrogates", "5", "--format", "csv")
+        *(
+            "simulate",
+            "adult",
+            "--pair",
+            "sex->race",
+            "--surrogates",
+            "5",
+            "--format",
+            "csv",
+        )
     ],
     "adult.pairs": ["count", "adult"],
 }
@@ -45,22 +54,35 @@ def test_earlier_results_are_replaced(tmp_path, name):
 def test_earlier_charts_and_pages_are_replaced(tmp_path, name):
     option = "--report" if name == "page.html" else "--chart"
     for _ in range(2):
-        done = run("analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path)
+        done = run(
+            "analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path
+        )
         assert done.returncode == 0, done.stderr
     (tmp_path / name).write_bytes(b"age,sex\n31,F\n")
-    rejected = run("analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path)
+    rejected = run(
+        "analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path
+    )
     assert rejected.returncode == 2
 
 
 def test_an_empty_file_may_be_replaced(tmp_path):
     (tmp_path / "x").touch()
-    assert run("analyse", "adult", "--columns", "sex,race", "-o", "x", cwd=tmp_path).returncode == 0
+    assert (
+        run(
+            "analyse", "adult", "--columns", "sex,race", "-o", "x", cwd=tmp_path
+        ).returncode
+        == 0
+    )
 
 
 def test_a_large_file_of_pair_counts_is_replaced(tmp_path):
-    """The footer of Parquet, with the name, is longer than what is scanned of other files."""
+    """The footer of Parquet, with the name, is longer than what is scanned of other
+    files.
+    """
     header = ",".join(f"column number {number:04d}" for number in range(1_200))
-    (tmp_path / "wide.csv").write_text(f"{header}\n" + 2 * (",".join("ab" * 600) + "\n"))
+    (tmp_path / "wide.csv").write_text(
+        f"{header}\n" + 2 * (",".join("ab" * 600) + "\n")
+    )
     for _ in range(2):
         done = run("count", "wide.csv", "-o", "wide.pairs", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -17,7 +17,9 @@ from seepage.errors import DomainError, SeepageError
 
 
 def run(command, *arguments):
-    return CliRunner().invoke(command, [str(a) for a in arguments], catch_exceptions=False)
+    return CliRunner().invoke(
+        command, [str(a) for a in arguments], catch_exceptions=False
+    )
 
 
 @pytest.fixture
@@ -61,10 +63,16 @@ def test_a_domain_makes_shards_alike(shards, tmp_path):
 
 
 def test_other_bins_or_attributes_are_rejected(shards):
-    first, second = (sp.count_pairs(path, bins={"age": "width:3"}) for path in shards[:2])
-    with pytest.raises(DomainError, match=r"'age' has other bins .* edges 0, .* against edges 1"):
+    first, second = (
+        sp.count_pairs(path, bins={"age": "width:3"}) for path in shards[:2]
+    )
+    with pytest.raises(
+        DomainError, match=r"'age' has other bins .* edges 0, .* against edges 1"
+    ):
         merge_pairs([first, second])
-    with pytest.raises(DomainError, match=r"different attributes .* town, kids against kids, town"):
+    with pytest.raises(
+        DomainError, match=r"different attributes .* town, kids against kids, town"
+    ):
         merge_pairs([first.select(["town", "kids"]), first.select(["kids", "town"])])
     with pytest.raises(DomainError, match="got none"):
         merge_pairs([])
@@ -72,12 +80,18 @@ def test_other_bins_or_attributes_are_rejected(shards):
 
 def test_the_order_of_a_domain_is_kept():
     def counts(*values):
-        return sp.PairCounts(Domain([Attribute("size", values)]), [[1] * len(values)], [])
+        return sp.PairCounts(
+            Domain([Attribute("size", values)]), [[1] * len(values)], []
+        )
 
     merged = merge_pairs([counts("small", "large"), counts("small", "huge", "large")])
     assert merged.domain["size"].values == ("small", "large", "huge")
     assert merged.marginal("size").tolist() == [2, 2, 1]
-    assert merge_pairs([counts("a", "c"), counts("b")]).domain["size"].values == ("a", "b", "c")
+    assert merge_pairs([counts("a", "c"), counts("b")]).domain["size"].values == (
+        "a",
+        "b",
+        "c",
+    )
     assert merge_pairs([counts("9"), counts("10")]).domain["size"].values == ("9", "10")
     missing = merge_pairs([counts("z", "(missing)"), counts("~")])
     assert missing.domain["size"].values == ("z", "~", "(missing)")
@@ -87,7 +101,8 @@ def test_the_order_of_a_domain_is_kept():
 
 
 def test_bins_stay_bins_where_only_some_shards_miss_values():
-    bins, edges = ("[2, 10)", "[10, 20]"), (2, 10, 20)
+    bins = ("[2, 10)", "[10, 20]")
+    edges = (2, 10, 20)
     whole = Attribute("age", (*bins, "(missing)"), edges)
     some = sp.PairCounts(Domain([whole]), [[1, 2, 3]], [])
     none = sp.PairCounts(Domain([Attribute("age", bins, edges)]), [[10, 20]], [])
@@ -98,10 +113,13 @@ def test_bins_stay_bins_where_only_some_shards_miss_values():
 
 
 def test_a_file_is_not_merged_with_a_hard_link_to_itself(shards, tmp_path):
-    counted, linked = tmp_path / "0.pairs", tmp_path / "link.pairs"
+    counted = tmp_path / "0.pairs"
+    linked = tmp_path / "link.pairs"
     run(count, shards[0], "-o", counted)
     linked.hardlink_to(counted)
-    with pytest.raises(SeepageError, match=r"link.pairs is given twice, also as .*0.pairs"):
+    with pytest.raises(
+        SeepageError, match=r"link.pairs is given twice, also as .*0.pairs"
+    ):
         run(merge, counted, linked, "-o", tmp_path / "all.pairs")
 
 
@@ -120,7 +138,9 @@ def test_the_recipe_of_the_docs_works_on_ordinary_shards(shards, tmp_path):
         run(count, shards[1], "-o", tmp_path / "x.pairs", "--domain", first)
     files = [path.with_suffix(".pairs") for path in shards]
     for shard, file in zip(shards, files, strict=True):
-        assert run(count, shard, "-o", file, "--bins", "age=-inf,18,65,inf").exit_code == 0
+        assert (
+            run(count, shard, "-o", file, "--bins", "age=-inf,18,65,inf").exit_code == 0
+        )
     assert run(merge, *files, "-o", tmp_path / "all.pairs").exit_code == 0
     expected = sp.count_pairs(shards, bins={"age": [-np.inf, 18, 65, np.inf]})
     assert PairCounts.load(tmp_path / "all.pairs") == expected
@@ -130,7 +150,9 @@ def test_text_that_reads_as_numbers_may_have_another_order():
     """Labels do not tell; whichever the order, the counts are the same."""
 
     def counts(*values):
-        return sp.count_pairs(pa.table({"code": list(values), "all": ["x"] * len(values)}))
+        return sp.count_pairs(
+            pa.table({"code": list(values), "all": ["x"] * len(values)})
+        )
 
     whole = counts("1", "2", "10", "10")
     merged = merge_pairs([counts("1", "2"), counts("10", "10")])
@@ -149,18 +171,23 @@ def test_an_order_that_all_shards_share_is_kept():
 
 def test_counts_are_widened_cell_by_cell():
     draw = np.random.default_rng(2)
-    sizes, wider = (1, 2, 3, 2, 4, 2), (3, 2, 5, 4, 4, 3)
+    sizes = (1, 2, 3, 2, 4, 2)
+    wider = (3, 2, 5, 4, 4, 3)
     domain = Domain(Attribute(f"a{i}", tuple("abcd"[:k])) for i, k in enumerate(sizes))
     orders = [tuple(draw.permutation(list("abcdefgh"[:k])).tolist()) for k in wider]
     wide = Domain(Attribute(f"a{i}", order) for i, order in enumerate(orders))
-    people = sp.Records(domain, np.stack([draw.integers(0, k, 90) for k in sizes], axis=1))
+    people = sp.Records(
+        domain, np.stack([draw.integers(0, k, 90) for k in sizes], axis=1)
+    )
     found = recoded(people.pairs(), wide)
     for a in range(len(sizes)):
         for b in range(len(sizes)):
             expected = np.zeros((wider[a], wider[b]), dtype=int)
             for i, row in enumerate(people.pairs().table(a, b)):
                 for j, cell in enumerate(row):
-                    expected[orders[a].index("abcd"[i]), orders[b].index("abcd"[j])] = cell
+                    expected[orders[a].index("abcd"[i]), orders[b].index("abcd"[j])] = (
+                        cell
+                    )
             assert np.array_equal(found.table(a, b), expected)
 
 
@@ -184,6 +211,10 @@ def test_with_the_sample_of_a_shard_the_sum_is_a_sample(tmp_path):
     assert sp.merge_pairs([counts("a"), counts("b")]).population is None
     for number, part in enumerate(parts):
         part.save(tmp_path / f"{number}.pairs")
-    done = run(merge, tmp_path / "0.pairs", tmp_path / "1.pairs", "-o", tmp_path / "all.pairs")
-    assert done.output.startswith("2 files, sample of 3 of 12 records, 1 attributes -> ")
+    done = run(
+        merge, tmp_path / "0.pairs", tmp_path / "1.pairs", "-o", tmp_path / "all.pairs"
+    )
+    assert done.output.startswith(
+        "2 files, sample of 3 of 12 records, 1 attributes -> "
+    )
     assert PairCounts.load(tmp_path / "all.pairs").population == 12

@@ -28,16 +28,26 @@ main(sys.argv[1:])
 
 
 def run(*arguments, cwd="."):
-    """Run a command in this process, for speed; `test_the_whole_way` starts one of its own."""
+    """Run a command in this process, for speed; `test_the_whole_way` starts one of its
+    own.
+    """
     for name in ("perturb", "estimate"):
         COMMANDS.setdefault(name, name)
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    out = io.StringIO()
+    err = io.StringIO()
+    code = 0
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         try:
             main(list(map(str, arguments)))
         except SystemExit as end:
             code = end.code
-    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+    return SimpleNamespace(
+        returncode=code, stdout=out.getvalue(), stderr=err.getvalue()
+    )
 
 
 def check_error(done, message):
@@ -54,13 +64,23 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("survey")
     rng = np.random.default_rng(11)
     sex = rng.choice(["F", "M"], 4000)
-    job = np.where(rng.random(4000) < 0.7, np.where(sex == "F", "nurse", "smith"), "other")
+    job = np.where(
+        rng.random(4000) < 0.7, np.where(sex == "F", "nurse", "smith"), "other"
+    )
     table = pa.table({"sex": sex, "job": job, "age": rng.integers(18, 91, 4000)})
     pa.csv.write_csv(table, place / "survey.csv")
     pairs = sp.count_pairs(table, bins={"age": [18, 40, 60, 90]})
     plan = sp.calibrate(pairs, 6.0, guarantee="worst")
     plan.save(place / "plan.json")
-    done = run("perturb", "survey.csv", "--plan", "plan.json", "-o", "reports.parquet", cwd=place)
+    done = run(
+        "perturb",
+        "survey.csv",
+        "--plan",
+        "plan.json",
+        "-o",
+        "reports.parquet",
+        cwd=place,
+    )
     assert done.returncode == 0, done.stderr
     assert "4,000 reports of 3 attributes -> reports.parquet" in done.stdout
     assert done.stderr == ""
@@ -69,7 +89,15 @@ def folder(tmp_path_factory):
 
 def test_from_calibration_to_estimates(folder):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, "estimate", "reports.parquet", "--plan", "plan.json"],
+        [
+            sys.executable,
+            "-c",
+            SCRIPT,
+            "estimate",
+            "reports.parquet",
+            "--plan",
+            "plan.json",
+        ],
         capture_output=True,
         text=True,
         cwd=folder,
@@ -86,7 +114,9 @@ def test_json_csv_and_files(folder, tmp_path):
     expected = Plan.load(folder / "plan.json").estimate(folder / "reports.parquet")
     done = run(*arguments, "--format", "json")
     assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
-    done = run(*arguments, "--format", "csv", "--consistent", "-o", tmp_path / "out.csv")
+    done = run(
+        *arguments, "--format", "csv", "--consistent", "-o", tmp_path / "out.csv"
+    )
     assert done.stdout == ""
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     sums = sum(float(row["frequency"]) for row in rows if row["attribute"] == "job")
@@ -96,7 +126,9 @@ def test_json_csv_and_files(folder, tmp_path):
 
 def test_tables(folder):
     arguments = ["--plan", "plan.json", "--table", "sex,job"]
-    done = run("estimate", "reports.parquet", *arguments, "--format", "json", cwd=folder)
+    done = run(
+        "estimate", "reports.parquet", *arguments, "--format", "json", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     plan = Plan.load(folder / "plan.json")
@@ -107,7 +139,13 @@ def test_tables(folder):
     assert "4,000 people: 4,000 of form 1; as precise as" in done.stdout
     assert "share of sex given job" in done.stdout
     done = run(
-        "estimate", "reports.parquet", *arguments, "--consistent", "--format", "csv", cwd=folder
+        "estimate",
+        "reports.parquet",
+        *arguments,
+        "--consistent",
+        "--format",
+        "csv",
+        cwd=folder,
     )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert abs(sum(float(row["estimate"]) for row in rows) - 1) < 1e-9
@@ -115,7 +153,8 @@ def test_tables(folder):
 
 def test_regressions_weights_and_totals(folder, tmp_path):
     usual = ["estimate", "reports.parquet", "--plan", "plan.json"]
-    plan, reports = Plan.load(folder / "plan.json"), folder / "reports.parquet"
+    plan = Plan.load(folder / "plan.json")
+    reports = folder / "reports.parquet"
     done = run(*usual, "--regress", "sex ~ age", "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["coefficients"]
@@ -124,7 +163,9 @@ def test_regressions_weights_and_totals(folder, tmp_path):
     region = ["north"] * 1000 + ["south"] * 3000
     weights = [3.0] * 1000 + [1.0] * 3000
     beside = tmp_path / "beside.csv"
-    lines = [f"{r},{w},{i % 7}" for i, (r, w) in enumerate(zip(region, weights, strict=True))]
+    lines = [
+        f"{r},{w},{i % 7}" for i, (r, w) in enumerate(zip(region, weights, strict=True))
+    ]
     beside.write_text("region,w,x\n" + "\n".join(lines))
     totals = tmp_path / "totals.csv"
     totals.write_text("attribute,value,total\nregion,north,1\nregion,south,1\n")
@@ -134,23 +175,35 @@ def test_regressions_weights_and_totals(folder, tmp_path):
     expected = plan.estimate(reports, weights=weights).to_dict()
     assert json.loads(weighted.stdout) == expected
     for name, part in json.loads(raked.stdout)["attributes"].items():
-        assert np.allclose(part["frequencies"], expected["attributes"][name]["frequencies"])
+        assert np.allclose(
+            part["frequencies"], expected["attributes"][name]["frequencies"]
+        )
     done = run(*given, "--regress", "sex ~ x + region", "--weights", "w", cwd=folder)
     assert "region[T.south]" in done.stdout, done.stderr
     assert "sandwich" in done.stdout
     check_error(
-        run(*usual, "--known-totals", totals, cwd=folder), "--known-totals needs --covariates"
+        run(*usual, "--known-totals", totals, cwd=folder),
+        "--known-totals needs --covariates",
     )
 
 
 def test_a_seed_repeats_and_says_what_it_is(folder, tmp_path):
-    arguments = ["perturb", folder / "survey.csv", "--plan", folder / "plan.json", "--seed", 5]
+    arguments = [
+        "perturb",
+        folder / "survey.csv",
+        "--plan",
+        folder / "plan.json",
+        "--seed",
+        5,
+    ]
     for name in ("one", "two"):
         done = run(*arguments, "-o", tmp_path / name)
         assert done.returncode == 0
         assert "for research only" in done.stderr
     assert pq.read_table(tmp_path / "one").equals(pq.read_table(tmp_path / "two"))
-    assert not pq.read_table(tmp_path / "one").equals(pq.read_table(folder / "reports.parquet"))
+    assert not pq.read_table(tmp_path / "one").equals(
+        pq.read_table(folder / "reports.parquet")
+    )
 
 
 def test_a_value_outside_the_domain(folder, tmp_path):
@@ -165,22 +218,35 @@ def test_a_value_outside_the_domain(folder, tmp_path):
 
 
 BAD_CALLS = {
-    "no such plan": (["perturb", "survey.csv", "--plan", "plam.json"], "plam.json cannot be read"),
+    "no such plan": (
+        ["perturb", "survey.csv", "--plan", "plam.json"],
+        "plam.json cannot be read",
+    ),
     "no such data": (["perturb", "surwey.csv", "--plan", "plan.json"], "did you mean"),
-    "records for reports": (["estimate", "survey.csv", "--plan", "plan.json"], "survey.csv"),
+    "records for reports": (
+        ["estimate", "survey.csv", "--plan", "plan.json"],
+        "survey.csv",
+    ),
     "unknown in a table": (
         ["estimate", "reports.parquet", "--plan", "plan.json", "--table", "sex,jab"],
         "did you mean 'job'?",
     ),
     "consistent regression": (
-        ["estimate", "reports.parquet", "--plan=plan.json", "--regress", "a ~ b", "--consistent"],
+        [
+            "estimate",
+            "reports.parquet",
+            "--plan=plan.json",
+            "--regress",
+            "a ~ b",
+            "--consistent",
+        ],
         "--consistent is for frequencies",
     ),
     "unknown column": (
         ["estimate", "reports.parquet", "--plan=plan.json", "--regress", "sex ~ jab"],
         "there is no column 'jab'; did you mean 'job'?",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD_CALLS)
@@ -194,7 +260,11 @@ def test_bad_calls_end_in_one_clear_line(folder, tmp_path, case):
 
 
 def test_an_edited_plan_is_rejected_by_both(folder, tmp_path):
-    text = (folder / "plan.json").read_text().replace('"epsilon": 2.0', '"epsilon": 9.0', 1)
+    text = (
+        (folder / "plan.json")
+        .read_text()
+        .replace('"epsilon": 2.0', '"epsilon": 9.0', 1)
+    )
     (tmp_path / "plan.json").write_text(text)
     plan = ["--plan", tmp_path / "plan.json"]
     done = run("perturb", folder / "survey.csv", *plan, "-o", tmp_path / "r.parquet")

@@ -15,7 +15,9 @@ SAMPLED = "from a sample of 100 of 5,000 records: valid only if"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table with one record that no small sample is likely to have, its counts, and a plan."""
+    """A table with one record that no small sample is likely to have, its counts, and a
+    plan.
+    """
     place = tmp_path_factory.mktemp("people")
     draw = np.random.default_rng(0)
     first = draw.choice(["x", "y"], 5000).astype(object)
@@ -47,7 +49,9 @@ def test_the_text_of_a_sample_says_so(folder, totals):
 
 
 def test_the_text_of_a_whole_table_does_not(folder):
-    text = run("analyse", "t.csv", "--guarantee", "exact", "-m", "grr", cwd=folder).stdout
+    text = run(
+        "analyse", "t.csv", "--guarantee", "exact", "-m", "grr", cwd=folder
+    ).stdout
     assert text.startswith("t.csv: 5,000 records, 3 attributes\n")
     assert "in this table" in text
     assert "sample" not in text
@@ -66,7 +70,9 @@ def test_guarantees_are_named(folder):
 
 
 def test_json_and_csv_of_a_sample_say_so(folder):
-    result = json.loads(analyse(folder, "--guarantee", "worst", "--format", "json").stdout)
+    result = json.loads(
+        analyse(folder, "--guarantee", "worst", "--format", "json").stdout
+    )
     assert (result["records"], result["population"]) == (100, 5000)
     assert SAMPLED in result["totals"]["worst"]["notes"][0]
     done = analyse(folder, "--format", "csv")
@@ -92,12 +98,24 @@ SPARK = "reads Parquet files, and t.pairs is counted already"
 WITHOUT_EFFECT = {
     "bins of counts": ("count t.pairs -o x --bins a=0,1,2", f"--bins {COUNTED}"),
     "missing in counts": ("count t.pairs -o x --missing drop", f"--missing {COUNTED}"),
-    "markers of counts": ("analyse t.pairs --missing-marker ?", f"--missing-marker {COUNTED}"),
+    "markers of counts": (
+        "analyse t.pairs --missing-marker ?",
+        f"--missing-marker {COUNTED}",
+    ),
     "delimiter of counts": ("analyse t.pairs --delimiter ;", f"--delimiter {COUNTED}"),
-    "values of counts": ("simulate t.pairs -m grr --max-values 99", f"--max-values {COUNTED}"),
+    "values of counts": (
+        "simulate t.pairs -m grr --max-values 99",
+        f"--max-values {COUNTED}",
+    ),
     "domain of counts": ("count t.pairs -o x --domain t.pairs", f"--domain {COUNTED}"),
-    "engine of counts": ("count t.pairs -o x --engine spark", f"--engine spark {SPARK}"),
-    "counts to calibrate": ("calibrate t.pairs --limit 3 --bins 4", f"--bins {COUNTED}"),
+    "engine of counts": (
+        "count t.pairs -o x --engine spark",
+        f"--engine spark {SPARK}",
+    ),
+    "counts to calibrate": (
+        "calibrate t.pairs --limit 3 --bins 4",
+        f"--bins {COUNTED}",
+    ),
 }
 
 
@@ -128,7 +146,16 @@ def test_settings_of_sampled_totals(folder):
 
 def test_a_message_names_the_option_that_was_given(folder):
     for command in ("analyse", "calibrate"):
-        sampled = ("-m", "grr", "--limit", 3, "--guarantee", "sampled", "--target-delta", 5)
+        sampled = (
+            "-m",
+            "grr",
+            "--limit",
+            3,
+            "--guarantee",
+            "sampled",
+            "--target-delta",
+            5,
+        )
         done = run(command, "t.csv", *sampled, cwd=folder)
         assert "seepage: --target-delta must be" in done.stderr
 

@@ -20,7 +20,10 @@ FEW = ["adult", "--columns", "sex,race,income", "--surrogates", 99, "--seed", 7]
 def test_the_table_names_direction_view_seed_and_interval():
     done = run(*FEW)
     assert done.returncode == 0, done.stderr
-    assert "50 reports per record, seed 7; view: inferred; intervals for the table" in done.stdout
+    assert (
+        "50 reports per record, seed 7; view: inferred; intervals for the table"
+        in done.stdout
+    )
     assert "source -> target" in done.stdout
     assert "income -> sex" in done.stdout
     assert "95%" in done.stdout
@@ -28,7 +31,9 @@ def test_the_table_names_direction_view_seed_and_interval():
 
 def test_the_smallest_possible_p_value_is_said():
     done = run(*FEW)
-    assert "of one pair each: 6 of them, none below 0.01 with 99 surrogates" in done.stdout
+    assert (
+        "of one pair each: 6 of them, none below 0.01 with 99 surrogates" in done.stdout
+    )
 
 
 def test_json_and_csv_hold_every_pair():
@@ -43,14 +48,18 @@ def test_json_and_csv_hold_every_pair():
 
 def test_the_library_gives_the_same_numbers():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    found = sp.estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=7)
+    found = sp.estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=7
+    )
     result = json.loads(run(*FEW, "--format", "json").stdout)["estimates"]
     for row in result:
         assert row["corrected"] == found[row["target"], row["source"]].corrected
 
 
 def test_one_pair_can_be_chosen():
-    rows = json.loads(run(*FEW, "--pair", "income->sex", "--format", "json").stdout)["estimates"]
+    rows = json.loads(run(*FEW, "--pair", "income->sex", "--format", "json").stdout)[
+        "estimates"
+    ]
     assert [(row["source"], row["target"]) for row in rows] == [("income", "sex")]
 
 
@@ -78,4 +87,8 @@ def test_a_run_that_is_stopped_ends_in_one_line(monkeypatch):
 
     monkeypatch.setattr("seepage.study.estimate_leakage", stopped)
     done = run(*FEW)
-    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "seepage: stopped")
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (
+        130,
+        "",
+        "seepage: stopped",
+    )

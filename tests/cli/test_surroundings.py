@@ -27,7 +27,9 @@ def shell(command, cwd):
 def test_a_closed_output_without_a_file_is_an_error(tmp_path):
     done = shell("seepage analyse adult >&-", tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "seepage: standard output is closed, so --output must be given\n"
+    assert (
+        done.stderr == "seepage: standard output is closed, so --output must be given\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +85,14 @@ def test_running_out_of_memory_is_said_in_one_line(tmp_path):
         "seepage.analysis.as_counted = fail\n"
         "cli.main(['analyse', 'adult'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
     assert done.returncode == 1
-    assert done.stderr == "seepage: not enough memory; choose fewer columns or coarser bins\n"
+    assert (
+        done.stderr
+        == "seepage: not enough memory; choose fewer columns or coarser bins\n"
+    )
 
 
 @pytest.mark.parametrize("terminal", [True, False])

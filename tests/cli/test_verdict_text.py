@@ -16,7 +16,9 @@ def copies(tmp_path_factory):
     columns = dict.fromkeys(("a", "b", "c"), answer)
     path = tmp_path_factory.mktemp("copies") / "copies.csv"
     ids = np.arange(3_000)
-    pa.csv.write_csv(pa.table(columns | {"weight": rng.normal(70, 9, 3_000), "user_id": ids}), path)
+    pa.csv.write_csv(
+        pa.table(columns | {"weight": rng.normal(70, 9, 3_000), "user_id": ids}), path
+    )
     return path
 
 
@@ -41,22 +43,41 @@ def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies
 
 
 def test_the_next_step_names_options(copies):
-    bound = run("analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--guarantee", "worst")
+    bound = run(
+        "analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--guarantee", "worst"
+    )
     assert "(mechanism=" not in bound.stdout
     assert "(--guarantee all) and name the mechanism (--mechanism grr)." in bound.stdout
     last = run(
-        "analyse", copies, *COLUMNS, "--limit", 2.5, "--guarantee", "sampled", "--reports", 20
+        "analyse",
+        copies,
+        *COLUMNS,
+        "--limit",
+        2.5,
+        "--guarantee",
+        "sampled",
+        "--reports",
+        20,
     )
     assert "To settle it, `seepage design " in last.stdout
 
 
-def test_without_a_limit_the_last_line_is_the_design_of_the_same_table(copies, tmp_path):
+def test_without_a_limit_the_last_line_is_the_design_of_the_same_table(
+    copies, tmp_path
+):
     done = run("analyse", copies, "--drop", "weight", "--person", "user_id")
-    step = f"Next: `seepage design {copies} --drop weight --person user_id --limit 2` asks"
+    step = (
+        f"Next: `seepage design {copies} --drop weight --person user_id --limit 2` asks"
+    )
     assert done.stdout.splitlines()[-1].startswith(f"No limit is set. {step}")
     run("count", copies, "--drop", "weight,user_id", "-o", tmp_path / "copies.pairs")
-    counted = run("analyse", tmp_path / "copies.pairs")  # which have no records to design from
-    assert "Next: `seepage design DATA --limit 2` (DATA: a file of the records" in counted.stdout
+    counted = run(
+        "analyse", tmp_path / "copies.pairs"
+    )  # which have no records to design from
+    assert (
+        "Next: `seepage design DATA --limit 2` (DATA: a file of the records"
+        in counted.stdout
+    )
 
 
 def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
@@ -64,7 +85,10 @@ def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
     assert head in run("analyse", copies, *COLUMNS, "--guarantee", "exact").stdout
     assert head not in run("analyse", copies, *COLUMNS).stdout
     assert (
-        head not in run("analyse", copies, *COLUMNS, "--guarantee", "exact", "--people", 0).stdout
+        head
+        not in run(
+            "analyse", copies, *COLUMNS, "--guarantee", "exact", "--people", 0
+        ).stdout
     )
     some = run("analyse", copies, *COLUMNS, "--people", 40).stdout
     assert "(40 drawn people" in some

@@ -11,7 +11,9 @@ POLL = 0.01
 
 
 class Collector(SimpleHTTPRequestHandler):
-    """Serves a folder; a POST is kept as a line, or answered with the next planned status."""
+    """Serves a folder; a POST is kept as a line, or answered with the next planned
+    status.
+    """
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -30,9 +32,15 @@ class Collector(SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def collecting(folder):
-    """Give a server of a folder with `lines`, all that `arrived`, and `statuses` to answer."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Collector, directory=str(folder)))
-    server.lines, server.arrived, server.statuses = [], [], []
+    """Give a server of a folder with `lines`, all that `arrived`, and `statuses` to
+    answer.
+    """
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Collector, directory=str(folder))
+    )
+    server.lines = []
+    server.arrived = []
+    server.statuses = []
     server.lock = threading.Lock()
     server.address = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(POLL,), daemon=True)

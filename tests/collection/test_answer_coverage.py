@@ -1,4 +1,6 @@
-"""Intervals of shares, differences, odds ratios, means and coefficients cover, on real tables."""
+"""Intervals of shares, differences, odds ratios, means and coefficients cover, on real
+tables.
+"""
 
 from functools import cache
 
@@ -35,10 +37,14 @@ def collection(name):
     plan = sp.design(data, 3.0, **given, **together, shape=shape)
     records = as_records(data, domain=plan.domain)
     whole = np.repeat(records.codes, records.weights, axis=0)
-    codes = {one: whole[:, i].astype(np.int64) for i, one in enumerate(records.domain.names)}
+    codes = {
+        one: whole[:, i].astype(np.int64) for i, one in enumerate(records.domain.names)
+    }
     clear = plan_for(records.pairs(), 40.0)
     reports = pa.Table.from_arrays(
-        perturbed_columns(clear, codes, np.zeros(len(whole), dtype=np.int64), randomness(1)),
+        perturbed_columns(
+            clear, codes, np.zeros(len(whole), dtype=np.int64), randomness(1)
+        ),
         schema=reports_schema(clear),
     )
     return plan, codes, statistics(clear, reports, columns)
@@ -52,7 +58,8 @@ def statistics(plan, reports, columns, *, saturated=True):
     outcome, group, third = columns
     table = plan.table(reports, outcome, by=[group, third])
     pair = plan.table(reports, outcome, by=group)
-    value, first = pair.attributes[0].values[1], pair.attributes[1].values[0]
+    value = pair.attributes[0].values[1]
+    first = pair.attributes[1].values[0]
     scores = None if table.attributes[2].edges else [0.0, 1.0]
     found = {
         "cell": pair[value, first],
@@ -63,9 +70,10 @@ def statistics(plan, reports, columns, *, saturated=True):
         "mean": table.mean(third, scores=scores),
         "mean of a group": table.mean(third, given=group, scores=scores)[first],
     }
-    for formula in (f"{outcome} ~ {group}", f"{outcome} ~ {group} + {third} + {group}:{third}")[
-        : 1 + saturated
-    ]:
+    for formula in (
+        f"{outcome} ~ {group}",
+        f"{outcome} ~ {group} + {third} + {group}:{third}",
+    )[: 1 + saturated]:
         fitted = plan.regress(reports, formula)
         found |= {f"{formula}: {one}": fitted[one] for one in fitted.names}
     return found
@@ -74,12 +82,16 @@ def statistics(plan, reports, columns, *, saturated=True):
 def covered(name, size, runs, seed=1):
     """How often intervals cover the truth, by statistic."""
     plan, codes, truth = collection(name)
-    rng, source, hits = np.random.default_rng(seed), randomness(seed), dict[str, int]()
+    rng = np.random.default_rng(seed)
+    source = randomness(seed)
+    hits = dict[str, int]()
     rows = len(next(iter(codes.values())))
     for _ in range(runs):
         drawn = rng.integers(0, rows, size)
         answers = {one: column[drawn] for one, column in codes.items()}
-        columns = perturbed_columns(plan, answers, drawn_forms(plan, size, source), source)
+        columns = perturbed_columns(
+            plan, answers, drawn_forms(plan, size, source), source
+        )
         reports = pa.Table.from_arrays(columns, schema=reports_schema(plan))
         asked = statistics(plan, reports, DESIGNS[name][1], saturated=size > 20_000)
         for one, found in asked.items():

@@ -1,4 +1,6 @@
-"""Records in the domain of a plan: rejected with row and column, or coded as a catch-all value."""
+"""Records in the domain of a plan: rejected with row and column, or coded as a
+catch-all value.
+"""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +26,9 @@ SECRET = "a secret value"
 def catching(domain, other):
     """The domain with catch-all values of some attributes."""
     return Domain(
-        Attribute(a.name, a.values, a.edges, (("*", other[a.name]),)) if a.name in other else a
+        Attribute(a.name, a.values, a.edges, (("*", other[a.name]),))
+        if a.name in other
+        else a
         for a in domain
     )
 
@@ -104,7 +108,9 @@ def test_a_text_in_a_binned_column_of_a_text_file(tmp_path):
 @pytest.mark.parametrize("case", OUTSIDE)
 def test_a_value_outside_the_domain_becomes_the_catch_all(case):
     caught = {"job": "other", "age": "[60, 90]"}
-    found = codes_of(frame(person(), person(**OUTSIDE[case]), person(age=75)), other=caught)
+    found = codes_of(
+        frame(person(), person(**OUTSIDE[case]), person(age=75)), other=caught
+    )
     expected = codes_of(frame(person(), person(), person(age=75)))
     index = DOMAIN.index(next(iter(OUTSIDE[case])))
     expected[index][1] = DOMAIN[index].code(caught[DOMAIN[index].name])
@@ -112,7 +118,13 @@ def test_a_value_outside_the_domain_becomes_the_catch_all(case):
 
 
 def test_records_with_missing_values_can_be_dropped_beside_a_catch_all():
-    rows = [person(age=12), person(job=None), person(job=SECRET), person(age=None), person(age=75)]
+    rows = [
+        person(age=12),
+        person(job=None),
+        person(job=SECRET),
+        person(age=None),
+        person(age=75),
+    ]
     caught = {"job": "other", "age": "[60, 90]"}
     found = codes_of(frame(*rows), other=caught, missing="drop")
     assert (found[1], found[2]) == ([1, 3, 1], [2, 0, 2])
@@ -128,7 +140,9 @@ def test_catching_beside_more_bins_than_a_byte_can_name():
     edges = tuple(range(301))
     bins = (*(f"[{low}, {low + 1})" for low in edges[:-2]), "[299, 300]")
     domain = Domain([Attribute("x", bins, edges)])
-    found = codes_of(pa.table({"x": [3.0, 299.5, -1.0, 256.0]}), domain, {"x": bins[258]})
+    found = codes_of(
+        pa.table({"x": [3.0, 299.5, -1.0, 256.0]}), domain, {"x": bins[258]}
+    )
     assert found == [[3, 299, 258, 256]]
 
 
@@ -168,7 +182,9 @@ def test_catching_agrees_with_an_oracle(tmp_path_factory, rows, as_text):
     data = pa.table({"x": pa.array(x, pa.float64()), "n": pa.array(n, pa.float64())})
     if as_text:
         path = tmp_path_factory.mktemp("text") / "numbers.csv"
-        words = [["NaN" if v is None or v != v else str(v) for v in row] for row in rows]
+        words = [
+            ["NaN" if v is None or v != v else str(v) for v in row] for row in rows
+        ]
         path.write_text("\n".join(["x,n", *map(",".join, words)]))
         data = path
     found = codes_of(data, NUMBERS, {"x": "[2.5, 4]", "n": "7"})
@@ -186,14 +202,20 @@ def test_texts_and_markers_in_a_binned_column(tmp_path_factory, words):
 
 def test_a_whole_column_outside_the_domain_becomes_the_catch_all():
     found = codes_of(
-        pd.DataFrame({"x": [9.0, -1.0], "n": ["a", "b"]}), NUMBERS, {"x": "[0, 1)", "n": "7"}
+        pd.DataFrame({"x": [9.0, -1.0], "n": ["a", "b"]}),
+        NUMBERS,
+        {"x": "[0, 1)", "n": "7"},
     )
     assert found == [[0, 0], [2, 2]]
 
 
 def test_values_that_only_another_engine_spells_otherwise():
-    domain = Domain([Attribute("flag", ("false", "true")), Attribute("day", ("2020-01-02",))])
-    table = pa.table({"flag": [True, False], "day": pa.array(["2020-01-02"] * 2).cast(pa.date32())})
+    domain = Domain(
+        [Attribute("flag", ("false", "true")), Attribute("day", ("2020-01-02",))]
+    )
+    table = pa.table(
+        {"flag": [True, False], "day": pa.array(["2020-01-02"] * 2).cast(pa.date32())}
+    )
     assert codes_of(table, domain) == [[1, 0], [0, 0]]
 
 
@@ -204,13 +226,17 @@ def test_a_plan_perturbs_only_what_it_collects():
 
 
 def _survey_with_texts(path, text, rows=8_000):
-    """A survey whose number is a text for a third of the people, more often for sex a than b."""
+    """A survey whose number is a text for a third of the people, more often for sex a
+    than b.
+    """
     rng = np.random.default_rng(0)
     sex = rng.choice(["a", "b"], rows)
     none = rng.random(rows) < np.where(sex == "a", 0.5, 0.2)
     number = np.where(none, text, rng.integers(0, 60, rows).astype(str))
     label = np.where(rng.random(rows) < 0.3, text, rng.choice(["x", "y"], rows))
-    pd.DataFrame({"number": number, "label": label, "sex": sex}).to_csv(path, index=False)
+    pd.DataFrame({"number": number, "label": label, "sex": sex}).to_csv(
+        path, index=False
+    )
     return none
 
 
@@ -229,7 +255,9 @@ def test_what_means_missing_is_collected_as_it_was_certified(tmp_path, text, opt
     none = _survey_with_texts(path, text)
     marked = {"missing_markers": ["99"]} if text == "99" else {}
     named = {"columns": ["number", "label", "sex"]}
-    if text == "none":  # beside numbers it means missing without an option; of labels it is one
+    if (
+        text == "none"
+    ):  # beside numbers it means missing without an option; of labels it is one
         marked = {"missing_markers": {"label": ["none"]}}
     plan = sp.design(path, 2.0, seconds=1, shape="never", **marked, **named, **options)
     scan = open_records(path, plan.collected)
@@ -245,7 +273,9 @@ def test_what_means_missing_is_collected_as_it_was_certified(tmp_path, text, opt
 def test_people_who_were_left_out_send_no_report(tmp_path, make):
     path = tmp_path / "survey.csv"
     none = _survey_with_texts(path, "")
-    options = {"seconds": 1, "shape": "never"} if make is sp.design else {"mechanism": "grr"}
+    options = (
+        {"seconds": 1, "shape": "never"} if make is sp.design else {"mechanism": "grr"}
+    )
     plan = make(path, 2.0, missing="drop", columns=["number", "sex"], **options)
     assert plan.perturb(path, rng=0).num_rows == len(none) - none.sum()
     plan.save(tmp_path / "plan.json")

@@ -75,7 +75,10 @@ def check_draws(client, name, count, skew):
     chances = wires.exact_chances(channel, 1)
     job = {"plan": wires.client_file(wire), "answers": {"x": "x1"}, "count": count}
     seen = client.run(do="draws", **job)
-    reports = {json.dumps(report, separators=(",", ":")): part for report, part in chances.items()}
+    reports = {
+        json.dumps(report, separators=(",", ":")): part
+        for report, part in chances.items()
+    }
     assert not set(seen) - set(reports)
     counts = [seen.get(report, 0) for report in reports]
     exact = np.array([float(part) for part in reports.values()])
@@ -95,7 +98,9 @@ def test_a_million_draws_follow_the_probabilities(client, name):
     check_draws(client, name, 1_000_000, skew=0.96)
 
 
-@pytest.mark.parametrize("made", [GRR(5, 1.3), SubsetSelection(7, 0.4), OUE(4, 1.0), GRR(1, 1.0)])
+@pytest.mark.parametrize(
+    "made", [GRR(5, 1.3), SubsetSelection(7, 0.4), OUE(4, 1.0), GRR(1, 1.0)]
+)
 def test_the_factor_is_what_the_probabilities_allow(client, made):
     plan = wires.client_file(wires.one_question_wire(made))
     ((factor,),) = load(client, plan)["factors"]
@@ -103,7 +108,7 @@ def test_the_factor_is_what_the_probabilities_allow(client, made):
     assert factor == pytest.approx(expected, rel=1e-12)
 
 
-# Plans that are not what they say ----------------------------------------------------------------
+# Plans that are not what they say -----------------------------------------------------
 
 
 def tampered(change):
@@ -121,7 +126,9 @@ def test_a_tampered_plan_is_rejected(client):
     assert "does not match its digest" in found["message"]
 
 
-@pytest.mark.parametrize("draw", ["constructor", "toString", "__proto__", "hasOwnProperty"])
+@pytest.mark.parametrize(
+    "draw", ["constructor", "toString", "__proto__", "hasOwnProperty"]
+)
 def test_a_forged_plan_cannot_name_a_draw_that_is_none(client, draw):
     wire = copy.deepcopy(WIRES["grr"])
     wire["forms"][0]["questions"][0]["draw"] = draw
@@ -132,7 +139,9 @@ def test_a_forged_plan_cannot_name_a_draw_that_is_none(client, draw):
 
 def test_a_forged_plan_of_many_levels_is_rejected(client):
     text = json.dumps(wires.client_file(WIRES["grr"]))
-    deep = text.replace('"wire": {', '"wire": {"deep": ' + "[" * 20_000 + "]" * 20_000 + ", ")
+    deep = text.replace(
+        '"wire": {', '"wire": {"deep": ' + "[" * 20_000 + "]" * 20_000 + ", "
+    )
     assert deep != text
     found = load(client, deep)
     assert found["error"] == "PlanError"
@@ -161,7 +170,9 @@ def test_a_plan_whose_wire_form_was_edited_is_edited(tmp_path):
     assert Plan.load(path) == plan_for(counts(), 1.0, "olh")
 
 
-def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trusted(client):
+def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trusted(
+    client,
+):
     wire = copy.deepcopy(WIRES["forms"])
     trusted = wires.client_file(wire)["collection"]
     wire["forms"][0]["questions"][1]["keep"] = str(2**64 - 1)
@@ -188,7 +199,9 @@ KEY_PATHS = [
 
 def test_damage_is_an_error_even_with_its_digest(client):
     plans = []
-    for keys, wrong in product(KEY_PATHS, ("18446744073709551617", "-1", "x", 0, [], {})):
+    for keys, wrong in product(
+        KEY_PATHS, ("18446744073709551617", "-1", "x", 0, [], {})
+    ):
         wire = copy.deepcopy(WIRES["forms"])
         part = wire
         for step in keys[:-1]:
@@ -202,7 +215,10 @@ def test_damage_is_an_error_even_with_its_digest(client):
 def test_a_mechanism_that_no_client_can_draw_is_rejected(client):
     plan = wires.client_file(wires.one_question_wire(OLH(8, 1.0)))
     found = load(client, plan)
-    assert found == {"error": "PlanError", "message": "a client cannot draw reports of olh"}
+    assert found == {
+        "error": "PlanError",
+        "message": "a client cannot draw reports of olh",
+    }
 
 
 @pytest.mark.parametrize(
@@ -217,7 +233,7 @@ def test_digests_agree_on_any_text(client, text):
     assert client.run(do="vectors", plan=plan, vectors=vectors)["wrong"] == 0
 
 
-# One person --------------------------------------------------------------------------------------
+# One person ---------------------------------------------------------------------------
 
 ANSWERS = {"a": "a2", "b": "b6", "c": "c0"}
 
@@ -233,7 +249,9 @@ def values(found):
 
 def test_asking_again_gives_the_same_line(client):
     other = {"a": "a0", "b": "b1", "c": "c2"}
-    found = person(client, {"do": "form"}, *[{"do": "report"}] * 3, {"do": "report", "at": other})
+    found = person(
+        client, {"do": "form"}, *[{"do": "report"}] * 3, {"do": "report", "at": other}
+    )
     form, *lines = values(found)
     assert lines[0]["form"] == form
     assert lines[0]["plan"] == wires.client_file(WIRES["forms"])["collection"]
@@ -254,7 +272,14 @@ def test_true_answers_are_not_kept(client):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, None, "a2", {**ANSWERS, "a": "a9", "b": "", "c": "C0"}, dict.fromkeys("abc", 0)]
+    "wrong",
+    [
+        {},
+        None,
+        "a2",
+        {**ANSWERS, "a": "a9", "b": "", "c": "C0"},
+        dict.fromkeys("abc", 0),
+    ],
 )
 def test_an_answer_outside_the_domain_releases_nothing(client, wrong):
     found = person(client, {"do": "report"}, answers=wrong)
@@ -264,13 +289,34 @@ def test_an_answer_outside_the_domain_releases_nothing(client, wrong):
 
 
 def test_raw_values_are_coded_as_in_python(client):
-    """Numbers and null beside texts; an answer is undefined only where Python has no code."""
+    """Numbers and null beside texts; an answer is undefined only where Python has no
+    code.
+    """
     wire = WIRES["raw"]
-    raw = [0, 5.5, 6, -3, 1e9, "1e1", ".5", "-inf", "", "mid", "x", "nurse", "F", None, "2.5", 4]
+    raw = [
+        0,
+        5.5,
+        6,
+        -3,
+        1e9,
+        "1e1",
+        ".5",
+        "-inf",
+        "",
+        "mid",
+        "x",
+        "nurse",
+        "F",
+        None,
+        "2.5",
+        4,
+    ]
     for attribute in wire["attributes"]:
         one = {**wire, "forms": [{**wire["forms"][0], "questions": []}]}
         questions = wire["forms"][0]["questions"]
-        one["forms"][0]["questions"] = [q for q in questions if q["attribute"] == attribute["name"]]
+        one["forms"][0]["questions"] = [
+            q for q in questions if q["attribute"] == attribute["name"]
+        ]
         for answer in raw:
             code = answer_code(attribute, answer)
             found = client.run(
@@ -280,14 +326,38 @@ def test_raw_values_are_coded_as_in_python(client):
                 steps=[{"do": "report"}],
             )["results"][0]
             told = found.get("value", {}).get("reports", {}).get(attribute["name"])
-            assert (told, found.get("error")) == (code, "AnswerError" if code is None else None)
+            assert (told, found.get("error")) == (
+                code,
+                "AnswerError" if code is None else None,
+            )
 
 
 @pytest.mark.parametrize("other", [False, True])
 def test_numbers_are_labelled_as_in_python(client, other):
-    """A number of an attribute without bins is its label in the plan, not JavaScript's text."""
-    numbers = [1e-7, 1e-5, 0.0001, 1.5e-7, -2.5e-300, 0.1, 1 / 3, -0.0, 5e-324, 123456.789]
-    numbers += [2.0**53, 2.0**63, 1e16, 12345678901234567.0, 1e20, 2.5e21, -1.7976931348623157e308]
+    """A number of an attribute without bins is its label in the plan, not JavaScript's
+    text.
+    """
+    numbers = [
+        1e-7,
+        1e-5,
+        0.0001,
+        1.5e-7,
+        -2.5e-300,
+        0.1,
+        1 / 3,
+        -0.0,
+        5e-324,
+        123456.789,
+    ]
+    numbers += [
+        2.0**53,
+        2.0**63,
+        1e16,
+        12345678901234567.0,
+        1e20,
+        2.5e21,
+        -1.7976931348623157e308,
+    ]
     labels = [number_label(number) for number in numbers]
     assert {"1e-07", "1e-05", "9223372036854775808", "1e+20"} <= set(labels)
     wire = wires.one_question_wire(GRR(len(labels) + 1, 700.0))
@@ -307,7 +377,12 @@ def test_numbers_are_labelled_as_in_python(client, other):
 
 @pytest.mark.parametrize(
     "damage",
-    [{"other": 3}, {"other": "0"}, {"merged": [["x", -1]]}, {"edges": ["0", "1", "2", "3", "4"]}],
+    [
+        {"other": 3},
+        {"other": "0"},
+        {"merged": [["x", -1]]},
+        {"edges": ["0", "1", "2", "3", "4"]},
+    ],
 )
 def test_codes_beyond_the_values_are_damage(client, damage):
     wire = copy.deepcopy(WIRES["raw"])
@@ -317,7 +392,9 @@ def test_codes_beyond_the_values_are_damage(client, damage):
 
 @pytest.mark.parametrize("mode", ["full", "blocked", "forgets"])
 def test_without_storage_nothing_is_released(client, mode):
-    found = person(client, {"do": "report", "mode": mode}, {"do": "report", "mode": "works"})
+    found = person(
+        client, {"do": "report", "mode": mode}, {"do": "report", "mode": "works"}
+    )
     assert values(found)[0] == "StorageError"
     assert values(found)[1]["form"] in (1, 2, 3)
 
@@ -337,7 +414,9 @@ def test_a_full_storage_releases_no_report(client):
 
 @pytest.mark.parametrize("text", ["", "{", "null", "{}", '{"form": 9, "id": "x"}'])
 def test_damaged_storage_releases_nothing(client, text):
-    found = person(client, {"do": "form"}, {"do": "damage", "text": text}, {"do": "report"})
+    found = person(
+        client, {"do": "form"}, {"do": "damage", "text": text}, {"do": "report"}
+    )
     assert values(found)[2] == "StorageError"
 
 
@@ -395,7 +474,11 @@ def test_the_code_of_the_guide_runs(tmp_path):
     node_18 = 'globalThis.crypto ??= (await import("node:crypto")).webcrypto;\n'
     (tmp_path / "example.mjs").write_text(node_18 + code)
     done = subprocess.run(
-        [wires.NODE, "example.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [wires.NODE, "example.mjs"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     names = "[ 'sex', 'race', 'income' ]"

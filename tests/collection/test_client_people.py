@@ -1,4 +1,6 @@
-"""Simulated people answer in Chromium, a local endpoint collects, and estimates find the truth."""
+"""Simulated people answer in Chromium, a local endpoint collects, and estimates find
+the truth.
+"""
 
 import gzip
 import json
@@ -58,7 +60,9 @@ def binned(rows):
 
 
 def share_of(records, name, values):
-    return np.array([sum(one[name] == value for one in records) for value in values]) / len(records)
+    return np.array(
+        [sum(one[name] == value for one in records) for value in values]
+    ) / len(records)
 
 
 @pytest.fixture
@@ -80,13 +84,17 @@ def collect(tab, site, plan, records):
 
 
 def check_everyone_asked_the_same(tab, site, rows):
-    plan = plan_for(counts(), 2.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "rappor"})
+    plan = plan_for(
+        counts(), 2.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "rappor"}
+    )
     records = binned(rows)
     check_estimates(plan, collect(tab, site, plan, records), records)
 
 
 def check_estimates(plan, reports, records):
-    """`seepage estimate` finds the frequencies of those who were asked, within standard errors."""
+    """`seepage estimate` finds the frequencies of those who were asked, within standard
+    errors.
+    """
     path = reports.with_name("whole-plan.json")
     plan.save(path)
     done = run("estimate", reports, "--plan", path, "--format", "json")
@@ -94,12 +102,15 @@ def check_estimates(plan, reports, records):
     found = json.loads(done.stdout)
     assert found["records"] == len(records)
     for name, estimate in found["attributes"].items():
-        gaps = np.array(estimate["frequencies"]) - share_of(records, name, estimate["values"])
+        gaps = np.array(estimate["frequencies"]) - share_of(
+            records, name, estimate["values"]
+        )
         assert np.abs(gaps / estimate["standard_errors"]).max() < 4.5
 
 
 def check_three_forms(tab, site, rows):
-    plan, records = three_forms(counts()), binned(rows)
+    plan = three_forms(counts())
+    records = binned(rows)
     reports = collect(tab, site, plan, records)
     forms = [json.loads(line)["form"] for line in site.lines]
     seen = np.bincount(forms, minlength=4)[1:]

@@ -18,7 +18,8 @@ from seepage.plan import Plan
 from seepage.totals.total import total_leakage
 
 needs_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 
@@ -36,7 +37,9 @@ def collect(table, pairs, epsilon, folder, replicas=1):
 
 
 def check_frequencies(plan, reports, pairs):
-    """Errors are as large as the standard errors say: neither 0.7 nor 1.4 times as large."""
+    """Errors are as large as the standard errors say: neither 0.7 nor 1.4 times as
+    large.
+    """
     found = plan.estimate(reports)
     scores = np.concatenate(
         [
@@ -47,7 +50,11 @@ def check_frequencies(plan, reports, pairs):
     )
     assert np.abs(scores).max() < 5
     spread = stats.chi2(len(scores) - len(plan.collected))
-    assert spread.ppf(1e-5) < (scores**2).sum() < spread.ppf(1 - 1e-5) + len(plan.collected)
+    assert (
+        spread.ppf(1e-5)
+        < (scores**2).sum()
+        < spread.ppf(1 - 1e-5) + len(plan.collected)
+    )
 
 
 def check_leakage(plan, reports, pairs, informative):
@@ -64,7 +71,8 @@ def check_leakage(plan, reports, pairs, informative):
     )
     assert inside.mean() >= stats.binom(inside.size, 0.95).ppf(1e-4) / inside.size
     for target, source in informative:
-        lower, upper = found[target, source].lower, found[target, source].upper
+        lower = found[target, source].lower
+        upper = found[target, source].upper
         value = truth[plan.domain.index(target), plan.domain.index(source)]
         assert upper - lower < 0.6 * value
         assert not lower <= 1.5 * value <= upper
@@ -77,7 +85,9 @@ def test_reports_of_simulated_people(tmp_path):
     pairs = count_pairs(table, domain=DOMAIN)
     plan, reports = collect(table, pairs, 2.0, tmp_path)
     check_frequencies(plan, reports, pairs)
-    found = check_leakage(plan, reports, pairs, [("sex", "job"), ("age", "ill"), ("ill", "age")])
+    found = check_leakage(
+        plan, reports, pairs, [("sex", "job"), ("age", "ill"), ("ill", "age")]
+    )
     strongest = found.strongest(1)[0]
     assert {strongest.target, strongest.source} == {"job", "sex"}
 
@@ -98,7 +108,11 @@ def test_adult_at_a_million_records(adult, tmp_path):
     names = ["sex", "income", "race", "relationship", "education"]
     plan, reports = collect(table, pairs.select(names), 1.0, tmp_path, replicas=21)
     check_frequencies(plan, reports, pairs.select(names))
-    informative = [("sex", "relationship"), ("income", "relationship"), ("income", "sex")]
+    informative = [
+        ("sex", "relationship"),
+        ("income", "relationship"),
+        ("income", "sex"),
+    ]
     check_leakage(plan, reports, pairs.select(names), informative)
 
 
@@ -113,4 +127,6 @@ def test_all_of_adult_at_a_million_records(adult, tmp_path):
     assert 0.5 < epsilon < 8
     plan, reports = collect(table, pairs, epsilon, tmp_path, replicas=21)
     check_frequencies(plan, reports, pairs)
-    check_leakage(plan, reports, pairs, [("sex", "relationship"), ("income", "relationship")])
+    check_leakage(
+        plan, reports, pairs, [("sex", "relationship"), ("income", "relationship")]
+    )

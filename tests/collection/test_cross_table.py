@@ -31,7 +31,9 @@ CLEAR = plan_for(PAIRS, 40.0)
 
 def frame():
     found = PEOPLE.to_pandas()
-    found["age"] = pd.cut(found.age, [17, 39, 59, 90], labels=DOMAIN["age"].values).astype(str)
+    found["age"] = pd.cut(
+        found.age, [17, 39, 59, 90], labels=DOMAIN["age"].values
+    ).astype(str)
     return found
 
 
@@ -50,7 +52,8 @@ def clear():
 
 
 def test_without_noise_a_table_is_that_of_the_answers(clear):
-    truth, n = cells(), PEOPLE.num_rows
+    truth = cells()
+    n = PEOPLE.num_rows
     assert np.allclose(clear.values, truth, atol=1e-12)
     covariance = (np.diag(truth) - np.outer(truth, truth)) / (n - 1)
     assert np.allclose(clear.covariance, covariance, atol=1e-12)
@@ -64,14 +67,17 @@ def test_without_noise_shares_have_wilsons_interval():
     men = found[found.sex == "M"]
     share = ill["yes", "M"]
     assert share.value == pytest.approx((men.ill == "yes").mean())
-    wilson = stats.binomtest(int((men.ill == "yes").sum()), len(men)).proportion_ci(method="wilson")
+    wilson = stats.binomtest(int((men.ill == "yes").sum()), len(men)).proportion_ci(
+        method="wilson"
+    )
     assert share.interval == pytest.approx(tuple(wilson), abs=2e-4)
     assert sum(ill[value, "F"].value for value in ("no", "yes")) == pytest.approx(1.0)
 
 
 def test_comparisons_without_noise_are_those_of_two_samples():
     table = CLEAR.table(CLEAR.perturb(PEOPLE), "ill", by="age")
-    old, young = DOMAIN["age"].values[2], DOMAIN["age"].values[0]
+    old = DOMAIN["age"].values[2]
+    young = DOMAIN["age"].values[0]
     found = frame()
     groups = [found[found.age == age].ill == "yes" for age in (old, young)]
     p, n = [group.mean() for group in groups], [len(group) for group in groups]
@@ -79,7 +85,8 @@ def test_comparisons_without_noise_are_those_of_two_samples():
     error = np.sqrt(sum(s * (1 - s) / m for s, m in zip(p, n, strict=True)))
     assert difference.value == pytest.approx(p[0] - p[1])
     assert difference.standard_error == pytest.approx(error, rel=1e-3)
-    low, high = p[0] - p[1] - 1.96 * error, p[0] - p[1] + 1.96 * error
+    low = p[0] - p[1] - 1.96 * error
+    high = p[0] - p[1] + 1.96 * error
     assert difference.interval == pytest.approx((low, high), abs=0.06 * error)
     log_error = np.sqrt(sum(1 / (s * (1 - s) * m) for s, m in zip(p, n, strict=True)))
     odds = table.odds_ratio("yes", [old, young])
@@ -107,22 +114,32 @@ def test_the_test_of_independence_is_pearsons_without_noise(clear):
 
 def test_independent_attributes_are_rejected_as_often_as_stated():
     pairs, codes = table_of(np.outer([50, 30], [40, 20, 40]) // 10)
-    plan, rng, levels = plan_for(pairs, 1.5), np.random.default_rng(3), []
+    plan = plan_for(pairs, 1.5)
+    rng = np.random.default_rng(3)
+    levels = []
     for _ in range(120):
         drawn = [rng.choice(column, 2500) for column in codes]
-        levels.append(plan.table(collected(plan, drawn, rng), "a", by="b").test().p_value)
+        levels.append(
+            plan.table(collected(plan, drawn, rng), "a", by="b").test().p_value
+        )
     assert stats.kstest(levels, "uniform").pvalue > 1e-3
 
 
 def test_means_of_bins_and_of_scores(clear):
     found = frame()
-    middle = found.age.map(dict(zip(DOMAIN["age"].values, (29.0, 50.0, 75.0), strict=True)))
+    middle = found.age.map(
+        dict(zip(DOMAIN["age"].values, (29.0, 50.0, 75.0), strict=True))
+    )
     mean = clear.mean("age")
     assert mean.value == pytest.approx(middle.mean())
-    assert mean.standard_error == pytest.approx(middle.std() / np.sqrt(len(found)), rel=1e-3)
+    assert mean.standard_error == pytest.approx(
+        middle.std() / np.sqrt(len(found)), rel=1e-3
+    )
     by_sex = clear.mean("age", given="sex")
     assert by_sex["F"].value == pytest.approx(middle[found.sex == "F"].mean())
-    assert clear.mean("ill", scores=[0, 1]).value == pytest.approx((found.ill == "yes").mean())
+    assert clear.mean("ill", scores=[0, 1]).value == pytest.approx(
+        (found.ill == "yes").mean()
+    )
     with pytest.raises(InputError, match="which are no numbers themselves"):
         clear.mean("ill")
 
@@ -131,7 +148,8 @@ def test_one_attribute_is_estimated_as_plan_estimate_does():
     plan = three_forms(PAIRS)
     reports = plan.perturb(PEOPLE, rng=1)
     for name in DOMAIN.names:
-        alone, table = plan.estimate(reports)[name], plan.table(reports, name)
+        alone = plan.estimate(reports)[name]
+        table = plan.table(reports, name)
         assert np.allclose(table.values, alone.frequencies)
         assert table.standard_errors == pytest.approx(alone.standard_errors, rel=0.03)
         weighted = plan.estimate(reports, weights=np.full(len(PEOPLE), 2.0))[name]
@@ -150,7 +168,8 @@ def test_consistency_is_on_request():
 
 
 def test_the_price_of_asking_together_is_stated():
-    """The half-width of the widest cell is that of collections with the form that is meant.
+    """The half-width of the widest cell is that of collections with the form that is
+    meant.
 
     A plan has no joint frequencies: the price is that of independent attributes.
     """
@@ -160,17 +179,24 @@ def test_the_price_of_asking_together_is_stated():
     ) as e:
         plan.table(plan.perturb(PEOPLE, rng=1), "sex", by="job")
     assert "the variance of other estimates rises by 11%" in str(e.value)
-    stated = float(re.search("independent attributes within ([0-9.]+) points", str(e.value))[1])
-    together, data = forms_plan(PAIRS, [product(sex=2.0, job=2.0)], limit=4.0), people(20_000)
+    stated = float(
+        re.search("independent attributes within ([0-9.]+) points", str(e.value))[1]
+    )
+    together = forms_plan(PAIRS, [product(sex=2.0, job=2.0)], limit=4.0)
+    data = people(20_000)
     data = data.set_column(0, "sex", people(20_000, seed=77)["sex"])
-    errors = together.table(together.perturb(data, rng=2), "sex", by="job").standard_errors
+    errors = together.table(
+        together.perturb(data, rng=2), "sex", by="job"
+    ).standard_errors
     assert stated == pytest.approx(100 * 1.96 * errors.max() * 10, rel=0.05)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_intervals_of_rare_shares_cover(noise):
     """A share of 1 % in a group of 500, with and without noise of reports."""
-    rng, n, share = np.random.default_rng(5), 500, 0.01
+    rng = np.random.default_rng(5)
+    n = 500
+    share = 0.01
     a = rng.binomial(n, share, 20_000) / n + rng.normal(0, noise, 20_000)
     known = np.clip(a, 0, 1)
     variance = known * (1 - known) / n + noise**2
@@ -186,7 +212,15 @@ def test_intervals_of_rare_shares_cover(noise):
 def test_frames_charts_and_mistakes(clear):
     shares = clear.shares(given=["age", "sex"])
     columns = shares.to_pandas()
-    assert list(columns) == ["ill", "age", "sex", "estimate", "standard_error", "lower", "upper"]
+    assert list(columns) == [
+        "ill",
+        "age",
+        "sex",
+        "estimate",
+        "standard_error",
+        "lower",
+        "upper",
+    ]
     assert clear.to_dict()["people_by_form"] == {"1": 3000}
     for result in (shares, clear, clear.shares(given="age")):
         assert "mark" in str(result.chart().to_dict())
@@ -194,16 +228,22 @@ def test_frames_charts_and_mistakes(clear):
         (lambda: clear["yes"], "one value of each of ill, age, sex"),
         (lambda: clear.shares(given=["ill", "age", "sex"]), "not all"),
         (lambda: clear.difference(), "two groups"),
-        (lambda: clear.difference("yes", ["F", "M"]), "one value of each other attribute"),
+        (
+            lambda: clear.difference("yes", ["F", "M"]),
+            "one value of each other attribute",
+        ),
         (lambda: clear.shares(given="jab"), "must be one of ill, age, sex"),
         (lambda: clear.mean("age", given="age"), "of which it is the mean"),
-        (lambda: clear.mean("age", scores=[1, 2]), "must have one number for each of the 3 values"),
+        (
+            lambda: clear.mean("age", scores=[1, 2]),
+            "must have one number for each of the 3 values",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             call()
 
 
-# Weights -----------------------------------------------------------------------------------------
+# Weights ------------------------------------------------------------------------------
 
 
 def test_weighted_tables_without_noise_are_those_of_the_weighted_answers():
@@ -211,24 +251,32 @@ def test_weighted_tables_without_noise_are_those_of_the_weighted_answers():
     reports = CLEAR.perturb(PEOPLE)
     found = CLEAR.table(reports, "ill", by=["age", "sex"], weights=weights)
     assert np.allclose(found.values, cells(weights), atol=1e-12)
-    named = CLEAR.table(reports.append_column("w", [weights]), "ill", by="sex", weights="w")
+    named = CLEAR.table(
+        reports.append_column("w", [weights]), "ill", by="sex", weights="w"
+    )
     assert np.allclose(named.frequencies, found.frequencies.sum(axis=1))
     assert found.effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
 def test_weights_undo_unequal_sampling():
     """People drawn in proportion to 1 / w: weighted estimates and errors are right."""
-    plan = forms_plan(PAIRS, [product(sex=2.0, ill=1.5), matrix(DOMAIN, ["ill", "sex"], 2.0)])
+    plan = forms_plan(
+        PAIRS, [product(sex=2.0, ill=1.5), matrix(DOMAIN, ["ill", "sex"], 2.0)]
+    )
     population = people(20_000, seed=6)
     sex = np.asarray(population["sex"])
     chance = np.where(sex == "F", 3.0, 1.0)
     truth = np.mean(np.asarray(population["ill"]) == "yes")
-    women, rng, scores, shares = np.mean(sex == "F"), np.random.default_rng(2), [], []
+    women = np.mean(sex == "F")
+    rng = np.random.default_rng(2)
+    scores = []
+    shares = []
     for _ in range(60):
         rows = rng.choice(len(sex), 3000, p=chance / chance.sum())
         reports = plan.perturb(population.take(rows), rng=int(rng.integers(1 << 40)))
         found = plan.estimate(reports, weights=1 / chance[rows])
-        share, ill = found.share("sex", "F"), found.share("ill", "yes")
+        share = found.share("sex", "F")
+        ill = found.share("ill", "yes")
         scores.append((ill.value - truth) / ill.standard_error)
         shares.append((share.value - women) / share.standard_error)
     for found in (scores, shares):
@@ -238,7 +286,10 @@ def test_weights_undo_unequal_sampling():
 
 def test_raking_meets_known_totals_and_says_what_is_wrong():
     beside = frame()[["sex", "job"]]
-    totals = {"sex": {"F": 60, "M": 40}, "job": {"clerk": 1, "nurse": 2, "smith": 3, "other": 4}}
+    totals = {
+        "sex": {"F": 60, "M": 40},
+        "job": {"clerk": 1, "nurse": 2, "smith": 3, "other": 4},
+    }
     weights = sp.rake_weights(beside, totals)
     for name, known in totals.items():
         found = pd.Series(weights).groupby(beside[name]).sum() / weights.sum()
@@ -246,7 +297,9 @@ def test_raking_meets_known_totals_and_says_what_is_wrong():
             assert found[value] == pytest.approx(total / sum(known.values()))
     with pytest.raises(InputError, match="'M' is only in one of them"):
         sp.rake_weights(beside, {"sex": {"F": 1.0}})
-    with pytest.raises(InputError, match="totals must be given for at least one attribute"):
+    with pytest.raises(
+        InputError, match="totals must be given for at least one attribute"
+    ):
         sp.rake_weights(beside, {})
     impossible = beside.assign(also=beside.sex)
     with pytest.raises(InputError, match="raking does not converge"):
@@ -254,7 +307,8 @@ def test_raking_meets_known_totals_and_says_what_is_wrong():
 
 
 def test_weights_that_identify_people_are_warned_of():
-    reports, rng = CLEAR.perturb(PEOPLE), np.random.default_rng(1)
+    reports = CLEAR.perturb(PEOPLE)
+    rng = np.random.default_rng(1)
     with pytest.warns(
         SeepageWarning, match="3,000 of 3,000 people have a weight that fewer than 5"
     ):

@@ -1,4 +1,6 @@
-"""Estimated frequencies and joint frequencies: unbiased, with standard errors that are right."""
+"""Estimated frequencies and joint frequencies: unbiased, with standard errors that are
+right.
+"""
 
 import csv
 import io
@@ -7,7 +9,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from plan_examples import collected, counts, forms_plan, people, plan_for, product, table_of
+from plan_examples import (
+    collected,
+    counts,
+    forms_plan,
+    people,
+    plan_for,
+    product,
+    table_of,
+)
 from seepage._numerics import nearest_distribution
 from seepage.collection import report_vectors
 from seepage.errors import DomainError, InputError
@@ -25,23 +35,31 @@ JOINT = np.array([[180, 60, 20], [40, 140, 20], [10, 70, 260], [100, 0, 100]])
 PAIRS, CODES = table_of(JOINT)
 TRUTH = JOINT / JOINT.sum()
 
-PLAUSIBLE, IMPOSSIBLE = 1e-4, 1e-5
-"""A true claim must be more likely than the first, a false one less likely than the second."""
+PLAUSIBLE = 1e-4
+IMPOSSIBLE = 1e-5
+"""A true claim must be more likely than the first, a false one less likely than the
+second."""
 
 
 def plan_with(name, epsilon=1.0):
-    return plan_for(PAIRS, epsilon, name, delta=1e-3 if registered()[name].approximate else 0.0)
+    return plan_for(
+        PAIRS, epsilon, name, delta=1e-3 if registered()[name].approximate else 0.0
+    )
 
 
 def unlikeliest(squares, scale=1.0):
-    """The two-sided p-value of a sum of squared standard normal numbers over scale squared."""
+    """The two-sided p-value of a sum of squared standard normal numbers over scale
+    squared.
+    """
     total = float(np.sum(squares)) / scale**2
     tail = stats.chi2(np.size(squares)).sf(total)
     return 2 * min(tail, 1 - tail)
 
 
 def scores(estimate, truth, draws, which="conditional_errors"):
-    """Standardised errors of independent collections; each takes one cell, so they stay apart."""
+    """Standardised errors of independent collections; each takes one cell, so they stay
+    apart.
+    """
     found = [estimate(draw) for draw in range(draws)]
     cells = [draw % truth.size for draw in range(draws)]
     return np.array(
@@ -56,7 +74,9 @@ def scores(estimate, truth, draws, which="conditional_errors"):
 def test_frequencies_agree_within_their_conditional_errors(name):
     plan, truth = plan_with(name), TRUTH.sum(axis=1)
     rng = np.random.default_rng(5)
-    found = scores(lambda _: plan.estimate(collected(plan, CODES, rng))["a"], truth, DRAWS)
+    found = scores(
+        lambda _: plan.estimate(collected(plan, CODES, rng))["a"], truth, DRAWS
+    )
     assert unlikeliest(found**2) > PLAUSIBLE
     assert unlikeliest(found**2, 0.7) < IMPOSSIBLE
     assert unlikeliest(found**2, 1.3) < IMPOSSIBLE
@@ -93,7 +113,9 @@ def one_hot(made, report):
 @pytest.mark.parametrize("name", NAMES)
 def test_inversion_is_the_mean_of_products(name):
     plan = plan_with(name)
-    reports = collected(plan, [column[::25] for column in CODES], np.random.default_rng(7))
+    reports = collected(
+        plan, [column[::25] for column in CODES], np.random.default_rng(7)
+    )
     first, second = columns_of(reports)
     products = [
         np.outer(
@@ -114,7 +136,9 @@ def test_inversion_of_values_is_that_of_the_kronecker_product(name):
     counted = np.bincount(first * 3 + second, minlength=12) / len(first)
     channels = [plan.mechanisms[attribute].channel().T for attribute in "ab"]
     solved = np.linalg.solve(np.kron(*channels), counted)
-    assert np.allclose(plan.table(reports, "a", by="b").frequencies.ravel(), solved, atol=1e-12)
+    assert np.allclose(
+        plan.table(reports, "a", by="b").frequencies.ravel(), solved, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,18 +154,24 @@ def test_contributions_are_the_tallies_of_single_reports(name):
 
 
 @pytest.mark.parametrize("name", ["grr", "she"])
-def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(name, monkeypatch):
+def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(
+    name, monkeypatch
+):
     plan = plan_with(name)
     codes = [np.tile(column, 20) for column in CODES]
     reports = collected(plan, codes, np.random.default_rng(3))
     whole = plan.estimate(reports), plan.table(reports, "a", by="b")
-    monkeypatch.setattr(report_vectors, "CHUNK_ENTRIES", 1 if name == "grr" else 1 << 10)
+    monkeypatch.setattr(
+        report_vectors, "CHUNK_ENTRIES", 1 if name == "grr" else 1 << 10
+    )
     pieces = plan.estimate(reports), plan.table(reports, "a", by="b")
     assert pieces[0].records == whole[0].records == len(reports) == 20_000
     for attribute in "ab":
         one, other = (part[0][attribute] for part in (whole, pieces))
         assert one.frequencies == pytest.approx(other.frequencies, rel=1e-9, abs=1e-9)
-        assert one.standard_errors == pytest.approx(other.standard_errors, rel=1e-9, abs=1e-9)
+        assert one.standard_errors == pytest.approx(
+            other.standard_errors, rel=1e-9, abs=1e-9
+        )
     assert pieces[1].values == pytest.approx(whole[1].values, rel=1e-9, abs=1e-9)
     assert np.allclose(pieces[1].covariance, whole[1].covariance, rtol=1e-9, atol=1e-12)
     with pytest.raises(InputError, match="reports must not be empty, got none"):
@@ -157,11 +187,16 @@ def test_the_error_of_one_report_is_not_known():
 def test_consistent_frequencies_are_the_nearest_distributions():
     plan = plan_for(counts(), 0.5)
     reports = plan.perturb(people(300))
-    raw, near = plan.estimate(reports), plan.estimate(reports, consistent=True)
+    raw = plan.estimate(reports)
+    near = plan.estimate(reports, consistent=True)
     for name in plan.domain.names:
-        assert np.allclose(near[name].frequencies, nearest_distribution(raw[name].frequencies))
+        assert np.allclose(
+            near[name].frequencies, nearest_distribution(raw[name].frequencies)
+        )
         assert np.array_equal(near[name].standard_errors, raw[name].standard_errors)
-        assert np.array_equal(near[name].conditional_errors, raw[name].conditional_errors)
+        assert np.array_equal(
+            near[name].conditional_errors, raw[name].conditional_errors
+        )
     assert near.to_dict()["consistent"]
 
 
@@ -172,7 +207,9 @@ def test_attributes_that_tell_nothing_are_listed():
     found = plan.estimate(reports)
     assert found.unestimated == ("job", "ill")
     assert list(found.estimates) == ["sex", "age"]
-    with pytest.raises(InputError, match="reports of 'job' at epsilon 0 carry no information"):
+    with pytest.raises(
+        InputError, match="reports of 'job' at epsilon 0 carry no information"
+    ):
         found["job"]
     with pytest.raises(InputError, match="do not determine the table of sex and job"):
         plan.table(reports, "sex", by="job")
@@ -201,7 +238,11 @@ def test_results_as_json_and_csv():
     cells = list(csv.DictReader(io.StringIO(joint.to_csv())))
     values = [(c["sex"], c["job"]) for c in cells]
     assert values[:2] == [("F", "clerk"), ("F", "nurse")]
-    assert float(cells[5]["estimate"]) == joint.frequencies[1, 1] == joint["M", "nurse"].value
+    assert (
+        float(cells[5]["estimate"])
+        == joint.frequencies[1, 1]
+        == joint["M", "nurse"].value
+    )
     assert joint.to_dict()["cells"]["estimate"] == joint.frequencies.ravel().tolist()
     assert repr(found) == "Frequencies(100 reports, 4 attributes, unbiased)"
     assert repr(joint).startswith("Table(sex by job, 100 reports, as precise as ")

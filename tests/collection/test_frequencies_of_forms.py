@@ -1,7 +1,7 @@
 """Simulated collections with forms: estimates are unbiased, standard errors are right.
 
-Errors are standardised by what the estimate states and tested with power: a chi-square test accepts
-the stated standard error, and rejects 0.7 and 1.3 times it.
+Errors are standardised by what the estimate states and tested with power: a chi-square
+test accepts the stated standard error, and rejects 0.7 and 1.3 times it.
 """
 
 import json
@@ -15,11 +15,23 @@ import pytest
 from scipy import stats
 
 from command import run
-from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from plan_examples import (
+    DOMAIN,
+    counts,
+    forms_plan,
+    matrix,
+    people,
+    product,
+    three_forms,
+)
 from seepage.collection import reports_schema
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
-from seepage.collection.report_vectors import FormVectors, matrix_coefficients, summing_matrix
+from seepage.collection.report_vectors import (
+    FormVectors,
+    matrix_coefficients,
+    summing_matrix,
+)
 from seepage.data.records import Records
 from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
@@ -86,17 +98,25 @@ def simulated():
 
 
 @pytest.mark.parametrize("name", DOMAIN.names)
-def test_forms_with_their_own_budgets_and_a_matrix_give_unbiased_estimates(simulated, name):
+def test_forms_with_their_own_budgets_and_a_matrix_give_unbiased_estimates(
+    simulated, name
+):
     values, errors = simulated[name]
     check(values - RECORDS.marginal(name) / ROWS, errors)
 
 
 def test_precisions_of_forms_add_up(simulated):
-    """Mean squared error of a new sample: 1 / (n sum_f share_f / v_f), noise and sampling."""
+    """Mean squared error of a new sample: 1 / (n sum_f share_f / v_f), noise and
+    sampling.
+    """
     plan = three_forms(PAIRS)
     nominal = np.array(plan["job"].frequencies)
     spread = [
-        float(mechanism(name, 4, epsilon).variance(1, nominal).sum() + 1 - nominal @ nominal)
+        float(
+            mechanism(name, 4, epsilon).variance(1, nominal).sum()
+            + 1
+            - nominal @ nominal
+        )
         for name, epsilon in (("ss", 0.8), ("grr", 2.0))
     ]
     predicted = 1 / (ROWS * (0.5 / spread[0] + 0.3 / spread[1]))
@@ -117,17 +137,23 @@ CLEAR = 45.0
 
 
 def test_weights_of_forms_do_not_depend_on_the_reports():
-    """Everybody answers 0 in one form and 1 in the other: the estimate is the form's weight."""
+    """Everybody answers 0 in one form and 1 in the other: the estimate is the form's
+    weight.
+    """
     for sizes in ((100, 100), (100, 300)):
         plan = forms_plan(PAIRS, [product(sex=CLEAR), product(sex=1.0)])
         nominal = np.array(plan["sex"].frequencies)
         spread = [
-            mechanism("grr", 2, epsilon).variance(1, nominal).sum() + 1 - nominal @ nominal
+            mechanism("grr", 2, epsilon).variance(1, nominal).sum()
+            + 1
+            - nominal @ nominal
             for epsilon in (CLEAR, 1.0)
         ]
         precisions = np.array(sizes) / spread
         forms = np.repeat([0, 1], sizes)
-        reports = reports_of(plan, {"sex": np.zeros(len(forms), dtype=int)}, forms).to_pydict()
+        reports = reports_of(
+            plan, {"sex": np.zeros(len(forms), dtype=int)}, forms
+        ).to_pydict()
         for says in (0, 1):
             said = [None if form == 0 else says for form in forms]
             table = pa.table({**reports, "2:sex": said}, schema=reports_schema(plan))
@@ -139,7 +165,8 @@ def test_weights_of_forms_do_not_depend_on_the_reports():
 
 
 def test_a_single_form_has_no_sampling_variance():
-    plan, answers_ = forms_plan(PAIRS, [product(sex=CLEAR)]), {"sex": np.arange(50) % 5 // 4}
+    plan = forms_plan(PAIRS, [product(sex=CLEAR)])
+    answers_ = {"sex": np.arange(50) % 5 // 4}
     found = plan.estimate(reports_of(plan, answers_, [0] * 50))["sex"]
     assert found.conditional_errors == pytest.approx([0.0, 0.0], abs=1e-8)
     assert found.standard_errors == pytest.approx([math.sqrt(0.16 / 49)] * 2)
@@ -157,7 +184,8 @@ def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
     """
     people_ = [1, 0, 0, 1, 1, 0]
     plan = forms_plan(PAIRS, [product(sex=CLEAR), product(ill=CLEAR)])
-    means, stated = [], []
+    means = []
+    stated = []
     for chosen in combinations(range(6), 4):
         means.append(Fraction(sum(people_[i] for i in chosen), 4))
         forms = [int(i not in chosen) for i in range(6)]
@@ -170,7 +198,9 @@ def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
 
 
 def test_consistent_estimates_are_distributions():
-    found = three_forms(PAIRS).estimate(three_forms(PAIRS).perturb(PEOPLE, rng=1), consistent=True)
+    found = three_forms(PAIRS).estimate(
+        three_forms(PAIRS).perturb(PEOPLE, rng=1), consistent=True
+    )
     for name in DOMAIN.names:
         assert found[name].frequencies.min() >= 0
         assert found[name].frequencies.sum() == pytest.approx(1.0)
@@ -187,21 +217,27 @@ def test_forms_that_nobody_got_and_attributes_that_nobody_answered():
         plan.estimate(plan.perturb(PEOPLE)[:0])
 
 
-# A matrix ----------------------------------------------------------------------------------------
+# A matrix -----------------------------------------------------------------------------
 
 
 def kron(*epsilons):
-    made = [GRR(k, epsilon).channel() for k, epsilon in zip((2, 3), epsilons, strict=True)]
+    made = [
+        GRR(k, epsilon).channel() for k, epsilon in zip((2, 3), epsilons, strict=True)
+    ]
     return MatrixMechanism(np.kron(*made))
 
 
 def test_a_matrix_that_is_a_product_estimates_as_the_product():
-    """GRR of sex and age as one report: the best estimates are those of the two reports."""
+    """GRR of sex and age as one report: the best estimates are those of the two
+    reports.
+    """
     whole = forms_plan(PAIRS, [MatrixChannel.of(["sex", "age"], kron(1.0, 1.5))])
     for name, made in (("sex", GRR(2, 1.0)), ("age", GRR(3, 1.5))):
         nominal = np.array(whole[name].frequencies)
         expected = made.variance(1, nominal).sum() + 1 - nominal @ nominal
-        assert FormVectors.of(whole, 0, [name]).variance == pytest.approx(expected, rel=1e-6)
+        assert FormVectors.of(whole, 0, [name]).variance == pytest.approx(
+            expected, rel=1e-6
+        )
 
 
 def test_the_best_unbiased_table_is_taken():
@@ -211,7 +247,9 @@ def test_the_best_unbiased_table_is_taken():
     channel = plan.forms[0].channel.mechanism.channel()
     wanted = summing_matrix([2, 2], [0])
     assert np.allclose(channel @ best, wanted.T, atol=1e-9)
-    chances = np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
+    chances = (
+        np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
+    )
     rng = np.random.default_rng(3)
     null = np.eye(len(chances)) - np.linalg.pinv(channel) @ channel
     for _ in range(20):
@@ -240,27 +278,38 @@ def test_nominal_frequencies_of_cells_are_used():
     assert variances.sum() == pytest.approx(expected)
 
 
-# The population ----------------------------------------------------------------------------------
+# The population -----------------------------------------------------------------------
 
 
 def test_standard_errors_are_those_of_people_drawn_from_the_population():
     """Collections of new people at large budgets, where sampling is most of the error."""
-    channels = [product(sex=6.0, ill=3.0), matrix(DOMAIN, ["ill", "sex"], 4.0), product(sex=3.0)]
+    channels = [
+        product(sex=6.0, ill=3.0),
+        matrix(DOMAIN, ["ill", "sex"], 4.0),
+        product(sex=3.0),
+    ]
     plan = forms_plan(PAIRS, channels, [0.5, 0.3, 0.2])
-    rng, source, size = np.random.default_rng(11), randomness(12), 600
-    share, joint = 0.3, np.array([[0.12, 0.18], [0.42, 0.28]])
-    errors, conditional = {name: [] for name in ("sex", "joint")}, []
+    rng = np.random.default_rng(11)
+    source = randomness(12)
+    size = 600
+    share = 0.3
+    joint = np.array([[0.12, 0.18], [0.42, 0.28]])
+    errors = {name: [] for name in ("sex", "joint")}
+    conditional = []
     for _ in range(RUNS):
         cells = rng.choice(4, size, p=joint.ravel())
         answers = {"sex": cells // 2, "ill": cells % 2}
         forms = drawn_forms(plan, size, source)
         columns = perturbed_columns(plan, answers, forms, source)
         reports = pa.Table.from_arrays(columns, schema=reports_schema(plan))
-        one, both = plan.estimate(reports)["sex"], plan.table(reports, "sex", by="ill")
+        one = plan.estimate(reports)["sex"]
+        both = plan.table(reports, "sex", by="ill")
         off = (one.frequencies - [share, 1 - share])[0]
         errors["sex"].append([off, one.standard_errors[0]])
         conditional.append(off / one.conditional_errors[0])
-        errors["joint"].append([(both.frequencies - joint)[1, 0], both.standard_errors[2]])
+        errors["joint"].append(
+            [(both.frequencies - joint)[1, 0], both.standard_errors[2]]
+        )
     for found in errors.values():
         off, stated = np.array(found).T
         check(off[:, None], stated[:, None])
@@ -277,7 +326,7 @@ def test_the_errors_for_the_population_are_the_variance_of_the_coefficients():
     assert plan.estimate(reports)["ill"].standard_errors == pytest.approx(expected)
 
 
-# Joint tables ------------------------------------------------------------------------------------
+# Joint tables -------------------------------------------------------------------------
 
 
 def test_joint_tables_come_from_all_forms_that_ask_for_both():
@@ -289,11 +338,16 @@ def test_joint_tables_come_from_all_forms_that_ask_for_both():
     ]
     plan = forms_plan(PAIRS, channels, [0.3, 0.3, 0.3, 0.1])
     truth = RECORDS.counts(["sex", "ill"]).ravel() / ROWS
-    rng, source, values, errors = np.random.default_rng(3), randomness(2), [], []
+    rng = np.random.default_rng(3)
+    source = randomness(2)
+    values = []
+    errors = []
     for _ in range(RUNS - 100):
         drawn = rng.integers(0, ROWS, ROWS)
         answers = {name: codes[drawn] for name, codes in ANSWERS.items()}
-        columns = perturbed_columns(plan, answers, drawn_forms(plan, ROWS, source), source)
+        columns = perturbed_columns(
+            plan, answers, drawn_forms(plan, ROWS, source), source
+        )
         reports = pa.Table.from_arrays(columns, schema=reports_schema(plan))
         found = plan.table(reports, "sex", by="ill")
         values.append(found.values)
@@ -311,19 +365,26 @@ def test_attributes_that_no_form_asks_for_together():
     assert plan.table(reports, "sex", by="age").frequencies.shape == (2, 3)
 
 
-# Leakage of pairs --------------------------------------------------------------------------------
+# Leakage of pairs ---------------------------------------------------------------------
 
 
 def test_a_form_that_nobody_was_given_determines_no_table():
-    plan = forms_plan(PAIRS, [product(sex=1.0, job=1.0), product(sex=1.0), product(job=1.0)])
+    plan = forms_plan(
+        PAIRS, [product(sex=1.0, job=1.0), product(sex=1.0), product(job=1.0)]
+    )
     reports = plan.perturb(people(300), rng=2).to_pandas()
     with pytest.raises(InputError, match="do not determine the table of sex and job"):
         plan.table(reports[reports["form"] > 1], "sex", by="job")
 
 
 def test_leakage_is_estimated_for_pairs_asked_together():
-    channels = [product(sex=1.0, job=2.0), product(sex=2.0, job=1.0, ill=1.0), product(age=1.0)]
-    plan, data = forms_plan(PAIRS, channels), people(60_000)
+    channels = [
+        product(sex=1.0, job=2.0),
+        product(sex=2.0, job=1.0, ill=1.0),
+        product(age=1.0),
+    ]
+    plan = forms_plan(PAIRS, channels)
+    data = people(60_000)
     found = analyse_reports(plan, plan.perturb(data, rng=4))
     together = {("sex", "job"), ("job", "sex"), ("sex", "ill"), ("ill", "sex")}
     together |= {("job", "ill"), ("ill", "job")}
@@ -332,10 +393,13 @@ def test_leakage_is_estimated_for_pairs_asked_together():
     epsilons = {name: release.epsilon for name, release in found.releases.items()}
     assert epsilons == {"sex": 2.0, "job": 2.0, "age": 1.0, "ill": 1.0}
     truth = leakage_matrix(
-        Records.from_data(data, domain=DOMAIN).pairs(), [2.0, 2.0, 1.0, 1.0], mechanism="grr"
+        Records.from_data(data, domain=DOMAIN).pairs(),
+        [2.0, 2.0, 1.0, 1.0],
+        mechanism="grr",
     )
     for target, source in together:
-        interval, value = found[target, source], truth[target, source].value
+        interval = found[target, source]
+        value = truth[target, source].value
         assert interval.lower - 0.02 <= value <= interval.upper + 0.02
     assert found["sex", "job"].lower > 0.1
 
@@ -351,12 +415,20 @@ def test_leakage_without_pairs_asked_together():
 
 @pytest.mark.slow
 def test_intervals_of_pooled_forms_cover():
-    """90 % intervals of 80 collections cover the truth about as often, and are not trivial."""
-    plan = forms_plan(PAIRS, [product(sex=2.0, ill=3.0), product(sex=3.0, ill=2.0, job=1.0)])
+    """90 % intervals of 80 collections cover the truth about as often, and are not
+    trivial.
+    """
+    plan = forms_plan(
+        PAIRS, [product(sex=2.0, ill=3.0), product(sex=3.0, ill=2.0, job=1.0)]
+    )
     truth = leakage_matrix(RECORDS.pairs(), [3.0, 1.0, 0.0, 3.0], mechanism="grr")
-    source, covered, informative = randomness(6), 0, 0
+    source = randomness(6)
+    covered = 0
+    informative = 0
     for _ in range(80):
-        found = analyse_reports(plan, collect(plan, source), confidence=0.9)["sex", "ill"]
+        found = analyse_reports(plan, collect(plan, source), confidence=0.9)[
+            "sex", "ill"
+        ]
         covered += found.lower <= truth["sex", "ill"].value <= found.upper
         informative += found.upper < 3.0
     assert covered >= 66

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
 
 from command import run
-from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from plan_examples import (
+    DOMAIN,
+    counts,
+    forms_plan,
+    matrix,
+    people,
+    product,
+    three_forms,
+)
 from seepage.collection import open_reports
 from seepage.collection.perturb import (
     KeyedRandomness,
@@ -41,12 +49,14 @@ def forms_of(reports):
     return np.asarray(reports["form"])
 
 
-# Drawing -----------------------------------------------------------------------------------------
+# Drawing ------------------------------------------------------------------------------
 
 
 def test_words_at_the_borders_of_shares():
     first, second, _ = cumulative(PLAN.forms)
-    words = np.array([0, first - 1, first, second - 1, second, 2**64 - 1], dtype=np.uint64)
+    words = np.array(
+        [0, first - 1, first, second - 1, second, 2**64 - 1], dtype=np.uint64
+    )
     assert form_of_words(PLAN.forms, words).tolist() == [0, 0, 1, 1, 2, 2]
 
 
@@ -56,7 +66,9 @@ def test_forms_are_drawn_by_their_shares():
     for wrong in (0.45, 0.55):  # the test has power: shares off by a tenth are noticed
         shares = np.array([wrong, 0.3, 0.7 - wrong])
         assert chisquare(found, 60_000 * shares).pvalue < 1e-10
-    assert drawn_forms(forms_plan(PAIRS, [product(sex=1.0)]), 5, None).tolist() == [0] * 5
+    assert (
+        drawn_forms(forms_plan(PAIRS, [product(sex=1.0)]), 5, None).tolist() == [0] * 5
+    )
 
 
 def test_forms_and_noise_come_from_the_operating_system_or_a_seed():
@@ -70,17 +82,27 @@ def test_the_form_does_not_depend_on_the_record():
     data = people(20_000)
     forms = forms_of(PLAN.perturb(data, rng=1))
     ill = np.asarray(data["ill"]) == "yes"
-    table = [np.bincount(forms[ill], minlength=4)[1:], np.bincount(forms[~ill], minlength=4)[1:]]
+    table = [
+        np.bincount(forms[ill], minlength=4)[1:],
+        np.bincount(forms[~ill], minlength=4)[1:],
+    ]
     expected = np.outer(np.sum(table, axis=1), SHARES)
     assert chisquare(np.ravel(table), expected.ravel(), sum_check=False).pvalue > 1e-4
 
 
-# The table of reports ----------------------------------------------------------------------------
+# The table of reports -----------------------------------------------------------------
 
 
 def test_everyone_reports_on_one_form():
     reports = PLAN.perturb(people(500), rng=2)
-    assert reports.column_names == ["form", "1:sex", "1:job", "2:job", "2:ill", "3:report"]
+    assert reports.column_names == [
+        "form",
+        "1:sex",
+        "1:job",
+        "2:job",
+        "2:ill",
+        "3:report",
+    ]
     forms = forms_of(reports)
     assert set(forms.tolist()) == {1, 2, 3}
     for name in reports.column_names[1:]:
@@ -98,7 +120,10 @@ def test_a_plan_of_one_product_keeps_plain_columns():
 def test_noise_free_reports_are_the_answers():
     """At a large budget every form's reports are the answers of the people who have it."""
     data = people(400)
-    channels = [product(sex=50.0, job=("ss", 50.0)), matrix(DOMAIN, ["age", "ill"], 50.0)]
+    channels = [
+        product(sex=50.0, job=("ss", 50.0)),
+        matrix(DOMAIN, ["age", "ill"], 50.0),
+    ]
     plan = forms_plan(PAIRS, channels)
     reports = plan.perturb(data, rng=1)
     forms = forms_of(reports)
@@ -112,10 +137,14 @@ def test_noise_free_reports_are_the_answers():
 
 
 def test_missing_answers_are_values_and_something_is_always_sent():
-    domain = Domain([Attribute("a", ("x", "y", MISSING)), Attribute("b", ("0", "1", MISSING))])
+    domain = Domain(
+        [Attribute("a", ("x", "y", MISSING)), Attribute("b", ("0", "1", MISSING))]
+    )
     table = pa.table({"a": ["x", None, "y", None] * 50, "b": [None, 1, 0, None] * 50})
     pairs = Records.from_data(table, domain=domain).pairs()
-    plan = forms_plan(pairs, [product(a=1.0), product(b=1.0), matrix(domain, ["a", "b"], 1.0)])
+    plan = forms_plan(
+        pairs, [product(a=1.0), product(b=1.0), matrix(domain, ["a", "b"], 1.0)]
+    )
     reports = plan.perturb(table, rng=4)
     assert reports.num_rows == 200
     sent = [np.asarray(reports[name].is_valid()) for name in reports.column_names[1:]]
@@ -123,7 +152,8 @@ def test_missing_answers_are_values_and_something_is_always_sent():
 
 
 def test_files_are_written_in_chunks_and_read_back(tmp_path):
-    path, output = tmp_path / "people.csv", tmp_path / "reports.parquet"
+    path = tmp_path / "people.csv"
+    output = tmp_path / "reports.parquet"
     pyarrow.csv.write_csv(people(3000), path)
     assert perturb_file(PLAN, path, output, rng=1) == 3000
     assert pq.read_table(output).equals(PLAN.perturb(path, rng=1))
@@ -139,11 +169,23 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
 @pytest.mark.parametrize(
     ("column", "change", "message"),
     [
-        ("form", lambda v: [9, *v[1:]], "record 1: column 'form' is damaged: .* from 1 to 3"),
+        (
+            "form",
+            lambda v: [9, *v[1:]],
+            "record 1: column 'form' is damaged: .* from 1 to 3",
+        ),
         ("form", lambda v: [0, *v[1:]], "record 1: column 'form' is damaged"),
         ("form", lambda v: [None, *v[1:]], "record 1: column 'form' is damaged"),
-        ("form", lambda v: [v[0] % 3 + 1, *v[1:]], "record 1: column '[123]:.* no others"),
-        ("1:sex", lambda v: [7 if x is not None else x for x in v], "column '1:sex' is damaged"),
+        (
+            "form",
+            lambda v: [v[0] % 3 + 1, *v[1:]],
+            "record 1: column '[123]:.* no others",
+        ),
+        (
+            "1:sex",
+            lambda v: [7 if x is not None else x for x in v],
+            "column '1:sex' is damaged",
+        ),
         (
             "3:report",
             lambda v: [0] * len(v),
@@ -170,7 +212,7 @@ def test_reports_of_other_shares_are_of_another_plan():
         PLAN.estimate(bare)
 
 
-# Identifiers -------------------------------------------------------------------------------------
+# Identifiers --------------------------------------------------------------------------
 
 
 def test_invalid_columns_of_forms_raise():
@@ -185,7 +227,7 @@ def test_invalid_columns_of_forms_raise():
         PLAN.perturb(data, identifier="id")
 
 
-# Identifiers -------------------------------------------------------------------------------------
+# Identifiers --------------------------------------------------------------------------
 
 
 def expected_form(identifier, key=KEY):
@@ -202,7 +244,9 @@ def test_forms_are_derived_from_identifiers_whatever_file_they_are_in(tmp_path):
     assert forms_of(found).tolist() == expected
     shuffled = data.take(np.random.default_rng(1).permutation(rows))
     again = forms_of(PLAN.perturb(shuffled, identifier="id", key=KEY))
-    assert again.tolist() == [expected_form(name) for name in shuffled["id"].to_pylist()]
+    assert again.tolist() == [
+        expected_form(name) for name in shuffled["id"].to_pylist()
+    ]
     pyarrow.csv.write_csv(data, tmp_path / "people.csv")
     pq.write_table(data, tmp_path / "people.parquet", row_group_size=7)
     for file in ("people.csv", "people.parquet"):
@@ -229,7 +273,9 @@ def test_derived_forms_follow_the_shares_and_the_key():
 def test_an_invalid_identifier_raises(wrong):
     values = pa.array([wrong, wrong] if not isinstance(wrong, str) else ["a", wrong])
     data = people(2).append_column("id", values)
-    with pytest.raises(InputError, match=r"record [12]: column 'id' must be an identifier"):
+    with pytest.raises(
+        InputError, match=r"record [12]: column 'id' must be an identifier"
+    ):
         PLAN.perturb(data, identifier="id", key=KEY)
 
 
@@ -249,7 +295,7 @@ def test_keys_are_kept_in_files_for_their_owner(tmp_path):
             checked_key(wrong)
 
 
-# Noise -------------------------------------------------------------------------------------------
+# Noise --------------------------------------------------------------------------------
 
 
 def with_identifiers(rows):
@@ -272,12 +318,14 @@ def test_a_second_run_gives_the_same_reports():
 
 def test_another_answer_has_noise_of_its_own():
     """With the noise of the first answer, two reports would tell both answers."""
-    plan, rows = forms_plan(PAIRS, [product(sex=1.0, ill=1.0)]), 4000
+    plan = forms_plan(PAIRS, [product(sex=1.0, ill=1.0)])
+    rows = 4000
     data = with_identifiers(rows)
     other = data.set_column(
         0, "sex", pa.array(["F" if s == "M" else "M" for s in data["sex"].to_pylist()])
     )
-    one, two = keyed(data, plan), keyed(other, plan)
+    one = keyed(data, plan)
+    two = keyed(other, plan)
     assert one["ill"].equals(two["ill"])  # the other answer is as before
     same = np.mean(np.asarray(one["sex"]) == np.asarray(two["sex"]))
     kept = np.e / (1 + np.e)
@@ -286,7 +334,8 @@ def test_another_answer_has_noise_of_its_own():
 
 @pytest.mark.parametrize("name", ["grr", "ss", "oue", "olh", "she"])
 def test_derived_noise_has_the_distribution_of_the_mechanism(name):
-    plan, rows = forms_plan(PAIRS, [product(job=(name, 1.0))]), 3000
+    plan = forms_plan(PAIRS, [product(job=(name, 1.0))])
+    rows = 3000
     data = with_identifiers(rows)
     found = plan.estimate(keyed(data, plan))["job"]
     jobs = data["job"].to_pylist()
@@ -298,7 +347,9 @@ def test_derived_noise_has_the_distribution_of_the_mechanism(name):
 
 def test_bytes_are_those_of_the_specification():
     message = b"seepage noise\0" + f"{PLAN.collection} 0 1 2 ann".encode() + b"\0"
-    blocks = [hmac.digest(KEY, message + bytes(7) + bytes([j]), "sha256") for j in range(3)]
+    blocks = [
+        hmac.digest(KEY, message + bytes(7) + bytes([j]), "sha256") for j in range(3)
+    ]
     derived = KeyedRandomness(KEY, f"{PLAN.collection} 0 1 2 ann".encode())
     parts = [derived.bytes(count).tobytes() for count in (5, 0, 40, 51)]
     assert b"".join(parts) == b"".join(blocks)
@@ -309,14 +360,19 @@ def test_a_seed_beside_identifiers_raises():
         PLAN.perturb(with_identifiers(3), identifier="id", key=KEY, rng=1)
 
 
-# The command -------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------
 
 
 def test_the_command_gives_the_same_form_again(tmp_path):
     data = people(200).append_column("id", pa.array(range(200)))
     pyarrow.csv.write_csv(data, tmp_path / "people.csv")
     PLAN.save(tmp_path / "plan.json")
-    call = ["perturb", str(tmp_path / "people.csv"), "--plan", str(tmp_path / "plan.json")]
+    call = [
+        "perturb",
+        str(tmp_path / "people.csv"),
+        "--plan",
+        str(tmp_path / "plan.json"),
+    ]
     asked = ["--identifier", "id", "--key-file", str(tmp_path / "key")]
     outputs = [str(tmp_path / name) for name in ("one.parquet", "two.parquet")]
     done = [run(*call, *asked, "-o", output) for output in outputs]
@@ -327,19 +383,37 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     one, two = map(pq.read_table, outputs)
     assert forms_of(one).tolist() == forms_of(two).tolist()
     assert one.equals(two)
-    derived = derived_forms(PLAN, map(str, range(200)), checked_key(tmp_path / "key")) + 1
+    derived = (
+        derived_forms(PLAN, map(str, range(200)), checked_key(tmp_path / "key")) + 1
+    )
     assert forms_of(one).tolist() == derived.tolist()
     rejected = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
     assert rejected.returncode == 2
     assert "--identifier has no effect without --key-file" in rejected.stderr
-    rejected = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
+    rejected = run(
+        *call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet"
+    )
     assert rejected.returncode == 2
     assert "--key-file has no effect without --identifier" in rejected.stderr
-    clash = ("--identifier", "id", "--key-file", tmp_path / "key", "-o", tmp_path / "key")
+    clash = (
+        "--identifier",
+        "id",
+        "--key-file",
+        tmp_path / "key",
+        "-o",
+        tmp_path / "key",
+    )
     rejected = run(*call, *clash, "--force")
     assert "the output must not be what is read" in rejected.stderr
     assert checked_key(tmp_path / "key")
-    fails = ("--identifier", "id", "--key-file", tmp_path / "new", "-o", tmp_path / "four")
+    fails = (
+        "--identifier",
+        "id",
+        "--key-file",
+        tmp_path / "new",
+        "-o",
+        tmp_path / "four",
+    )
     rejected = run(*call, *fails, "--missing", "nothing")
     assert rejected.returncode == 2
     assert not (tmp_path / "new").exists()

@@ -56,7 +56,9 @@ def test_a_seed_repeats_and_the_system_does_not():
     assert not first.equals(other)
     assert not PLAN.perturb(table).equals(PLAN.perturb(table))
     assert first.equals(PLAN.perturb(table, rng=np.random.default_rng(1)))
-    with pytest.raises(InputError, match="rng must be an integer of at least 0, got -1"):
+    with pytest.raises(
+        InputError, match="rng must be an integer of at least 0, got -1"
+    ):
         PLAN.perturb(table, rng=-1)
 
 
@@ -78,11 +80,13 @@ def test_small_batches_are_written_in_large_row_groups(tmp_path):
 
 def test_progress_is_told(tmp_path):
     told = []
-    perturb_file(PLAN, people(300), tmp_path / "r.parquet", progress=lambda *a: told.append(a))
+    perturb_file(
+        PLAN, people(300), tmp_path / "r.parquet", progress=lambda *a: told.append(a)
+    )
     assert told == [(300, 300)]
 
 
-# Whole files or none -----------------------------------------------------------------------------
+# Whole files or none ------------------------------------------------------------------
 
 
 def bad_at_the_end(rows):
@@ -92,7 +96,9 @@ def bad_at_the_end(rows):
 
 
 def test_a_rejected_record_leaves_nothing(tmp_path):
-    with pytest.raises(DomainError, match=r"record 200,000: column 'job' has a value outside"):
+    with pytest.raises(
+        DomainError, match=r"record 200,000: column 'job' has a value outside"
+    ):
         perturb_file(PLAN, bad_at_the_end(200_000), tmp_path / "reports.parquet")
     assert not list(tmp_path.iterdir())
 
@@ -134,7 +140,9 @@ perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait
 def test_a_killed_run_leaves_no_output(tmp_path, name):
     path = tmp_path / "reports.parquet"
     run = [sys.executable, "-c", KILLED, str(path)]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
         assert process.stdout.readline() == b"writing\n"
         assert not path.exists()
         process.send_signal(signal.Signals[name])
@@ -157,7 +165,8 @@ def test_the_key_is_not_overwritten(tmp_path):
 
 
 def test_the_records_are_not_overwritten(tmp_path):
-    path, links = tmp_path / "people.parquet", tmp_path / "links"
+    path = tmp_path / "people.parquet"
+    links = tmp_path / "links"
     pq.write_table(people(10), path)
     links.mkdir()
     (links / "link.parquet").symlink_to(path)
@@ -198,13 +207,23 @@ print(peak() - before)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is counted by Linux")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="memory is counted by Linux"
+)
 def test_memory_does_not_grow_with_the_records(tmp_path):
     codes = np.random.default_rng(1).integers(0, 4, (2, 4_000_000), dtype=np.uint8)
     pq.write_table(
-        pa.table({"a": codes[0], "b": codes[1]}), tmp_path / "in.parquet", row_group_size=1 << 17
+        pa.table({"a": codes[0], "b": codes[1]}),
+        tmp_path / "in.parquet",
+        row_group_size=1 << 17,
     )
-    run = [sys.executable, "-c", MEMORY, tmp_path / "in.parquet", tmp_path / "out.parquet"]
+    run = [
+        sys.executable,
+        "-c",
+        MEMORY,
+        tmp_path / "in.parquet",
+        tmp_path / "out.parquet",
+    ]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     grown = int(done.stdout) / 1024

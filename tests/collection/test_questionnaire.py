@@ -1,4 +1,6 @@
-"""The questionnaire in Chromium: it asks, shows what is sent, sends it once, and nothing else."""
+"""The questionnaire in Chromium: it asks, shows what is sent, sends it once, and
+nothing else.
+"""
 
 import json
 import re
@@ -51,7 +53,9 @@ class Person:
     """Someone who opens pages in a tab; errors in them are kept."""
 
     def __init__(self, tab):
-        self.tab, self.requests, self.trouble = tab, [], []
+        self.tab = tab
+        self.requests = []
+        self.trouble = []
         self._listeners = {
             "request": lambda request: self.requests.append(request.url),
             "pageerror": lambda error: self.trouble.append(str(error)),
@@ -76,7 +80,9 @@ def person(tab, site):
     """Someone who was never here: nothing is kept of whoever came before."""
     tools = tab.context.new_cdp_session(tab)
     for origin in (site.address, "file://"):
-        tools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        tools.send(
+            "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}
+        )
     tools.detach()
     tab.mouse.move(0, 0)
     tab.set_viewport_size({"width": 1280, "height": 720})
@@ -129,7 +135,9 @@ def test_what_is_shown_is_sent_and_nothing_else(site, person):
 
 def test_labels_and_limits_are_shown(site, person, tmp_path):
     (tmp_path / "codebook.csv").write_text(CODEBOOK)
-    page = person.open(publish(site, labels=tmp_path / "codebook.csv", title="About <work>"))
+    page = person.open(
+        publish(site, labels=tmp_path / "codebook.csv", title="About <work>")
+    )
     assert page.locator("h1").inner_text() == "About <work>"
     assert page.get_by_text("What is your <sex>?").count() == 1
     assert page.get_by_label("Female").count() == 1
@@ -142,9 +150,13 @@ def test_labels_and_limits_are_shown(site, person, tmp_path):
 
 
 def test_what_is_not_asked_is_one_line_beside_what_the_table_tells(site, person):
-    domain = Domain([Attribute(name, ("no", "(missing)")) for name in ("a", "b", "c", "d")])
+    domain = Domain(
+        [Attribute(name, ("no", "(missing)")) for name in ("a", "b", "c", "d")]
+    )
     pairs = PairCounts(domain, [[5, 5]] * 4, [5, 0, 0, 5] * 6)
-    form = Form.of(ProductChannel.of(["a"], ["grr"], [1.0]), "exact", [1.0, 0.9, 0.5, 0.8])
+    form = Form.of(
+        ProductChannel.of(["a"], ["grr"], [1.0]), "exact", [1.0, 0.9, 0.5, 0.8]
+    )
     form = msgspec.structs.replace(form, observed=(0.7, 0.3, 0.2, 0.1))
     plan = plan_of_forms(pairs, [form], limit=2.0, scope="population", confidence=0.95)
     page = person.open(publish(site, plan))
@@ -156,11 +168,16 @@ def test_what_is_not_asked_is_one_line_beside_what_the_table_tells(site, person)
     assert rows == [["a", "2.8 times", "2.1 times"], whole]
     text = page.locator("main").inner_text()
     assert "3 other things" in text
-    assert "2.5 times at most for each; in the survey behind the plan it was 1.4 times" in text
+    assert (
+        "2.5 times at most for each; in the survey behind the plan it was 1.4 times"
+        in text
+    )
     assert "with a confidence of 95%" in text
 
 
-def test_introduction_consent_and_contact_come_before_the_questions(site, person, tmp_path):
+def test_introduction_consent_and_contact_come_before_the_questions(
+    site, person, tmp_path
+):
     (tmp_path / "texts.json").write_text(
         '{"introduction": "<b>Why</b>", "contact": "Ask us", "take part": "Mitmachen"}'
     )
@@ -178,7 +195,9 @@ def test_introduction_consent_and_contact_come_before_the_questions(site, person
 
 
 def test_long_lists_and_answers_that_are_reported_together(site, person):
-    domain = Domain([Attribute("town", tuple(f"town {v}" for v in range(20))), PLAN.domain["sex"]])
+    domain = Domain(
+        [Attribute("town", tuple(f"town {v}" for v in range(20))), PLAN.domain["sex"]]
+    )
     pairs = PairCounts(domain, [[1] * 20, [10, 10]], [1, 0] * 10 + [0, 1] * 10)
     weights = np.ones((40, 40)) + 2 * np.eye(40)
     channel = MatrixChannel.of(["town", "sex"], MatrixMechanism(weights / 42))
@@ -220,7 +239,8 @@ def test_questions_without_an_answer_are_not_passed(site, person):
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"), [(320, "dark"), pytest.param(1280, "light", marks=pytest.mark.slow)]
+    ("width", "scheme"),
+    [(320, "dark"), pytest.param(1280, "light", marks=pytest.mark.slow)],
 )
 def test_the_page_fits_phones_and_is_readable_in_the_dark(site, person, width, scheme):
     size = {"width": width, "height": 700}
@@ -246,14 +266,20 @@ def test_without_an_endpoint_there_is_a_file_and_no_request(site, person):
         page.get_by_role("button", name="as a file").click()
     assert json.loads(download.value.path().read_text()) == shown_line(page)
     assert [url for url in person.requests if url.startswith("http")] == []
-    assert "connect-src 'none'" in page.locator("meta[http-equiv]").get_attribute("content")
+    assert "connect-src 'none'" in page.locator("meta[http-equiv]").get_attribute(
+        "content"
+    )
     assert address.startswith("http")
 
 
 def test_the_policy_stops_other_requests_and_scripts(site, person):
     page = person.open(publish(site))
     blocked = "fetch(address, {mode: 'no-cors'}).then(() => 'sent', () => 'blocked')"
-    for address in (f"{site.address}/other", "http://127.0.0.1:9/", "https://example.org/"):
+    for address in (
+        f"{site.address}/other",
+        "http://127.0.0.1:9/",
+        "https://example.org/",
+    ):
         assert page.evaluate(f"(address) => {blocked}", address) == "blocked"
     page.evaluate(
         "() => { const s = document.createElement('script'); s.textContent = 'window.bad = 1';"
@@ -262,7 +288,7 @@ def test_the_policy_stops_other_requests_and_scripts(site, person):
     assert page.evaluate("window.bad") is None
 
 
-# Faults ------------------------------------------------------------------------------------------
+# Faults -------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -345,7 +371,8 @@ def test_tabs_that_race_draw_and_send_once(site, context, count):
 
 BLOCKED = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('no') }})"
 FULL = (
-    "IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError') }"
+    "IDBObjectStore.prototype.put = "
+    "() => { throw new DOMException('full', 'QuotaExceededError') }"
 )
 FORGETFUL = "IDBObjectStore.prototype.put = () => undefined"
 KEPT = """() => new Promise((resolve) => {
@@ -379,7 +406,9 @@ def test_without_storage_nothing_is_drawn_or_sent(site, person, fault):
 def test_storage_that_is_really_full_releases_nothing(site, context):
     person = Person(context.new_page())
     tools = context.new_cdp_session(person.tab)
-    tools.send("Storage.overrideQuotaForOrigin", {"origin": site.address, "quotaSize": 1})
+    tools.send(
+        "Storage.overrideQuotaForOrigin", {"origin": site.address, "quotaSize": 1}
+    )
     assert heading(person.open(publish(site))) == "Nothing was sent"
     assert site.arrived == []
 
@@ -393,13 +422,20 @@ def test_a_tampered_plan_is_rejected(site, person):
     assert "damaged or was changed" in page.locator(".problem").inner_text()
 
 
-# The command -------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------
 
 
 def test_the_command_writes_all_files(tmp_path):
     PLAN.save(tmp_path / "plan.json")
     (tmp_path / "codebook.csv").write_text(CODEBOOK)
-    options = ["--questionnaire", "survey.html", "--labels", "codebook.csv", "--vectors", "3"]
+    options = [
+        "--questionnaire",
+        "survey.html",
+        "--labels",
+        "codebook.csv",
+        "--vectors",
+        "3",
+    ]
     options += ["--endpoint", "https://example.org/reports?key=1"]
     done = run("client", "plan.json", "-o", "out", *options, cwd=tmp_path)
     assert done.returncode == 0
@@ -409,7 +445,9 @@ def test_the_command_writes_all_files(tmp_path):
     assert {file.name for file in (tmp_path / "out").iterdir()} == names
     page = (tmp_path / "survey.html").read_text()
     assert "connect-src https://example.org/reports;" in page
-    assert len(json.loads((tmp_path / "out" / "vectors.json").read_text())["records"]) == 3
+    assert (
+        len(json.loads((tmp_path / "out" / "vectors.json").read_text())["records"]) == 3
+    )
     again = run("client", "plan.json", "-o", "out", cwd=tmp_path)
     assert again.returncode == 0
 
@@ -423,10 +461,22 @@ def test_the_command_writes_all_files(tmp_path):
             ["-o", "out", "--endpoint", "https://a.org"],
             "--endpoint has no effect: it is for the page of --questionnaire",
         ),
-        (["--questionnaire", "s.html", "--endpoint", "http://a.org"], "--endpoint must be an"),
-        (["--questionnaire", "s.html", "--labels", "wrong.csv"], "--labels must name attributes"),
-        (["--questionnaire", "s.html", "--labels", "none.csv"], "none.csv cannot be read"),
-        (["--questionnaire", "s.html", "--labels", "plan.json"], "must have the columns"),
+        (
+            ["--questionnaire", "s.html", "--endpoint", "http://a.org"],
+            "--endpoint must be an",
+        ),
+        (
+            ["--questionnaire", "s.html", "--labels", "wrong.csv"],
+            "--labels must name attributes",
+        ),
+        (
+            ["--questionnaire", "s.html", "--labels", "none.csv"],
+            "none.csv cannot be read",
+        ),
+        (
+            ["--questionnaire", "s.html", "--labels", "plan.json"],
+            "must have the columns",
+        ),
     ],
 )
 def test_bad_options_of_the_command_are_one_line(tmp_path, options, message):
@@ -446,10 +496,18 @@ def test_files_that_are_not_of_a_client_are_kept(tmp_path, name):
     """Nothing is written then, neither the folder's other files nor the questionnaire."""
     plan = plan_for(counts(), 1.0)
     plan.save(tmp_path / "plan-file.json")
-    folder, page = tmp_path / "out", tmp_path / "s.html"
+    folder = tmp_path / "out"
+    page = tmp_path / "s.html"
     folder.mkdir()
     (folder / name).write_text("/** mine */")
-    command = ["client", tmp_path / "plan-file.json", "-o", folder, "--questionnaire", page]
+    command = [
+        "client",
+        tmp_path / "plan-file.json",
+        "-o",
+        folder,
+        "--questionnaire",
+        page,
+    ]
     done = run(*command)
     assert done.returncode == 2
     assert "exists and is no file of a client" in done.stderr
@@ -461,12 +519,17 @@ def test_files_that_are_not_of_a_client_are_kept(tmp_path, name):
     assert (folder / name).read_text() != "/** mine */"
     (folder / name).unlink()
     write_client(plan, folder, vectors=1)
-    write_client(plan_for(counts(), 2.0), folder, vectors=2)  # its own files are replaced
+    write_client(
+        plan_for(counts(), 2.0), folder, vectors=2
+    )  # its own files are replaced
 
 
 def test_a_mechanism_that_no_client_can_draw_is_rejected(tmp_path):
     plan = plan_for(counts(), 1.0, "olh")
-    for write in (lambda: write_client(plan, tmp_path), lambda: questionnaire_page(plan)):
+    for write in (
+        lambda: write_client(plan, tmp_path),
+        lambda: questionnaire_page(plan),
+    ):
         with pytest.raises(InputError, match="'olh', which a client cannot draw"):
             write()
     assert list(tmp_path.iterdir()) == []

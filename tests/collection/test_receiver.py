@@ -1,4 +1,6 @@
-"""The receiver: what it acknowledged is stored once, whatever kills it; the rest is refused."""
+"""The receiver: what it acknowledged is stored once, whatever kills it; the rest is
+refused.
+"""
 
 import contextlib
 import http.client
@@ -28,7 +30,13 @@ REPORTS = {"sex": 1, "job": [2], "age": [0, 2], "ill": 0}
 
 
 def line(name, **fields):
-    return {"plan": PLAN.collection, "form": 1, "id": name, "reports": REPORTS, **fields}
+    return {
+        "plan": PLAN.collection,
+        "form": 1,
+        "id": name,
+        "reports": REPORTS,
+        **fields,
+    }
 
 
 def posted(connection, content, path="/reports"):
@@ -47,7 +55,9 @@ def receiver(tmp_path):
 
 @pytest.fixture
 def connection(receiver):
-    with contextlib.closing(http.client.HTTPConnection(urlsplit(receiver.address).netloc)) as one:
+    with contextlib.closing(
+        http.client.HTTPConnection(urlsplit(receiver.address).netloc)
+    ) as one:
         yield one
 
 
@@ -72,20 +82,30 @@ def test_a_line_is_stored_once_and_alone(receiver, connection):
         (b"\xff\xfe", 400, "malformed: it must be one JSON object"),
         (b'{"plan": "\\ud800", "form": 1}', 400, "malformed"),
         (json.dumps(line("\ud800")).encode(), 400, "malformed"),
-        (json.dumps(line("a")).encode() * 2, 400, "malformed: it must be one JSON object"),
+        (
+            json.dumps(line("a")).encode() * 2,
+            400,
+            "malformed: it must be one JSON object",
+        ),
         (line("a", plan=OTHER.collection), 409, "reports of another plan"),
         (line("a", form=2), 400, "malformed: its form must be from 1 to 1"),
         (line("a", reports={"sex": 1}), 400, "malformed: it must have the reports"),
         (line("a", report=1), 400, "malformed: it must have the reports"),
         (line("a", reports=REPORTS | {"sex": 2}), 400, "malformed: a report is none"),
-        (line("a", reports=REPORTS | {"job": [0, 1]}), 400, "malformed: a report is none"),
+        (
+            line("a", reports=REPORTS | {"job": [0, 1]}),
+            400,
+            "malformed: a report is none",
+        ),
         (line("x" * 65), 400, "malformed: its id must have 1 to 64 characters"),
         (line(""), 400, "malformed: its id"),
         (line(None), 400, "malformed: it must have an id"),
         (b"x" * (MAX_LINE_BYTES + 1), 413, "a line has at most 1,048,576 bytes"),
     ],
 )
-def test_what_is_no_report_of_the_plan_is_refused(receiver, connection, content, status, reason):
+def test_what_is_no_report_of_the_plan_is_refused(
+    receiver, connection, content, status, reason
+):
     answered, text = posted(connection, content)
     assert (answered, text.startswith(reason)) == (status, True), text
     assert posted(connection, line("good")) == (200, "stored\n")
@@ -112,7 +132,10 @@ def test_an_id_belongs_to_its_first_report(receiver, connection):
 def test_a_line_of_unknown_length_is_refused(receiver, head):
     with socket.create_connection(receiver.server_address) as client:
         client.sendall(f"POST /reports HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
-        assert client.makefile().readline() == "HTTP/1.1 411 Length Required\r\n"[:-2] + "\n"
+        assert (
+            client.makefile().readline()
+            == "HTTP/1.1 411 Length Required\r\n"[:-2] + "\n"
+        )
 
 
 def test_other_paths_are_refused(connection):
@@ -134,7 +157,9 @@ def test_more_lines_than_the_rate_are_put_off(tmp_path):
 
 
 def test_connections_beyond_the_maximum_are_closed(receiver, monkeypatch):
-    monkeypatch.setattr("seepage.collection.receiver.MAX_CONNECTIONS", threading.active_count())
+    monkeypatch.setattr(
+        "seepage.collection.receiver.MAX_CONNECTIONS", threading.active_count()
+    )
 
     with socket.create_connection(receiver.server_address) as first:
         first.sendall(b"GET / HTTP/1.1\r\n")
@@ -157,7 +182,7 @@ def test_the_questionnaire_sends_its_report_to_the_receiver(receiver, tab):
     assert PLAN.estimate(receiver.log.path).records == 1
 
 
-# The file ----------------------------------------------------------------------------------------
+# The file -----------------------------------------------------------------------------
 
 
 def appended(path, *names):
@@ -179,7 +204,9 @@ def test_a_torn_last_line_is_ended_and_skipped(tmp_path):
         appended(path, "second", "second", "third")
         assert read_report_lines(PLAN, [path])[0].num_rows == 3, size
         ids = [
-            json.loads(text)["id"] for text in path.read_text().splitlines() if text.endswith("}}")
+            json.loads(text)["id"]
+            for text in path.read_text().splitlines()
+            if text.endswith("}}")
         ]
         assert ids[-3:] == ["first", "second", "third"]
 
@@ -193,12 +220,15 @@ def test_a_first_line_that_is_torn_does_not_end_the_collection(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"age,sex\n39,F\n", json.dumps(line("a", plan=OTHER.collection)).encode()]
+    "content",
+    [b"age,sex\n39,F\n", json.dumps(line("a", plan=OTHER.collection)).encode()],
 )
 def test_a_file_of_something_else_stays_as_it_is(tmp_path, content):
     path = tmp_path / "reports.jsonl"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="must be a new file or one that was collected with this"):
+    with pytest.raises(
+        InputError, match="must be a new file or one that was collected with this"
+    ):
         sp.Receiver(PLAN, path, port=0)
     assert path.read_bytes() == content
 
@@ -212,7 +242,9 @@ def test_two_receivers_do_not_share_a_file_or_a_port(receiver, tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["write", "fsync"])
-def test_nothing_is_acknowledged_after_a_failure_of_the_disk(receiver, connection, fault):
+def test_nothing_is_acknowledged_after_a_failure_of_the_disk(
+    receiver, connection, fault
+):
     """What is on disk after a failed write or fsync is unknown, until the next start."""
     posted(connection, line("before"))
 
@@ -226,7 +258,10 @@ def test_nothing_is_acknowledged_after_a_failure_of_the_disk(receiver, connectio
             patched.setattr(receiver.log, "_file", type("Full", (), {"write": fail})())
         assert posted(connection, line("a"))[0] == 503
     status, text = posted(connection, line("b"))
-    assert (status, text) == (503, "the line could not be stored: No space left on device\n")
+    assert (status, text) == (
+        503,
+        "the line could not be stored: No space left on device\n",
+    )
     receiver.log.close()
     appended(receiver.log.path, "a", "b")
     assert Counter(one["id"] for one in stored(receiver.log.path)) == dict.fromkeys(
@@ -235,14 +270,17 @@ def test_nothing_is_acknowledged_after_a_failure_of_the_disk(receiver, connectio
 
 
 def test_many_threads_share_one_fsync(tmp_path, monkeypatch):
-    syncs, sync = [], os.fsync
+    syncs = []
+    sync = os.fsync
     monkeypatch.setattr(
         os, "fsync", lambda file: (syncs.append(file), time.sleep(0.01), sync(file))
     )
     log = ReportLog(PLAN, tmp_path / "reports.jsonl")
     syncs.clear()
     threads = [
-        threading.Thread(target=log.append, args=(json.dumps(line(str(i % 50))).encode(),))
+        threading.Thread(
+            target=log.append, args=(json.dumps(line(str(i % 50))).encode(),)
+        )
         for i in range(100)
     ]
     for thread in threads:
@@ -263,7 +301,9 @@ def test_lines_of_several_forms_are_read_by_estimate(tmp_path):
         {"form": 3, "report": 5},
     ]
     for name, fields in enumerate(sent * 2):
-        log.append(json.dumps({"plan": plan.collection, "id": str(name), **fields}).encode())
+        log.append(
+            json.dumps({"plan": plan.collection, "id": str(name), **fields}).encode()
+        )
     both = {"plan": plan.collection, "id": "x", "form": 3, "report": 1, "reports": {}}
     with pytest.raises(LineError, match="must have the reports that its form asks for"):
         log.append(json.dumps(both).encode())
@@ -271,7 +311,7 @@ def test_lines_of_several_forms_are_read_by_estimate(tmp_path):
     assert plan.estimate(log.path).records == 6
 
 
-# Kills -------------------------------------------------------------------------------------------
+# Kills --------------------------------------------------------------------------------
 
 
 class Process:
@@ -310,7 +350,9 @@ def send_all(port, lines, acknowledged):
         repeats = 2 if number % 7 == 0 else 1
         while repeats:
             try:
-                client = client or http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                client = client or http.client.HTTPConnection(
+                    "127.0.0.1", port, timeout=20
+                )
                 assert posted(client, one) == (200, "stored\n")
             except (OSError, http.client.HTTPException):
                 client.close()
@@ -323,8 +365,11 @@ def send_all(port, lines, acknowledged):
 
 
 def kill_while_receiving(folder, lines, clients, kills):
-    receiver, acknowledged = Process(folder), []
-    parts = [[line(f"{c}:{i}") for i in range(lines // clients)] for c in range(clients)]
+    receiver = Process(folder)
+    acknowledged = []
+    parts = [
+        [line(f"{c}:{i}") for i in range(lines // clients)] for c in range(clients)
+    ]
     threads = [
         threading.Thread(target=send_all, args=(receiver.port, part, acknowledged))
         for part in parts

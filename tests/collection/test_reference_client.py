@@ -64,7 +64,11 @@ def test_words_at_the_thresholds_give_the_specified_output():
     assert draw_report(channel, 2, iter([keep - 1])) == 2
     matrix = mechanism_wire(wires.MECHANISMS["matrix"])
     first = int(matrix["thresholds"][1][0])
-    assert [draw_report(matrix, 1, iter([word])) for word in (0, first - 1, first)] == [0, 0, 1]
+    assert [draw_report(matrix, 1, iter([word])) for word in (0, first - 1, first)] == [
+        0,
+        0,
+        1,
+    ]
     assert draw_report(matrix, 1, iter([CERTAIN - 1])) == 2
 
 
@@ -78,14 +82,18 @@ def test_forms_are_drawn_by_their_shares():
 
 
 def test_a_form_of_one_report_takes_its_cell():
-    """The cell is mixed radix, the last attribute fastest; the channel is that cell's row."""
+    """The cell is mixed radix, the last attribute fastest; the channel is that cell's
+    row.
+    """
     wire = wires.three_forms_wire()
     form = wire["forms"][2]
     record = {"a": "a3", "b": "not asked", "c": "c2"}
     words = np.random.default_rng(3).integers(0, CERTAIN, 50, dtype=np.uint64).tolist()
     for word in words:
         found = perturb_record(wire, 3, record, word.to_bytes(8, "little"))
-        ends = np.cumsum([int(cell) for cell in form["thresholds"][2 * 5 + 3]], dtype=object)
+        ends = np.cumsum(
+            [int(cell) for cell in form["thresholds"][2 * 5 + 3]], dtype=object
+        )
         assert found == {"form": 3, "report": int((ends <= word).sum())}
 
 
@@ -121,7 +129,9 @@ def test_an_invalid_answer_raises(form, record, length, message):
 @pytest.mark.parametrize("made", [OLH(8, 1.0), SHE(4, 1.0)])
 def test_mechanisms_that_clients_cannot_draw_say_so(made):
     wire = wires.one_question_wire(made)
-    with pytest.raises(InputError, match=f"clients cannot draw reports of mechanism '{made.name}'"):
+    with pytest.raises(
+        InputError, match=f"clients cannot draw reports of mechanism '{made.name}'"
+    ):
         perturb_record(wire, 1, {"x": "x0"}, bytes(8))
 
 
@@ -180,7 +190,9 @@ def test_the_pages_of_a_plan_say_what_counts_as_an_answer():
             "rank": draw.choice(["low", "low", "low", "mid", "mid", "top"], 3000),
         }
     )
-    plan = sp.design(table, 2.0, seconds=0.5, order={"rank": ["low", "mid", "high", "top"]})
+    plan = sp.design(
+        table, 2.0, seconds=0.5, order={"rank": ["low", "mid", "high", "top"]}
+    )
     page = plan_page(plan)
     assert "no: anything else" in page
     assert "top: high, top; low: anything else" in page

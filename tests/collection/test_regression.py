@@ -1,4 +1,6 @@
-"""Regressions from reports: exact without noise, classic randomised response, and mistakes."""
+"""Regressions from reports: exact without noise, classic randomised response, and
+mistakes.
+"""
 
 import os
 import re
@@ -11,7 +13,16 @@ import pytest
 from scipy import stats
 
 import seepage as sp
-from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
+from plan_examples import (
+    DOMAIN,
+    counts,
+    forms_plan,
+    matrix,
+    people,
+    plan_for,
+    product,
+    three_forms,
+)
 from real_data import real_data
 from seepage.collection import report_vectors
 from seepage.collection.maximum_likelihood import FormReports, LogitLikelihood
@@ -67,27 +78,36 @@ def frame():
 def test_without_noise_a_regression_is_that_of_the_answers(case):
     family, formula, beside = case
     found = CLEAR.regress(
-        CLEAR.perturb(PEOPLE), formula, family=family, covariates=BESIDE if beside else None
+        CLEAR.perturb(PEOPLE),
+        formula,
+        family=family,
+        covariates=BESIDE if beside else None,
     )
     assert set(found.names) == set(STORED[case])
     for name, (coefficient, error) in STORED[case].items():
         assert found[name].value == pytest.approx(coefficient, abs=1e-6)
         assert found[name].standard_error == pytest.approx(error, rel=0.05)
     api = pytest.importorskip("statsmodels.formula.api")
-    fit = (api.logit if family == "logit" else api.ols)("y ~" + formula.partition("~")[2], frame())
+    fit = (api.logit if family == "logit" else api.ols)(
+        "y ~" + formula.partition("~")[2], frame()
+    )
     expected = fit.fit(**({"disp": 0} if family == "logit" else {})).params
     for name, coefficient in expected.items():
         assert found[name].value == pytest.approx(coefficient, abs=1e-6)
 
 
 def test_a_linear_regression_on_unperturbed_covariates_is_least_squares():
-    found = CLEAR.regress(CLEAR.perturb(PEOPLE), "ill[yes] ~ x", family="linear", covariates=BESIDE)
+    found = CLEAR.regress(
+        CLEAR.perturb(PEOPLE), "ill[yes] ~ x", family="linear", covariates=BESIDE
+    )
     design = np.column_stack([np.ones(4000), BESIDE["x"]])
     outcome = frame().y.to_numpy()
     expected, (squares,), *_ = np.linalg.lstsq(design, outcome)
     covariance = squares / 4000 * np.linalg.inv(design.T @ design)
     assert found.values == pytest.approx(expected, abs=1e-9)
-    assert found.standard_errors == pytest.approx(np.sqrt(np.diag(covariance)), rel=0.05)
+    assert found.standard_errors == pytest.approx(
+        np.sqrt(np.diag(covariance)), rel=0.05
+    )
 
 
 def test_matrix_forms_without_noise_agree_too():
@@ -100,8 +120,16 @@ def test_matrix_forms_without_noise_agree_too():
 
 
 COLLECTIONS = {
-    "product": (forms_plan(PAIRS, [product(ill=2.5, age=3.0, sex=2.0)]), "ill ~ age + sex", 3000),
-    "matrix": (forms_plan(PAIRS, [matrix(DOMAIN, ["ill", "sex"], 2.0)]), "ill ~ sex", 3000),
+    "product": (
+        forms_plan(PAIRS, [product(ill=2.5, age=3.0, sex=2.0)]),
+        "ill ~ age + sex",
+        3000,
+    ),
+    "matrix": (
+        forms_plan(PAIRS, [matrix(DOMAIN, ["ill", "sex"], 2.0)]),
+        "ill ~ sex",
+        3000,
+    ),
     "clear": (three_forms(PAIRS), "ill ~ x", 2000),
     "frame": (forms_plan(PAIRS, [product(ill=2.0, sex=2.0)]), "ill ~ sex + x", 3000),
 }
@@ -114,7 +142,8 @@ def standardised(name, runs, seed=3):
     population["age"] = np.asarray(DOMAIN["age"].values)[
         np.searchsorted([40, 60], population.age, "right")
     ]
-    rng, rows = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    rows = []
     x = np.where(population.ill == "yes", 0.5, 0.0) + rng.normal(size=len(population))
     population["x"] = np.clip(x, -2, 2).round(1)
     beside = ["x"] if "x" in formula.split() else []
@@ -123,7 +152,9 @@ def standardised(name, runs, seed=3):
         drawn = population.iloc[rng.integers(0, len(population), size)]
         reports = plan.perturb(
             drawn.assign(
-                age=drawn.age.map(dict(zip(DOMAIN["age"].values, (20, 50, 70), strict=True)))
+                age=drawn.age.map(
+                    dict(zip(DOMAIN["age"].values, (20, 50, 70), strict=True))
+                )
             ),
             rng=int(rng.integers(1 << 40)),
         )
@@ -142,7 +173,9 @@ def test_standard_errors_are_right(name):
 
 @pytest.mark.parametrize("name", ["oue", "olh"])
 def test_equal_reports_are_merged_without_changing_the_estimate(monkeypatch, name):
-    plan = forms_plan(PAIRS, [product(ill=(name, 2.0), age=3.0), product(ill=2.0, age=(name, 2.0))])
+    plan = forms_plan(
+        PAIRS, [product(ill=(name, 2.0), age=3.0), product(ill=2.0, age=(name, 2.0))]
+    )
     reports = plan.perturb(PEOPLE, rng=2)
     merged = plan.regress(reports, "ill ~ age")
     frequencies = plan.estimate(reports)["age"].frequencies
@@ -150,11 +183,15 @@ def test_equal_reports_are_merged_without_changing_the_estimate(monkeypatch, nam
     apart = plan.regress(reports, "ill ~ age")
     assert apart.values == pytest.approx(merged.values, abs=1e-8)
     assert apart.standard_errors == pytest.approx(merged.standard_errors, rel=1e-6)
-    assert plan.estimate(reports)["age"].frequencies == pytest.approx(frequencies, abs=1e-12)
+    assert plan.estimate(reports)["age"].frequencies == pytest.approx(
+        frequencies, abs=1e-12
+    )
 
 
 def test_hashed_reports_of_the_same_values_are_merged():
-    """A report of local hashing tells the set of values that hash to its bucket, at most 2^k."""
+    """A report of local hashing tells the set of values that hash to its bucket, at
+    most 2^k.
+    """
     plan = forms_plan(PAIRS, [product(ill=("olh", 2.0), age=("olh", 2.0))])
     (made,) = report_vectors.informative_forms(plan, ["ill", "age"]).values()
     codes = np.random.default_rng(1).integers(0, 2, 5000)
@@ -162,11 +199,16 @@ def test_hashed_reports_of_the_same_values_are_merged():
     distinct, sums, _ = made.distinct(reports, None)
     assert len(sums) == len(distinct[0]) <= 2 ** (2 + 3)
     assert sums.sum() == 5000
-    assert sums @ made.vectors(distinct) == pytest.approx(made.vectors(reports).sum(axis=0))
+    assert sums @ made.vectors(distinct) == pytest.approx(
+        made.vectors(reports).sum(axis=0)
+    )
 
 
 def test_reports_with_equal_factors_are_merged():
-    factors = [np.array([[1.0, 0.5], [1, 1], [1, 0.5], [1, 1]]), np.array([[1.0], [1], [1], [1]])]
+    factors = [
+        np.array([[1.0, 0.5], [1, 1], [1, 0.5], [1, 1]]),
+        np.array([[1.0], [1], [1], [1]]),
+    ]
     weights = np.arange(1.0, 5.0)
     cells = np.array([0, 0]), np.array([False, True])
     found = FormReports(factors, weights, weights**2, *cells).merged()
@@ -195,12 +237,19 @@ def test_intervals_cover(name):
 
 
 def test_weights_count_people_as_often():
-    """Weights 2 are the same reports twice, with errors of the people, not of their copies."""
-    reports, weights = CLEAR.perturb(PEOPLE), np.where(np.arange(4000) < 1000, 2.0, 1.0)
+    """Weights 2 are the same reports twice, with errors of the people, not of their
+    copies.
+    """
+    reports = CLEAR.perturb(PEOPLE)
+    weights = np.where(np.arange(4000) < 1000, 2.0, 1.0)
     for formula, beside in (("ill ~ age + sex", None), ("ill ~ x", BESIDE)):
         found = CLEAR.regress(reports, formula, covariates=beside, weights=weights)
         twice = pa.concat_tables([reports, reports.slice(0, 1000)])
-        also = None if beside is None else pa.concat_tables([beside, beside.slice(0, 1000)])
+        also = (
+            None
+            if beside is None
+            else pa.concat_tables([beside, beside.slice(0, 1000)])
+        )
         again = CLEAR.regress(twice, formula, covariates=also)
         assert np.allclose(found.values, again.values)
         assert found.errors == "sandwich"
@@ -234,14 +283,24 @@ def test_the_summary_looks_like_that_of_statsmodels():
         "age[T.[40, 60)]",
     ):
         assert words in text
-    columns = ["term", "coefficient", "standard_error", "z", "p_value", "lower", "upper"]
+    columns = [
+        "term",
+        "coefficient",
+        "standard_error",
+        "z",
+        "p_value",
+        "lower",
+        "upper",
+    ]
     assert list(found.to_pandas()) == columns
     assert found.to_dict()["standard_errors_from"] == "information"
 
 
 @real_data
 def test_nigeria():
-    """Coefficients and errors of a real survey [Blair, Imai and Zhou 2015, the R package rr]."""
+    """Coefficients and errors of a real survey [Blair, Imai and Zhou 2015, the R
+    package rr].
+    """
     path = Path(os.environ["SEEPAGE_DATA"]) / "nigeria" / "nigeria.csv.gz"
     data = pd.read_csv(path).dropna()
     data["decades"] = data["cov.age"] / 10
@@ -263,19 +322,27 @@ def test_nigeria():
 def test_numbers_as_categories():
     """With one category for each value a regression has the shares of the groups."""
     rng = np.random.default_rng(5)
-    kids, bought = rng.integers(0, 3, 3000), rng.integers(0, 2, 3000)
-    domain = sp.Domain([sp.Attribute("kids", ("0", "1", "2")), sp.Attribute("buys", ("no", "yes"))])
+    kids = rng.integers(0, 3, 3000)
+    bought = rng.integers(0, 2, 3000)
+    domain = sp.Domain(
+        [sp.Attribute("kids", ("0", "1", "2")), sp.Attribute("buys", ("no", "yes"))]
+    )
     data = pa.table({"kids": kids, "buys": np.array(["no", "yes"])[bought]})
     plan = plan_for(sp.count_pairs(data, domain=domain), 40.0)
-    reports, beside = plan.perturb(data), pa.table({"also": kids})
+    reports = plan.perturb(data)
+    beside = pa.table({"also": kids})
     line = plan.regress(reports, "buys ~ kids")
     assert line.names == ("Intercept", "kids")
     shares = [bought[kids == number].mean() for number in range(3)]
     for name, covariates in (("kids", None), ("also", beside)):
         found = plan.regress(reports, f"buys ~ C({name})", covariates=covariates)
         assert found.names == ("Intercept", f"{name}[T.1]", f"{name}[T.2]")
-        assert found.predict({name: ["0", "1", "2"]}).values == pytest.approx(shares, abs=1e-6)
-        assert found.predict({name: [0, 1, 2]}).values == pytest.approx(shares, abs=1e-6)
+        assert found.predict({name: ["0", "1", "2"]}).values == pytest.approx(
+            shares, abs=1e-6
+        )
+        assert found.predict({name: [0, 1, 2]}).values == pytest.approx(
+            shares, abs=1e-6
+        )
 
 
 def test_formulas():
@@ -294,7 +361,14 @@ def test_formulas():
         ("ill ~ hours-per-week + `age`", ["Intercept", "hours-per-week", "age"]),
         (
             "ill ~ age + sex + age:sex",
-            ["Intercept", "age", "sex[T.f]", "sex[T.m]", "age:sex[T.f]", "age:sex[T.m]"],
+            [
+                "Intercept",
+                "age",
+                "sex[T.f]",
+                "sex[T.m]",
+                "age:sex[T.f]",
+                "age:sex[T.m]",
+            ],
         ),
         ("ill ~ age + age", ["Intercept", "age"]),
     ):
@@ -332,12 +406,16 @@ def test_mistakes_are_one_line(formula, message):
 
 def test_what_cannot_be_estimated_is_said():
     reports = CLEAR.perturb(PEOPLE)
-    with pytest.raises(InputError, match="covariates must have one row for each of 4,000"):
+    with pytest.raises(
+        InputError, match="covariates must have one row for each of 4,000"
+    ):
         CLEAR.regress(reports, "ill ~ x", covariates=BESIDE.slice(1))
     missing = BESIDE.set_column(0, "x", pa.array([None, *[1.0] * 3999]))
     with pytest.raises(InputError, match="column 'x' has 1 missing values"):
         CLEAR.regress(reports, "ill ~ x", covariates=missing)
-    with pytest.raises(InputError, match="must all be in the reports, or all be unperturbed"):
+    with pytest.raises(
+        InputError, match="must all be in the reports, or all be unperturbed"
+    ):
         CLEAR.regress(reports, "ill ~ x + age", covariates=BESIDE)
     with pytest.raises(InputError, match="do not determine the coefficients"):
         CLEAR.regress(reports, "sex ~ job")  # all nurses are women
@@ -354,19 +432,26 @@ def test_what_cannot_be_estimated_is_said():
 
 
 def test_frequencies_of_zero_do_not_hide_the_coefficients():
-    """Cells that nobody is in have a maximum at 0, which logarithms approach without an end."""
+    """Cells that nobody is in have a maximum at 0, which logarithms approach without an
+    end.
+    """
     draw = np.random.default_rng(0)
     cells = np.arange(16)
-    x, event = cells % 2, cells // 2 % 2 == 1
+    x = cells % 2
+    event = cells // 2 % 2 == 1
     given = np.where(event, np.where(x, 0.56, 0.14), np.where(x, 0.44, 0.86))
     p = 0.5 * given * draw.dirichlet([0.3] * 4)[cells // 4]
     forms = []
     for _ in range(3):
         channel = np.exp(2.0 * (draw.random((26, 16)) < 0.5))
         channel /= channel.sum(axis=0)
-        counts = draw.multinomial(2_400, channel @ p / (channel @ p).sum()).astype(float)
+        counts = draw.multinomial(2_400, channel @ p / (channel @ p).sum()).astype(
+            float
+        )
         forms.append(FormReports([channel], counts, counts, x, event))
-    found, covariance = LogitLikelihood(np.array([[1.0, 0.0], [1.0, 1.0]]), forms).maximise(False)
+    found, covariance = LogitLikelihood(
+        np.array([[1.0, 0.0], [1.0, 1.0]]), forms
+    ).maximise(False)
     truth = np.log(0.14 / 0.86), np.log(0.56 / 0.44 * 0.86 / 0.14)
     errors = np.sqrt(np.diag(covariance))
     assert (errors < 0.5).all()

@@ -1,4 +1,6 @@
-"""Leakages from reports alone: intervals that cover the truth, and exclude what is not true."""
+"""Leakages from reports alone: intervals that cover the truth, and exclude what is not
+true.
+"""
 
 import csv
 import io
@@ -35,7 +37,8 @@ def case(name, pairs=PAIRS, epsilon=2.0):
 
 
 @pytest.mark.parametrize(
-    ("name", "draws"), [("grr", 150), pytest.param("oue", 100, marks=pytest.mark.slow), ("she", 60)]
+    ("name", "draws"),
+    [("grr", 150), pytest.param("oue", 100, marks=pytest.mark.slow), ("she", 60)],
 )
 def test_intervals_cover_the_truth_and_little_else(name, draws):
     plan, matrix = case(name)
@@ -44,7 +47,9 @@ def test_intervals_cover_the_truth_and_little_else(name, draws):
     sets = plan.mechanisms["b"].likely_sets
     found = np.array(
         [
-            leakage_interval(pair_terms(plan, collected(plan, CODES, rng), "a", "b"), sets, 0.9)
+            leakage_interval(
+                pair_terms(plan, collected(plan, CODES, rng), "a", "b"), sets, 0.9
+            )
             for _ in range(draws)
         ]
     )
@@ -83,7 +88,11 @@ def test_without_noise_the_best_set_is_found(joint, contrast, size):
         exact = float(sets.largest(channel[None])[0])
         for part in ("estimate", "lower", "upper"):
             found = max(
-                float(getattr(_limits(terms, x, _orders(terms, x, sets), sets, 0.05), part).max())
+                float(
+                    getattr(
+                        _limits(terms, x, _orders(terms, x, sets), sets, 0.05), part
+                    ).max()
+                )
                 for x in range(len(joint))
             )
             assert np.isclose(found, exact, atol=1e-6)
@@ -107,7 +116,8 @@ def test_independent_attributes_leak_nothing():
     pairs, codes = table_of([[20_000, 10_000], [20_000, 10_000]])
     plan, matrix = case("grr", pairs, 1.0)
     assert matrix.values.max() == 0
-    excluded, highest = 0, 0.0
+    excluded = 0
+    highest = 0.0
     for seed in range(20):
         reports = collected(plan, codes, np.random.default_rng(seed))
         found = analyse_reports(plan, reports)["a", "b"]
@@ -123,7 +133,8 @@ def test_almost_without_noise_the_interval_is_narrow(name):
     reports = collected(plan, CODES, np.random.default_rng(4))
     found = analyse_reports(plan, reports)
     for pair in (("a", "b"), ("b", "a")):
-        truth, interval = matrix[pair].value, found[pair]
+        truth = matrix[pair].value
+        interval = found[pair]
         assert interval.lower - 0.05 <= truth <= interval.upper + 0.05
         assert interval.upper - interval.lower < 1.0
 
@@ -145,7 +156,8 @@ def test_fieller_limits_invert_the_t_test():
 
 
 def test_fieller_limits_are_infinite_if_the_denominator_may_be_0():
-    whole, part = np.array([[1.0]]), np.array([[0.5]])
+    whole = np.array([[1.0]])
+    part = np.array([[0.5]])
     wide = np.array([[[5.0]], [[-5.0]], [[3.0]], [[-3.0]]])
     low, high = _fieller(whole, part, wide, wide / 2, 0.025)
     assert (low.item(), high.item()) == (-np.inf, np.inf)
@@ -160,7 +172,9 @@ def test_reports_that_cannot_leak():
 
 def test_few_reports_give_the_whole_range():
     plan, _ = case("grr", epsilon=1.0)
-    reports = collected(plan, [column[:5] for column in CODES], np.random.default_rng(1))
+    reports = collected(
+        plan, [column[:5] for column in CODES], np.random.default_rng(1)
+    )
     found = analyse_reports(plan, reports)["a", "b"]
     assert (found.leakage, *found.interval) == (0.0, 0.0, pytest.approx(1.0))
 
@@ -189,7 +203,7 @@ def test_an_analysis_is_saved_as_csv():
         found["sex", "sex"]
 
 
-# Groups of reports -------------------------------------------------------------------------------
+# Groups of reports --------------------------------------------------------------------
 
 
 def test_groups_have_the_sums_of_the_table():
@@ -199,7 +213,9 @@ def test_groups_have_the_sums_of_the_table():
     assert len(terms.sizes) == 64
     assert np.ptp(terms.sizes / terms.sizes.mean()) <= 1 / 15
     table = plan.table(reports, "sex", by="age")
-    assert terms.joint.sum(axis=0) / terms.sizes.sum() == pytest.approx(table.frequencies)
+    assert terms.joint.sum(axis=0) / terms.sizes.sum() == pytest.approx(
+        table.frequencies
+    )
     back = pair_terms(plan, reports, "age", "sex")
     assert back.joint == pytest.approx(terms.joint.swapaxes(1, 2))
     alone = plan.estimate(reports)["sex"].frequencies

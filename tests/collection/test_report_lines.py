@@ -19,12 +19,17 @@ from seepage.plan.wire import draw_form, form_bytes, perturb_record
 CHOSEN = {"sex": "grr", "job": "ss", "age": "oue", "ill": "exp"}
 PLAN = plan_for(counts(), 1.0, CHOSEN)
 OTHER = plan_for(counts(), 2.0, CHOSEN)
-GOOD = {"plan": PLAN.collection, "form": 1, "reports": {"sex": 1, "job": [2], "age": [], "ill": 0}}
+GOOD = {
+    "plan": PLAN.collection,
+    "form": 1,
+    "reports": {"sex": 1, "job": [2], "age": [], "ill": 0},
+}
 
 
 def client_lines(rows, plan=PLAN, seed=1):
     """Lines as clients send them, of people whose ages are in bins."""
-    wire, source = plan.wire, Randomness(np.random.default_rng(seed))
+    wire = plan.wire
+    source = Randomness(np.random.default_rng(seed))
     table = people(rows).to_pylist()
     bins = plan.domain["age"].values
     for person in table:
@@ -34,7 +39,9 @@ def client_lines(rows, plan=PLAN, seed=1):
 
 
 def written(path, lines):
-    text = "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
+    text = "".join(
+        line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines
+    )
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     return path
 
@@ -78,8 +85,14 @@ MALFORMED = [
     changed(reports={**GOOD["reports"], "more": 1}),
     changed(reports={name: GOOD["reports"][name] for name in ("sex", "job", "age")}),
     *(with_report("sex", wrong) for wrong in (2, -1, 0.5, "1", None, True, [1], 2**64)),
-    *(with_report("job", wrong) for wrong in (2, [], [4], [-1], [0, 1], ["0"], [None], [2**64])),
-    *(with_report("age", wrong) for wrong in (0, [3], [1, 0], [1, 1], [-1], [[0]], {"0": 1})),
+    *(
+        with_report("job", wrong)
+        for wrong in (2, [], [4], [-1], [0, 1], ["0"], [None], [2**64])
+    ),
+    *(
+        with_report("age", wrong)
+        for wrong in (0, [3], [1, 0], [1, 1], [-1], [[0]], {"0": 1})
+    ),
 ]
 
 
@@ -108,11 +121,14 @@ def test_lines_are_the_reports_of_their_table(tmp_path):
     assert table["sex"].to_pylist() == [line["reports"]["sex"] for line in lines]
     for name in ("job", "age"):
         bits = [int.from_bytes(packed, "little") for packed in table[name].to_pylist()]
-        assert bits == [sum(1 << value for value in line["reports"][name]) for line in lines]
+        assert bits == [
+            sum(1 << value for value in line["reports"][name]) for line in lines
+        ]
 
 
 def test_estimates_from_lines_are_near_the_truth(tmp_path):
-    records, rows = people(4000), 4000
+    records = people(4000)
+    rows = 4000
     found = PLAN.estimate(written(tmp_path / "reports.jsonl", client_lines(rows)))
     for name in ("sex", "job", "ill"):
         values = records[name].to_pylist()
@@ -144,14 +160,19 @@ def test_reports_of_another_plan_are_rejected(tmp_path):
     assert found.notes == (
         "reports.jsonl: 2 lines left out as reports of another plan (lines 1, 3)",
     )
-    with pytest.raises(InputError, match=r"holds no report of the plan: .* of another plan"):
+    with pytest.raises(
+        InputError, match=r"holds no report of the plan: .* of another plan"
+    ):
         read(written(tmp_path / "reports.jsonl", [foreign]))
 
 
 def test_a_line_that_arrives_twice_counts_once(tmp_path):
-    first, second = {**GOOD, "id": "a" * 32}, {**GOOD, "id": "b" * 32}
+    first = {**GOOD, "id": "a" * 32}
+    second = {**GOOD, "id": "b" * 32}
     other = {**with_report("sex", 0), "id": "a" * 32}
-    found = read(written(tmp_path / "reports.jsonl", [first, second, first, GOOD, GOOD, other]))
+    found = read(
+        written(tmp_path / "reports.jsonl", [first, second, first, GOOD, GOOD, other])
+    )
     assert found.table.num_rows == 4  # two with an id, two without
     assert found.notes == (
         "reports.jsonl: 1 line left out as malformed (line 6)",
@@ -166,7 +187,11 @@ def test_a_line_may_arrive_in_two_files(tmp_path):
 
 
 def test_unknown_fields_of_a_line_are_ignored(tmp_path):
-    found = read(written(tmp_path / "reports.jsonl", [{**GOOD, "received": "2026-11-16", "n": 1}]))
+    found = read(
+        written(
+            tmp_path / "reports.jsonl", [{**GOOD, "received": "2026-11-16", "n": 1}]
+        )
+    )
     assert (found.table.num_rows, found.notes) == (1, ())
 
 
@@ -177,7 +202,9 @@ def test_ends_of_lines_do_not_matter(tmp_path, end):
     assert (found.table.num_rows, found.notes) == (3, ())
 
 
-@pytest.mark.parametrize("length", [MAX_LINE_BYTES - 1, MAX_LINE_BYTES, 3 * MAX_LINE_BYTES + 5])
+@pytest.mark.parametrize(
+    "length", [MAX_LINE_BYTES - 1, MAX_LINE_BYTES, 3 * MAX_LINE_BYTES + 5]
+)
 def test_a_line_that_is_too_long_is_malformed(tmp_path, length):
     lines = [GOOD, "x" * length + "\n", GOOD]
     found = read(written(tmp_path / "reports.jsonl", lines))
@@ -185,12 +212,15 @@ def test_a_line_that_is_too_long_is_malformed(tmp_path, length):
     assert found.notes == ("reports.jsonl: 1 line left out as malformed (line 2)",)
 
 
-# Several forms -----------------------------------------------------------------------------------
+# Several forms ------------------------------------------------------------------------
 
 
 def forms_lines(plan, rows):
-    """Lines of people whose forms are drawn, one of them with one report for all answers."""
-    wire, source = plan.wire, Randomness(np.random.default_rng(2))
+    """Lines of people whose forms are drawn, one of them with one report for all
+    answers.
+    """
+    wire = plan.wire
+    source = Randomness(np.random.default_rng(2))
     bins = plan.domain["age"].values
     for person in people(rows).to_pylist():
         person["age"] = bins[(person["age"] >= 40) + (person["age"] >= 60)]
@@ -212,7 +242,9 @@ def test_lines_of_several_forms_become_their_columns(tmp_path):
         ]
         assert table[f"{number}:{asked}"].to_pylist() == expected
     for number, asked in ((1, "job"), (2, "ill")):
-        for packed, line in zip(table[f"{number}:{asked}"].to_pylist(), lines, strict=True):
+        for packed, line in zip(
+            table[f"{number}:{asked}"].to_pylist(), lines, strict=True
+        ):
             if line["form"] != number:
                 assert packed is None
             else:
@@ -241,11 +273,15 @@ def test_a_line_must_answer_its_own_form(tmp_path):
     ]
     found = read(written(tmp_path / "reports.jsonl", [*good, *wrong]), plan=plan)
     assert found.table.num_rows == 3
-    assert "8 lines left out as malformed (lines 4, 5, 6, 7, 8, 9, 10, 11)" in found.notes[0]
+    assert (
+        "8 lines left out as malformed (lines 4, 5, 6, 7, 8, 9, 10, 11)"
+        in found.notes[0]
+    )
 
 
 def test_estimates_from_several_forms_are_near_the_truth(tmp_path):
-    plan, rows = three_forms(counts()), 6000
+    plan = three_forms(counts())
+    rows = 6000
     found = plan.estimate(written(tmp_path / "reports.jsonl", forms_lines(plan, rows)))
     records = people(rows)
     assert found.records == rows
@@ -256,7 +292,7 @@ def test_estimates_from_several_forms_are_near_the_truth(tmp_path):
         assert gaps.max() < 4.5
 
 
-# Files -------------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 
 def test_gzip_is_read_like_plain_text(tmp_path):
@@ -266,7 +302,9 @@ def test_gzip_is_read_like_plain_text(tmp_path):
     assert read(packed).table.equals(read(plain).table)
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"cut.jsonl.gz is damaged: it cannot be read further"):
+    with pytest.raises(
+        InputError, match=r"cut.jsonl.gz is damaged: it cannot be read further"
+    ):
         read(cut)
 
 
@@ -285,7 +323,9 @@ def test_kinds_of_files_are_not_mixed(tmp_path):
     table = tmp_path / "b.parquet"
     table.write_bytes(b"PAR1")
     for mixed in (tmp_path, [lines, table], str(tmp_path / "*")):
-        with pytest.raises(InputError, match=r"one format, got JSON Lines \(a.jsonl\) and Parquet"):
+        with pytest.raises(
+            InputError, match=r"one format, got JSON Lines \(a.jsonl\) and Parquet"
+        ):
             PLAN.estimate(mixed)
     with pytest.raises(InputError, match="there is no file or folder"):
         PLAN.estimate(tmp_path / "missing.jsonl")
@@ -294,12 +334,16 @@ def test_kinds_of_files_are_not_mixed(tmp_path):
 def test_lines_have_no_weights_beside_them(tmp_path):
     """The error says what to do, and doing it is possible."""
     path = written(tmp_path / "reports.jsonl", client_lines(40))
-    with pytest.raises(InputError, match="JSON Lines have no column 'w' beside the reports: give"):
+    with pytest.raises(
+        InputError, match="JSON Lines have no column 'w' beside the reports: give"
+    ):
         PLAN.estimate(path, weights="w")
     weights = np.repeat([1.0, 3.0], 20)
     found = PLAN.estimate(path, weights=weights)["sex"].frequencies
     table = read_report_lines(PLAN, [path])[0]
-    assert found == pytest.approx(PLAN.estimate(table, weights=weights)["sex"].frequencies)
+    assert found == pytest.approx(
+        PLAN.estimate(table, weights=weights)["sex"].frequencies
+    )
     PLAN.save(tmp_path / "plan.json")
     (tmp_path / "beside.csv").write_text("w\n" + "1\n" * 20 + "3\n" * 20)
     given = ("estimate", path, "--plan", tmp_path / "plan.json", "--weights", "w")
@@ -334,7 +378,9 @@ def test_mechanisms_without_lines_say_so(tmp_path):
                 st.none() | st.booleans() | st.integers() | st.text(max_size=5),
                 lambda inner: (
                     st.lists(inner, max_size=3)
-                    | st.dictionaries(st.sampled_from(["plan", "form", "reports", "sex"]), inner)
+                    | st.dictionaries(
+                        st.sampled_from(["plan", "form", "reports", "sex"]), inner
+                    )
                 ),
             ).map(json.dumps),
         ),
@@ -351,7 +397,7 @@ def test_junk_never_costs_a_good_line(tmp_path_factory, junk, positions):
     assert read(path).table.num_rows == len(positions)
 
 
-# The commands ------------------------------------------------------------------------------------
+# The commands -------------------------------------------------------------------------
 
 
 def test_commands_read_lines_and_name_the_bad_ones(tmp_path):
@@ -367,7 +413,12 @@ def test_commands_read_lines_and_name_the_bad_ones(tmp_path):
 
 def test_estimates_from_lines_equal_those_from_a_table(tmp_path):
     """One and the same reports, once as lines and once as a table."""
-    codes = [np.array([0, 1, 1]), np.array([2, 0, 3]), np.array([0, 1, 2]), np.array([1, 1, 0])]
+    codes = [
+        np.array([0, 1, 1]),
+        np.array([2, 0, 3]),
+        np.array([0, 1, 2]),
+        np.array([1, 1, 0]),
+    ]
     table = collected(PLAN, codes, 5)
     rows = table.to_pylist()
     lines = []

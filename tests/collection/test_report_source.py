@@ -37,7 +37,8 @@ def error_message(reports, plan=PLAN):
 def same(first, second):
     """Whether two estimates agree to the rounding error of their sums."""
     return all(
-        first[name].frequencies == pytest.approx(second[name].frequencies, rel=1e-12, abs=1e-14)
+        first[name].frequencies
+        == pytest.approx(second[name].frequencies, rel=1e-12, abs=1e-14)
         for name in first.estimates
     )
 
@@ -92,16 +93,22 @@ def test_columns_must_come_from_the_mechanisms_of_the_plan(reports):
     message = error_message(bare, other)
     assert "column 'sex' of the table must hold reports of" in message
     assert "'epsilon': 2.0" in message
-    assert "must have one column of reports 'ill'" in error_message(bare.drop_columns("ill"))
+    assert "must have one column of reports 'ill'" in error_message(
+        bare.drop_columns("ill")
+    )
     assert "column 'sex'" in error_message(bare.set_column(0, "sex", [["F"] * 1000]))
 
 
 def with_metadata(table, content):
-    field = table.schema.field(0).with_metadata({METADATA: content} if content else None)
+    field = table.schema.field(0).with_metadata(
+        {METADATA: content} if content else None
+    )
     return table.replace_schema_metadata(None).set_column(0, field, table.column(0))
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"kind": "bits"}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"{", b"[]", b'{"kind": "bits"}', b"\xff"]
+)
 def test_damaged_metadata_is_rejected(reports, content):
     assert "column 'sex' of the table must hold reports of" in error_message(
         with_metadata(reports, content)
@@ -118,8 +125,13 @@ def test_a_false_type_under_true_metadata_is_rejected(reports):
 def test_empty_reports_are_rejected(reports):
     field = reports.schema.field(0).with_nullable(True)
     gaps = pa.array([None, *reports.column(0).to_pylist()[1:]], field.type)
-    message = error_message(reports.replace_schema_metadata(None).set_column(0, field, gaps))
-    assert "record 1: column 'sex' is damaged: it must hold one report of each person" in message
+    message = error_message(
+        reports.replace_schema_metadata(None).set_column(0, field, gaps)
+    )
+    assert (
+        "record 1: column 'sex' is damaged: it must hold one report of each person"
+        in message
+    )
 
 
 def test_impossible_reports_are_rejected(reports):
@@ -140,7 +152,9 @@ def test_an_empty_table_of_reports_raises(reports):
 def test_other_objects_than_reports_raise(reports, tmp_path):
     assert "must be an Arrow table" in error_message(12)
     pa.csv.write_csv(people(10), tmp_path / "people.csv")
-    assert "cannot be read as a Parquet file of reports" in error_message(tmp_path / "people.csv")
+    assert "cannot be read as a Parquet file of reports" in error_message(
+        tmp_path / "people.csv"
+    )
     pq.write_table(people(10), tmp_path / "people.parquet")
     assert "column 'sex'" in error_message(tmp_path / "people.parquet")
     assert "there is no file or folder" in error_message(tmp_path / "reports.parquet")
@@ -163,7 +177,9 @@ def test_batches_are_small_whatever_the_file(tmp_path):
     path = tmp_path / "reports.parquet"
     table = plan.perturb(people(200_000))
     pq.write_table(table, path, row_group_size=200_000)
-    sizes = [len(batch[0]) for _, batch, _ in open_reports(plan, path).by_form({0: ["ill"]})]
+    sizes = [
+        len(batch[0]) for _, batch, _ in open_reports(plan, path).by_form({0: ["ill"]})
+    ]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 1 << 16
 
@@ -177,7 +193,7 @@ def test_the_collection_is_in_the_file(tmp_path):
     assert described["origin"] == PLAN.mechanisms["job"].describe()
 
 
-# Damage -----------------------------------------------------------------------------------------
+# Damage -------------------------------------------------------------------------------
 
 
 def with_reports(table, values):
@@ -190,10 +206,22 @@ def with_reports(table, values):
 
 DAMAGED = {
     "grr": ([0, 1, 2], "record 3: column 'sex' is damaged: reports must hold integers"),
-    "oue": ([b"\xff" + b"\0" * 7], "record 1: column 'sex' is damaged: reports must set bits"),
-    "ss": ([b"\0" * 8], "record 1: column 'sex' is damaged: reports must hold exactly 1"),
-    "olh": ([{"seed": 1, "bucket": 9}], "record 1: column 'sex' is damaged: reports must name"),
-    "she": ([[0.0, 1e308]], "record 1: column 'sex' is damaged: reports must hold numbers from"),
+    "oue": (
+        [b"\xff" + b"\0" * 7],
+        "record 1: column 'sex' is damaged: reports must set bits",
+    ),
+    "ss": (
+        [b"\0" * 8],
+        "record 1: column 'sex' is damaged: reports must hold exactly 1",
+    ),
+    "olh": (
+        [{"seed": 1, "bucket": 9}],
+        "record 1: column 'sex' is damaged: reports must name",
+    ),
+    "she": (
+        [[0.0, 1e308]],
+        "record 1: column 'sex' is damaged: reports must hold numbers from",
+    ),
 }
 
 
@@ -222,14 +250,18 @@ def vectors():
     return plan, reports, reports.column(0).to_pylist()
 
 
-@pytest.mark.parametrize("entry", [1e308, -1e308, 205.1, -204.1, math.nan, math.inf, None])
+@pytest.mark.parametrize(
+    "entry", [1e308, -1e308, 205.1, -204.1, math.nan, math.inf, None]
+)
 def test_vectors_beyond_the_noise_are_damaged(vectors, entry):
     """At epsilon 1 the scale is 2, and noise reaches 204."""
     plan, reports, column = vectors
     column[69_999] = [0.0, entry]
     field = reports.schema.field(0)
     damaged = reports.set_column(0, field, pa.array(column, field.type))
-    assert "the table, record 70,000: column 'sex' is damaged" in error_message(damaged, plan)
+    assert "the table, record 70,000: column 'sex' is damaged" in error_message(
+        damaged, plan
+    )
     column[69_999] = [-204.0, 205.0]
     assert plan.estimate(reports.set_column(0, field, pa.array(column, field.type)))
 
@@ -246,7 +278,8 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, name, step):
     plan = plan_for(counts(200).select(["sex", "job"]), 1.0, name)
     path = tmp_path / "reports.parquet"
     perturb_file(plan, people(40), path)
-    content, expected = path.read_bytes(), plan.estimate(path)
+    content = path.read_bytes()
+    expected = plan.estimate(path)
     rng = random.Random(1)
     raised = 0
     for position in range(0, len(content), step):
@@ -267,7 +300,8 @@ def test_a_pipe_is_rejected_with_the_reason(tmp_path):
 
 
 def test_a_file_of_reports_that_is_given_twice_raises(tmp_path):
-    path, link = tmp_path / "reports.parquet", tmp_path / "link.parquet"
+    path = tmp_path / "reports.parquet"
+    link = tmp_path / "link.parquet"
     perturb_file(PLAN, people(10), path)
     assert "reports.parquet is given twice" in error_message([path, path])
     link.symlink_to(path)
@@ -290,9 +324,17 @@ def test_frames_of_forms_have_gaps():
     coins = sp.Records.from_data(people(2000))
     plan = sp.design(coins, 1.0, scope="table", seconds=0.5)
     table = plan.perturb(people(500))
-    assert plan.estimate(table.to_pandas()).to_pandas().equals(plan.estimate(table).to_pandas())
+    assert (
+        plan.estimate(table.to_pandas())
+        .to_pandas()
+        .equals(plan.estimate(table).to_pandas())
+    )
 
 
 def test_frames_without_reports_raise_one_line(reports):
-    assert "must have one column of reports" in error_message(reports.to_pandas().iloc[:, 1:])
-    assert "holds no reports of the plan" in error_message(reports.to_pandas().assign(sex="x"))
+    assert "must have one column of reports" in error_message(
+        reports.to_pandas().iloc[:, 1:]
+    )
+    assert "holds no reports of the plan" in error_message(
+        reports.to_pandas().assign(sex="x")
+    )

@@ -1,4 +1,6 @@
-"""A plan of people with several records: each person sends one report, of the first record."""
+"""A plan of people with several records: each person sends one report, of the first
+record.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,8 @@ from seepage.plan import Plan
 from seepage.plan.plan_page import plan_page
 from seepage.plan.plan_text import ground
 
-PEOPLE, VISITS = 400, 10
+PEOPLE = 400
+VISITS = 10
 CLEAR = 80.0  # nats: at this limit nearly every report is the answer itself
 
 
@@ -22,7 +25,11 @@ def panel(seed=1):
     """Ten visits of each person in random order, whose first ones are known."""
     rng = np.random.default_rng(seed)
     ids = rng.permutation(np.repeat(np.arange(PEOPLE), VISITS))
-    columns = {"id": ids, "ward": rng.integers(0, 3, len(ids)), "ill": rng.integers(0, 2, len(ids))}
+    columns = {
+        "id": ids,
+        "ward": rng.integers(0, 3, len(ids)),
+        "ill": rng.integers(0, 2, len(ids)),
+    }
     return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
@@ -122,7 +129,10 @@ def test_the_column_can_have_another_name_or_be_named_later(plan):
 
 def test_a_check_reads_one_record_of_each_person(plan):
     assert plan.check(panel(2)).records == PEOPLE
-    assert plan.check(Records.from_data(panel(2), person="id", domain=plan.domain)).records == 400
+    assert (
+        plan.check(Records.from_data(panel(2), person="id", domain=plan.domain)).records
+        == 400
+    )
     one_each = pa.Table.from_pandas(first_records(panel(2)))
     assert plan.check(one_each).records == PEOPLE
     with pytest.raises(TableError, match="no column 'id'"):
@@ -146,23 +156,42 @@ def test_plans_without_a_person_are_as_before():
 
 
 def test_reports_of_clients_do_not_depend_on_the_person(plan):
-    without = sp.calibrate(panel().drop_columns("id"), CLEAR, guarantee="worst", mechanism="grr")
+    without = sp.calibrate(
+        panel().drop_columns("id"), CLEAR, guarantee="worst", mechanism="grr"
+    )
     assert without.collection == plan.collection
     assert without.digest != plan.digest
 
 
 def test_the_commands_send_one_report_of_each_person(tmp_path):
     files = {
-        name: str(tmp_path / name) for name in ("panel.csv", "plan.json", "key", "out.parquet")
+        name: str(tmp_path / name)
+        for name in ("panel.csv", "plan.json", "key", "out.parquet")
     }
     data, saved, key, output = files.values()
     pyarrow.csv.write_csv(panel(), data)
-    run("calibrate", data, "--limit", "2", "--guarantee", "worst", "--person", "id", "-o", saved)
+    run(
+        "calibrate",
+        data,
+        "--limit",
+        "2",
+        "--guarantee",
+        "worst",
+        "--person",
+        "id",
+        "-o",
+        saved,
+    )
     given = data, "--plan", saved, "-o", output
     told = f"{PEOPLE} reports of 2 attributes, one for each 'id' -> "
     assert told in run("perturb", *given).stdout
-    assert told in run("perturb", *given, "--identifier", "id", "--key-file", key).stdout
+    assert (
+        told in run("perturb", *given, "--identifier", "id", "--key-file", key).stdout
+    )
     pyarrow.csv.write_csv(panel().drop_columns("id"), data)
     refused = run("perturb", *given)
     assert refused.returncode == 2
-    assert "one report is sent for each 'id', and the table has no such column" in refused.stderr
+    assert (
+        "one report is sent for each 'id', and the table has no such column"
+        in refused.stderr
+    )

@@ -9,7 +9,15 @@ import pytest
 
 import seepage as sp
 from command import run
-from plan_examples import DOMAIN, counts, forms_plan, people, plan_for, product, three_forms
+from plan_examples import (
+    DOMAIN,
+    counts,
+    forms_plan,
+    people,
+    plan_for,
+    product,
+    three_forms,
+)
 
 PEOPLE = people(3000)
 PLAN = plan_for(counts(), 2.0)
@@ -25,8 +33,12 @@ def page_of(folder, plan=PLAN, reports=REPORTS, **options):
 
 def rows(page):
     """The rows of the tables of shares: value, percentage and interval."""
-    pattern = r"<bdi>([^<]*)</bdi></th><td>(-?[\d.]+)</td><td>(-?[\d.]+) to (-?[\d.]+)</td>"
-    return [(value, *map(float, numbers)) for value, *numbers in re.findall(pattern, page)]
+    pattern = (
+        r"<bdi>([^<]*)</bdi></th><td>(-?[\d.]+)</td><td>(-?[\d.]+) to (-?[\d.]+)</td>"
+    )
+    return [
+        (value, *map(float, numbers)) for value, *numbers in re.findall(pattern, page)
+    ]
 
 
 @pytest.mark.parametrize("consistent", [False, True])
@@ -50,7 +62,9 @@ def test_every_share_is_shown_with_its_interval(tmp_path, consistent):
 
 def found_in(page):
     """The paragraphs of the first section."""
-    section = page[page.index('<section id="found"') : page.index('<section id="results"')]
+    section = page[
+        page.index('<section id="found"') : page.index('<section id="results"')
+    ]
     return re.findall(r"<p[^>]*>(.*?)</p>", section, re.DOTALL)
 
 
@@ -58,38 +72,58 @@ def test_the_page_begins_with_what_was_found(tmp_path):
     found, page = page_of(tmp_path)
     errors = [estimate.standard_errors.max() for estimate in found.estimates.values()]
     first, promise, checked = found_in(page)
-    assert first.startswith("3,000 people reported, and every share is known to within ")
+    assert first.startswith(
+        "3,000 people reported, and every share is known to within "
+    )
     width = float(re.search(r"within ([\d.]+) points \(19 times of 20\)\.$", first)[1])
     assert 0 <= width - 196 * max(errors) < 0.1
-    assert promise.startswith(f"The plan promises, whoever the people are, {TOLD} 8 nats")
+    assert promise.startswith(
+        f"The plan promises, whoever the people are, {TOLD} 8 nats"
+    )
     assert checked == "Whether it still holds was not checked on a newer table."
     assert page.index(first) < page.index('class="shares"')
 
 
 @pytest.mark.parametrize("limit", [1.0, 40.0])
-def test_the_first_sentences_say_whether_the_limits_hold_on_a_newer_table(tmp_path, limit):
-    plan = sp.calibrate(PEOPLE.select(["sex", "job", "ill"]), limit, scope="table", mechanism="grr")
+def test_the_first_sentences_say_whether_the_limits_hold_on_a_newer_table(
+    tmp_path, limit
+):
+    plan = sp.calibrate(
+        PEOPLE.select(["sex", "job", "ill"]), limit, scope="table", mechanism="grr"
+    )
     drifted = pa.table({name: [a, b] * 50 for name, a, b in DRIFTED})
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=drifted)
     _, promise, checked = found_in(page)
-    assert f"The plan promises, for people distributed as in its table, {TOLD} {limit:g}" in promise
+    assert (
+        f"The plan promises, for people distributed as in its table, {TOLD} {limit:g}"
+        in promise
+    )
     assert checked.startswith("On a newer table of 100 records ")
     above = plan.check(drifted).exceeded
     assert above
     assert checked.endswith(f"the total is above its limit about {', '.join(above)}.")
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=PEOPLE)
-    assert found_in(page)[2] == "On a newer table of 3,000 records every total is within its limit."
+    assert (
+        found_in(page)[2]
+        == "On a newer table of 3,000 records every total is within its limit."
+    )
 
 
-def test_shares_of_which_the_mean_was_wanted_are_left_out_of_the_first_sentence(tmp_path):
+def test_shares_of_which_the_mean_was_wanted_are_left_out_of_the_first_sentence(
+    tmp_path,
+):
     records = PEOPLE.select(["age", "sex"])
-    plan = sp.design(records, 2.0, want=["mean age"], scope="table", shape="never", bins={"age": 3})
+    plan = sp.design(
+        records, 2.0, want=["mean age"], scope="table", shape="never", bins={"age": 3}
+    )
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
     assert "every share of sex is known to within" in found_in(page)[0]
 
 
 def test_tables_drift_and_leakages_are_shown(tmp_path):
-    plan = sp.calibrate(PEOPLE.select(["sex", "job", "ill"]), 2.0, scope="table", mechanism="grr")
+    plan = sp.calibrate(
+        PEOPLE.select(["sex", "job", "ill"]), 2.0, scope="table", mechanism="grr"
+    )
     alike = pa.table({"sex": ["F", "M"] * 50, "job": ["nurse", "smith"] * 50})
     drifted = alike.append_column("ill", pa.array(["yes", "no"] * 50))
     reports = plan.perturb(PEOPLE, rng=1)
@@ -106,7 +140,12 @@ def test_tables_drift_and_leakages_are_shown(tmp_path):
 def test_wanted_tables_and_means_are_shown(tmp_path):
     people = PEOPLE.select(["sex", "age", "ill"])
     plan = sp.design(
-        people, 2.0, want=["mean age", "sex x ill"], scope="table", shape="never", bins=3
+        people,
+        2.0,
+        want=["mean age", "sex x ill"],
+        scope="table",
+        shape="never",
+        bins=3,
     )
     found, page = page_of(tmp_path, plan, plan.perturb(people, rng=1))
     assert f"Mean: <strong>{found.mean('age').value:.4g}</strong>" in page
@@ -127,7 +166,9 @@ def test_names_are_escaped(tmp_path):
     strange = "<script>alert(1)</script>"
     table = pa.table({strange: ["a", "b"] * 50, "b": ["x", "y"] * 50})
     plan = plan_for(sp.count_pairs(table))
-    sp.write_results(plan, plan.perturb(table, rng=1), tmp_path / "page.html", name=strange)
+    sp.write_results(
+        plan, plan.perturb(table, rng=1), tmp_path / "page.html", name=strange
+    )
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert strange not in page
     assert escape(strange) in page

@@ -23,8 +23,12 @@ def by_bincount(codes, domain):
         np.bincount(wide[a] * sizes[b] + wide[b], minlength=sizes[a] * sizes[b])
         for a, b in combinations(range(len(sizes)), 2)
     ]
-    marginals = [np.bincount(c, minlength=size) for c, size in zip(wide, sizes, strict=True)]
-    return PairCounts(domain, marginals, np.concatenate([np.zeros(0, np.int64), *tables]))
+    marginals = [
+        np.bincount(c, minlength=size) for c, size in zip(wide, sizes, strict=True)
+    ]
+    return PairCounts(
+        domain, marginals, np.concatenate([np.zeros(0, np.int64), *tables])
+    )
 
 
 def count_codes(codes, domain, step=1 << 16):
@@ -34,4 +38,6 @@ def count_codes(codes, domain, step=1 << 16):
         ([column[start : start + step] for column in columns], domain.sizes)
         for start in range(0, len(columns[0]), step)
     )
-    return count_batches(batches, len(domain), rows_total=len(columns[0])).counts(domain)
+    return count_batches(batches, len(domain), rows_total=len(columns[0])).counts(
+        domain
+    )

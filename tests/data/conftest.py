@@ -26,7 +26,8 @@ def needs_spark():
 
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of a Java machine that compiles little and collects in one thread: half the time."""
+"""Options of a Java machine that compiles little and collects in one thread: half the
+time."""
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +40,9 @@ def spark(needs_spark):
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "1")  # results are merged at once
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.codegen.wholeStage", "false")  # compiling takes longer than small jobs
+        .config(
+            "spark.sql.codegen.wholeStage", "false"
+        )  # compiling takes longer than small jobs
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.python.daemon.module", "spark_daemon")
         .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parent))
@@ -53,7 +56,9 @@ def spark(needs_spark):
 
 
 class Cluster:
-    """A standalone master and two workers of one core each, whose Python has core packages only."""
+    """A standalone master and two workers of one core each, whose Python has core
+    packages only.
+    """
 
     def __init__(self, folder):
         import pyspark
@@ -75,7 +80,14 @@ class Cluster:
         log = self._launch("master.Master", "--port", port)
         _wait_for(log, "I have been elected leader")
         for number in (1, 2):
-            place = ("--cores", "1", "--memory", "1g", "--work-dir", self.folder / str(number))
+            place = (
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                "--work-dir",
+                self.folder / str(number),
+            )
             log = self._launch("worker.Worker", *place, self.master)
             _wait_for(log, "Successfully registered with master")
 
@@ -123,13 +135,21 @@ def bare_python(folder):
     for distribution in _core_distributions("seepage", {}).values():
         for top in {path.parts[0] for path in distribution.files}:
             found = Path(distribution.locate_file(top))
-            if top not in ("..", "__pycache__") and found.exists() and not (site / top).exists():
+            if (
+                top not in ("..", "__pycache__")
+                and found.exists()
+                and not (site / top).exists()
+            ):
                 (site / top).symlink_to(found)
     if not (site / "seepage").exists():
         (site / "seepage").symlink_to(Path(seepage.__file__).parent)
     python = folder / "bin/python"
-    probe = "from importlib.util import find_spec as f; print(f('pandas'), f('pyspark'))"
-    found = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=True)
+    probe = (
+        "from importlib.util import find_spec as f; print(f('pandas'), f('pyspark'))"
+    )
+    found = subprocess.run(
+        [python, "-c", probe], capture_output=True, text=True, check=True
+    )
     assert found.stdout == "None None\n"
     return python
 
@@ -155,5 +175,7 @@ def _wait_for(log, line, seconds=60):
     end = time.monotonic() + seconds
     while line not in log.read_text():
         if time.monotonic() > end:
-            raise AssertionError(f"no {line!r} in {seconds} s:\n{log.read_text()[-2000:]}")
+            raise AssertionError(
+                f"no {line!r} in {seconds} s:\n{log.read_text()[-2000:]}"
+            )
         time.sleep(0.1)

@@ -9,7 +9,9 @@ KERNELS = ["by size", "numpy", "numba"]
 
 @contextmanager
 def counted_by(kernel):
-    """Count by NumPy or Numba inside the block; "by size" leaves the choice to the problem."""
+    """Count by NumPy or Numba inside the block; "by size" leaves the choice to the
+    problem.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if kernel != "by size":
             pays = "seepage.data.counting.compiled_pays"

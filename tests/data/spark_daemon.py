@@ -1,7 +1,7 @@
 """PySpark's daemon, with workers that do not search all of their modules for garbage.
 
-PySpark's collects garbage after each task: 40 ms with its modules loaded, several times as long as
-a small task.
+PySpark's collects garbage after each task: 40 ms with its modules loaded, several times
+as long as a small task.
 """
 
 import gc

@@ -17,7 +17,9 @@ PEOPLE = pd.DataFrame(
         "days": np.where(RNG.random(N) < 0.7, 0, RNG.integers(1, 31, N)),
         "weight": RNG.normal(70, 15, N).round(1),
         "job": RNG.choice(list("abcde"), N, p=[0.5, 0.3, 0.17, 0.02, 0.01]),
-        "health": RNG.choice(["bad", "fair", "good", "best"], N, p=[0.02, 0.28, 0.4, 0.3]),
+        "health": RNG.choice(
+            ["bad", "fair", "good", "best"], N, p=[0.02, 0.28, 0.4, 0.3]
+        ),
         "sex": RNG.choice(["F", "M"], N),
         "rare": RNG.choice(["no", "yes"], N, p=[0.999, 0.001]),
     }
@@ -26,7 +28,9 @@ SCALE = {"health": ["bad", "fair", "good", "best"]}
 
 
 def records(**options):
-    return sp.Records.from_data(PEOPLE, **{"scope": "population", "answers": "merged"} | options)
+    return sp.Records.from_data(
+        PEOPLE, **{"scope": "population", "answers": "merged"} | options
+    )
 
 
 def test_every_answer_has_people_enough():
@@ -44,7 +48,9 @@ def test_every_answer_has_people_enough():
 def test_intervals_in_words_are_merged_with_their_neighbours():
     rng = np.random.default_rng(6)
     hours = rng.choice(["5", "10+", "7", "<5", "6"], N, p=[0.2, 0.03, 0.37, 0.04, 0.36])
-    ages = rng.choice(["65 or more", "under 18", "18-24", "25-64"], N, p=[0.02, 0.08, 0.3, 0.6])
+    ages = rng.choice(
+        ["65 or more", "under 18", "18-24", "25-64"], N, p=[0.02, 0.08, 0.3, 0.6]
+    )
     table = pd.DataFrame({"hours": hours, "age": ages})
     found = sp.Records.from_data(table, scope="population", answers="merged")
     assert found.domain["hours"].values == ("<5 to 5", "6", "7 to 10+")
@@ -58,7 +64,9 @@ def test_a_common_label_that_joins_the_rare_ones_names_the_answer():
     rng = np.random.default_rng(7)
     table = pd.DataFrame(
         {
-            "origin": rng.choice(["not", "hispanic", "x", "y"], N, p=[0.7, 0.26, 0.03, 0.01]),
+            "origin": rng.choice(
+                ["not", "hispanic", "x", "y"], N, p=[0.7, 0.26, 0.03, 0.01]
+            ),
             "job": PEOPLE["job"],
             "sex": PEOPLE["sex"],
         }
@@ -69,7 +77,9 @@ def test_a_common_label_that_joins_the_rare_ones_names_the_answer():
     share = found.marginal("origin")[1] / found.records
     assert share == pytest.approx(0.3, abs=0.02)
     plan = sp.design(table, 2.0, seconds=1, shape="never")
-    unseen = pd.DataFrame({"origin": ["hispanic", "z"], "job": ["c", "q"], "sex": ["F", "M"]})
+    unseen = pd.DataFrame(
+        {"origin": ["hispanic", "z"], "job": ["c", "q"], "sex": ["F", "M"]}
+    )
     assert plan.perturb(unseen, rng=1).num_rows == 2
 
 
@@ -82,13 +92,16 @@ def test_the_part_does_not_certify_and_depends_on_the_seed():
 
 
 def test_a_person_is_in_the_part_with_all_records():
-    twice = pd.concat([PEOPLE.assign(id=range(N)), PEOPLE.assign(id=range(N))], ignore_index=True)
+    twice = pd.concat(
+        [PEOPLE.assign(id=range(N)), PEOPLE.assign(id=range(N))], ignore_index=True
+    )
     found = sp.Records.from_data(twice, person="id", scope="population")
     assert found.records + found.fixed.records == N
 
 
 def test_a_part_of_all_or_no_records_raises_one_line():
-    table, told = pd.DataFrame({"sex": ["F", "M"]}), set()
+    table = pd.DataFrame({"sex": ["F", "M"]})
+    told = set()
     for rng in range(60):
         try:
             found = sp.Records.from_data(table, scope="population", rng=rng)
@@ -123,8 +136,13 @@ def test_pools_of_the_same_counts_certify_nothing():
     with pytest.raises(sp.InputError, match="pool"):
         sp.design(pooled, 2.0, seconds=1)
     with pytest.raises(sp.InputError, match="pool"):
-        sp.total_leakage(pooled, 1.0, mechanism="grr", guarantee="exact", scope="population")
-    assert sp.total_leakage(pooled, 1.0, mechanism="grr", guarantee="exact").kind == "certified"
+        sp.total_leakage(
+            pooled, 1.0, mechanism="grr", guarantee="exact", scope="population"
+        )
+    assert (
+        sp.total_leakage(pooled, 1.0, mechanism="grr", guarantee="exact").kind
+        == "certified"
+    )
 
 
 def test_answers_that_cannot_be_merged_raise():
@@ -135,20 +153,32 @@ def test_answers_that_cannot_be_merged_raise():
 
 
 def test_a_codebook_marks_scales(tmp_path):
-    rows = [f"health,{value},{value} health,{place}" for place, value in enumerate(SCALE["health"])]
-    rows = ["attribute,value,label,order", "health,,How are you?,", "sex,F,a woman,", *rows[::-1]]
+    rows = [
+        f"health,{value},{value} health,{place}"
+        for place, value in enumerate(SCALE["health"])
+    ]
+    rows = [
+        "attribute,value,label,order",
+        "health,,How are you?,",
+        "sex,F,a woman,",
+        *rows[::-1],
+    ]
     book = tmp_path / "codebook.csv"
     book.write_text("\n".join(rows))
     assert DesignOptions(limit=2.0, order=book).order == SCALE
     table = tmp_path / "people.csv"
     PEOPLE[["health", "sex"]].to_csv(table, index=False)
-    told = run("design", table, "--limit", "2", "--seconds", "1", "--order", book).stdout
+    told = run(
+        "design", table, "--limit", "2", "--seconds", "1", "--order", book
+    ).stdout
     assert "health: bad to fair, good, best (4 values)" in told
     book.write_text(book.read_text().replace(",3\n", ",last\n"))
     with pytest.raises(sp.InputError, match=r"must be numbers: .*'last'"):
         sp.design(PEOPLE, 2.0, order=str(book))
     book.write_text("attribute,value,label\nsex,F,a woman\n")
-    with pytest.raises(sp.InputError, match="must have the columns attribute, value, label, order"):
+    with pytest.raises(
+        sp.InputError, match="must have the columns attribute, value, label, order"
+    ):
         sp.design(PEOPLE, 2.0, order=str(book))
 
 

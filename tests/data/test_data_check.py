@@ -1,4 +1,6 @@
-"""What the columns of a table are: real tables, planted columns, and the text for 300 columns."""
+"""What the columns of a table are: real tables, planted columns, and the text for 300
+columns.
+"""
 
 import json
 from pathlib import Path
@@ -52,7 +54,11 @@ def no_answers(found):
         (
             "diabetes130/diabetic_data.csv",
             {"person": "patient_nbr"},
-            {"encounter_id": "identifier", "examide": "constant", "citoglipton": "constant"},
+            {
+                "encounter_id": "identifier",
+                "examide": "constant",
+                "citoglipton": "constant",
+            },
         ),
         (
             "nist_acs_national2019/national2019.csv",
@@ -63,7 +69,9 @@ def no_answers(found):
         ("nigeria/nigeria.csv", {}, {}),
     ],
 )
-def test_real_files_have_these_columns_that_are_no_answers_and_no_others(path, options, expected):
+def test_real_files_have_these_columns_that_are_no_answers_and_no_others(
+    path, options, expected
+):
     assert no_answers(sp.check(raw(path), **options)) == expected
 
 
@@ -103,7 +111,9 @@ def test_a_dataset_is_used_as_its_catalogue_says():
 def test_counts_are_not_checked(monkeypatch, tmp_path):
     monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
     for counted in ("adult", sp.load_pairs("adult")):
-        with pytest.raises(sp.SeepageError, match="counted already; give the table itself"):
+        with pytest.raises(
+            sp.SeepageError, match="counted already; give the table itself"
+        ):
             sp.check(counted)
 
 
@@ -127,11 +137,17 @@ def people(n=3000, seed=0):
             "nothing": None,
             "postcode": rng.choice([f"{c:05d}" for c in range(200)], n),
             "smoker": answer,
-            "packs": np.where(answer == "yes", rng.integers(1, 4, n).astype(float), np.nan),
+            "packs": np.where(
+                answer == "yes", rng.integers(1, 4, n).astype(float), np.nan
+            ),
             "degree": degree,
-            "schooling": np.array(["none", "some", "school", "college", "more"])[degree],
+            "schooling": np.array(["none", "some", "school", "college", "more"])[
+                degree
+            ],
             "graduate": degree >= 3,
-            "health": rng.choice([1, 2, 3, 4, 5, 7, 9], n, p=[0.2] * 4 + [0.1, 0.05, 0.05]),
+            "health": rng.choice(
+                [1, 2, 3, 4, 5, 7, 9], n, p=[0.2] * 4 + [0.1, 0.05, 0.05]
+            ),
             "days": rng.choice([*range(31), 77, 99], n),
             "income": rng.choice([*range(1, 9), -9], n),
             "children": rng.choice(8, n),
@@ -183,7 +199,9 @@ def test_a_mean_of_one_tells_a_sampling_weight_from_a_body_weight():
 def test_fractions_of_large_numbers_tell_a_sampling_weight_from_a_body_weight():
     rng = np.random.default_rng(0)
     table = people()
-    table["weight"] = rng.lognormal(4.5, 1.8, len(table)).round(3)  # as those of NASS CDS
+    table["weight"] = rng.lognormal(4.5, 1.8, len(table)).round(
+        3
+    )  # as those of NASS CDS
     assert sp.check(table)["weight"].kind == "weight"
     grams = rng.normal(3400, 500, len(table)).round()
     pounds = np.append(rng.normal(180, 40, len(table) - 300).round(1), [9999.0] * 300)
@@ -204,7 +222,9 @@ def test_every_form_of_a_table_has_the_same_kinds(form, tmp_path):
         data = tmp_path / "people.parquet"
         table.to_parquet(data)
     else:
-        data = pl.from_pandas(table) if form == "polars" else pa.Table.from_pandas(table)
+        data = (
+            pl.from_pandas(table) if form == "polars" else pa.Table.from_pandas(table)
+        )
     assert {column.name: column.kind for column in sp.check(data)} == expected
 
 
@@ -213,9 +233,15 @@ def test_what_options_name_is_used_whatever_it_is():
     named = ["row", "remark", "smoker"]
     found = sp.check(table, columns=named)
     assert found.used == tuple(named)
-    assert [column.kind for column in found] == ["running number", "free text", "answer"]
+    assert [column.kind for column in found] == [
+        "running number",
+        "free text",
+        "answer",
+    ]
     assert "final_wt" in sp.check(table, bins={"final_wt": 4, "*": "quantile:10"}).used
-    assert "respondent" not in [column.name for column in sp.check(table, person="respondent")]
+    assert "respondent" not in [
+        column.name for column in sp.check(table, person="respondent")
+    ]
     assert "row" not in [column.name for column in sp.check(table, drop=["row"])]
 
 
@@ -238,18 +264,28 @@ def test_markers_of_a_column_answer_the_question():
     assert found["health"].codes == ()
     assert found["health"].missing == pytest.approx(table["health"].isin([7, 9]).mean())
     assert found["days"].codes == ("77", "99")
-    counted = sp.count_pairs(table[["health", "days"]], missing_markers={"health": ["7", "9"]})
+    counted = sp.count_pairs(
+        table[["health", "days"]], missing_markers={"health": ["7", "9"]}
+    )
     assert counted.domain["health"].values == ("1", "2", "3", "4", "5", "(missing)")
     assert "77" in counted.domain["days"].values
-    with pytest.raises(sp.TableError, match="there is no column 'helth'; did you mean 'health'"):
+    with pytest.raises(
+        sp.TableError, match="there is no column 'helth'; did you mean 'health'"
+    ):
         sp.check(table, missing_markers={"helth": ["7"]})
 
 
-def test_columns_of_which_some_records_are_read_are_not_left_out_as_constant_or_the_same(tmp_path):
+def test_columns_of_which_some_records_are_read_are_not_left_out_as_constant_or_the_same(
+    tmp_path,
+):
     n = MAX_RECORDS + 5000
     first = np.random.default_rng(1).integers(0, 4, n)
     late = np.arange(n) == n - 1
-    columns = {"a": first, "almost": np.where(late, 50, first * 10), "nearly": np.where(late, 2, 1)}
+    columns = {
+        "a": first,
+        "almost": np.where(late, 50, first * 10),
+        "nearly": np.where(late, 2, 1),
+    }
     table = pa.table(columns | {"row": np.arange(n)})
     pq.write_table(table, tmp_path / "people.parquet")
     for data in (table, tmp_path / "people.parquet"):
@@ -265,7 +301,9 @@ def test_columns_of_which_some_records_are_read_are_not_left_out_as_constant_or_
 
 
 def test_few_records_tell_nothing_and_answers_stay():
-    table = pa.table({"sex": ["F", "M", "F"], "age": [30, 41, 52], "job": ["a", "b", "c"]})
+    table = pa.table(
+        {"sex": ["F", "M", "F"], "age": [30, 41, 52], "job": ["a", "b", "c"]}
+    )
     assert sp.check(table).left_out == ()
 
 
@@ -277,7 +315,9 @@ def test_the_result_is_a_table_that_names_index():
     )
     frame = found.to_pandas().set_index("column")
     assert frame.loc["health", "codes"] == "7, 9"
-    assert frame.loc["packs", "missing"] == pytest.approx((people()["smoker"] == "no").mean())
+    assert frame.loc["packs", "missing"] == pytest.approx(
+        (people()["smoker"] == "no").mean()
+    )
     assert found._repr_html_().startswith("<pre>the table: 3,000 records")
     with pytest.raises(sp.InputError, match="there is no column 'sex'"):
         found["sex"]
@@ -285,7 +325,10 @@ def test_the_result_is_a_table_that_names_index():
 
 def test_the_text_of_300_columns_fits_a_terminal(tmp_path):
     rng = np.random.default_rng(3)
-    wide = {f"a rather long question number {i}": rng.integers(0, 6, 400) for i in range(290)}
+    wide = {
+        f"a rather long question number {i}": rng.integers(0, 6, 400)
+        for i in range(290)
+    }
     wide |= {f"id{i} id": rng.permutation(400) for i in range(5)}
     wide |= {f"q{i}": rng.choice([1, 2, 9], 400) for i in range(5)}
     pq.write_table(pa.table(wide), tmp_path / "wide.parquet")
@@ -310,22 +353,30 @@ def test_the_command_names_its_own_options(tmp_path):
     assert columns["health"]["codes"] == ["7", "9"]
     assert not columns["row"]["used"]
     run("check", "people.csv", "--format", "csv", "-o", "columns.csv", cwd=tmp_path)
-    assert Path(tmp_path, "columns.csv").read_text().startswith("column,kind,reason,used,values")
+    assert (
+        Path(tmp_path, "columns.csv")
+        .read_text()
+        .startswith("column,kind,reason,used,values")
+    )
 
 
 def test_columns_that_cannot_be_read_raise_one_line():
-    with pytest.raises(sp.TableError, match="column 'x' must hold text, numbers, dates"):
+    with pytest.raises(
+        sp.TableError, match="column 'x' must hold text, numbers, dates"
+    ):
         sp.check(pa.table({"x": [[1], [2]]}))
     with pytest.raises(sp.TableError, match="the table has no records"):
         sp.check(pa.table({"x": pa.array([], pa.int64())}))
 
 
-# At the start of `analyse`, `design` and `calibrate` ---------------------------------------------
+# At the start of `analyse`, `design` and `calibrate` ----------------------------------
 
 
 def small(n=2000):
     table = people(n)
-    return table[["row", "remark", "final_wt", "smoker", "degree", "schooling", "health"]]
+    return table[
+        ["row", "remark", "final_wt", "smoker", "degree", "schooling", "health"]
+    ]
 
 
 def test_analyse_leaves_out_what_is_no_answer_and_says_so_once():
@@ -352,12 +403,20 @@ def test_notes_of_the_check_are_saved(tmp_path):
     ("options", "more"),
     [
         ({"columns": ["row", "smoker"], "bins": "width:2"}, ("row", "smoker")),
-        ({"epsilon": {"final_wt": 0.5, "*": 1.0}, "missing_markers": {"health": ["7", "9"]}}, None),
+        (
+            {
+                "epsilon": {"final_wt": 0.5, "*": 1.0},
+                "missing_markers": {"health": ["7", "9"]},
+            },
+            None,
+        ),
         ({"bins": {"final_wt": 3}, "missing_markers": {"health": ["7", "9"]}}, None),
     ],
 )
 def test_analyse_uses_what_options_name(options, more):
-    data = small()[["row", "smoker", "final_wt", "health"]].drop(columns=[] if more else "row")
+    data = small()[["row", "smoker", "final_wt", "health"]].drop(
+        columns=[] if more else "row"
+    )
     found = sp.analyse(data, **options)  # without a warning
     assert found.matrix.domain.names == (more or ("smoker", "final_wt", "health"))
     assert found.notes == ()
@@ -365,8 +424,13 @@ def test_analyse_uses_what_options_name(options, more):
 
 def test_a_design_asks_what_it_is_wanted_to_estimate():
     table = small(400)[["degree", "schooling", "smoker"]]
-    assert sp.design(table, 1.0, want=["mean degree"], seconds=0.5).domain.names == tuple(table)
-    assert sp.design(table, 1.0, want=["smoker x degree"], seconds=0.5).notes[0][:8] != "left out"
+    assert sp.design(
+        table, 1.0, want=["mean degree"], seconds=0.5
+    ).domain.names == tuple(table)
+    assert (
+        sp.design(table, 1.0, want=["smoker x degree"], seconds=0.5).notes[0][:8]
+        != "left out"
+    )
 
 
 @pytest.mark.parametrize("function", [sp.design, sp.calibrate])
@@ -382,10 +446,14 @@ def test_a_collection_asks_answers_and_the_same_answer_once(function):
 
 def test_texts_beside_numbers_are_missing_in_their_column_alone(tmp_path):
     rng = np.random.default_rng(0)
-    income = np.where(rng.random(2000) < 0.2, "N", rng.integers(0, 3000, 2000).astype(str))
+    income = np.where(
+        rng.random(2000) < 0.2, "N", rng.integers(0, 3000, 2000).astype(str)
+    )
     table = pd.DataFrame({"income": income, "owner": rng.choice(["Y", "N"], 2000)})
     table.to_csv(tmp_path / "people.csv", index=False)
-    with pytest.warns(sp.DataWarning, match="texts beside numbers, read as missing: income"):
+    with pytest.warns(
+        sp.DataWarning, match="texts beside numbers, read as missing: income"
+    ):
         found = sp.analyse(tmp_path / "people.csv", 1.0)
     assert found.matrix.domain["owner"].values == ("N", "Y")
     assert found.matrix.domain["income"].values[-1] == "(missing)"
@@ -415,7 +483,9 @@ def test_a_table_without_answers_raises_one_line():
 def test_commands_print_what_was_left_out(tmp_path):
     small().to_csv(tmp_path / "people.csv", index=False)
     done = run("analyse", "people.csv", cwd=tmp_path)
-    assert done.stderr.startswith("left out, no answers: row (running number), remark (free text)")
+    assert done.stderr.startswith(
+        "left out, no answers: row (running number), remark (free text)"
+    )
     assert "may mean missing: '7', '9' of health (--missing-marker)" in done.stderr
     made = run("design", "people.csv", "--limit", "1", "--seconds", "0.5", cwd=tmp_path)
     assert "left out, no answers: row (running number)" in made.stdout

@@ -15,11 +15,26 @@ AGE = Attribute("age", ("[0, 20)", "[20, 99]", MISSING), edges=(0, 20, 99))
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Attribute("", ("a",)), "an attribute's name must be a nonempty string, got ''"),
-        (lambda: Attribute(3, ("a",)), "an attribute's name must be a nonempty string, got 3"),
-        (lambda: Attribute("x", ()), "attribute 'x' must have at least one value, got none"),
-        (lambda: Attribute("x", ("a", 1)), "the values of attribute 'x' must be strings"),
-        (lambda: Attribute("x", ("a", "b", "a")), "attribute 'x' has the value 'a' twice"),
+        (
+            lambda: Attribute("", ("a",)),
+            "an attribute's name must be a nonempty string, got ''",
+        ),
+        (
+            lambda: Attribute(3, ("a",)),
+            "an attribute's name must be a nonempty string, got 3",
+        ),
+        (
+            lambda: Attribute("x", ()),
+            "attribute 'x' must have at least one value, got none",
+        ),
+        (
+            lambda: Attribute("x", ("a", 1)),
+            "the values of attribute 'x' must be strings",
+        ),
+        (
+            lambda: Attribute("x", ("a", "b", "a")),
+            "attribute 'x' has the value 'a' twice",
+        ),
         (
             lambda: Attribute("x", ("a", "b"), edges=(0, 2, 1)),
             "the bin edges of attribute 'x' must ascend",
@@ -32,16 +47,34 @@ AGE = Attribute("age", ("[0, 20)", "[20, 99]", MISSING), edges=(0, 20, 99))
             lambda: Attribute("x", ("a", "b"), edges=(0, 1)),
             "attribute 'x' has 2 edges and 2 bins; b bins have b + 1 edges",
         ),
-        (lambda: SEX.code("male"), "attribute 'sex' has no value 'male'; did you mean 'Male'?"),
+        (
+            lambda: SEX.code("male"),
+            "attribute 'sex' has no value 'male'; did you mean 'Male'?",
+        ),
         (lambda: SEX.code("zzz"), "attribute 'sex' has no value 'zzz'"),
         (lambda: Domain([]), "a domain must have at least one attribute, got none"),
         (lambda: Domain([SEX, SEX]), "the domain has the attribute 'sex' twice"),
-        (lambda: Domain([SEX])["Sexx"], "there is no attribute 'Sexx'; did you mean 'sex'?"),
+        (
+            lambda: Domain([SEX])["Sexx"],
+            "there is no attribute 'Sexx'; did you mean 'sex'?",
+        ),
         (lambda: Domain([SEX])["income"], "there is no attribute 'income'"),
-        (lambda: Domain([SEX])[1], "an attribute must be a name or an index below 1, got 1"),
-        (lambda: Domain([SEX])[-2], "an attribute must be a name or an index below 1, got -2"),
-        (lambda: Domain([SEX])[0.5], "an attribute must be a name or an index below 1, got 0.5"),
-        (lambda: Domain([SEX])[None], "an attribute must be a name or an index below 1, got None"),
+        (
+            lambda: Domain([SEX])[1],
+            "an attribute must be a name or an index below 1, got 1",
+        ),
+        (
+            lambda: Domain([SEX])[-2],
+            "an attribute must be a name or an index below 1, got -2",
+        ),
+        (
+            lambda: Domain([SEX])[0.5],
+            "an attribute must be a name or an index below 1, got 0.5",
+        ),
+        (
+            lambda: Domain([SEX])[None],
+            "an attribute must be a name or an index below 1, got None",
+        ),
         (
             lambda: Domain([SEX, WORK]).rename({"sex": "work"}),
             "the domain has the attribute 'work' twice",

@@ -21,8 +21,10 @@ def counted(rows, *attributes):
     """Count records given as tuples of codes, by brute force."""
     domain = Domain(attributes)
     marginals = [[0] * a.size for a in attributes]
-    tables = {(a, b): np.zeros((attributes[a].size, attributes[b].size), int)
-              for a, b in combinations(range(len(attributes)), 2)}  # fmt: skip
+    tables = {
+        (a, b): np.zeros((attributes[a].size, attributes[b].size), int)
+        for a, b in combinations(range(len(attributes)), 2)
+    }
     for row in rows:
         for place, code in enumerate(row):
             marginals[place][code] += 1
@@ -33,7 +35,9 @@ def counted(rows, *attributes):
 
 
 ROWS = [(0, 0, 0), (0, 1, 2), (1, 0, 0), (1, 0, 2), (0, 0, 0), (1, 1, 2), (1, 0, 0)]
-records = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2)), max_size=30)
+records = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2)), max_size=30
+)
 
 
 @pytest.fixture
@@ -58,7 +62,9 @@ def test_tables_both_ways_and_with_itself(pairs):
 def test_channel_is_the_conditional_distribution(pairs):
     channel = pairs.channel("smoker", "sex")
     expected = [[Fraction(2, 5), Fraction(3, 5)], [Fraction(1, 2), Fraction(1, 2)]]
-    assert channel.matrix.tolist() == [[float(cell) for cell in row] for row in expected]
+    assert channel.matrix.tolist() == [
+        [float(cell) for cell in row] for row in expected
+    ]
     assert channel.given == SMOKER
     assert channel.output == SEX
 
@@ -131,10 +137,22 @@ def test_merging_shards_equals_counting_at_once(first, second):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ((SEX, TOWN, SMOKER), r"attributes sex, smoker, town against sex, town, smoker"),
-        ((SEX, SMOKER, Attribute("town", ("a", "b", "d"))), r"'town': only one has 'c'"),
-        ((SEX, SMOKER, Attribute("town", ("b", "a", "c"))), r"'town': .* another order"),
-        ((SEX, SMOKER, Attribute("town", ("a", "b", "c"), (0, 1, 2, 3))), r"'town': bin edges"),
+        (
+            (SEX, TOWN, SMOKER),
+            r"attributes sex, smoker, town against sex, town, smoker",
+        ),
+        (
+            (SEX, SMOKER, Attribute("town", ("a", "b", "d"))),
+            r"'town': only one has 'c'",
+        ),
+        (
+            (SEX, SMOKER, Attribute("town", ("b", "a", "c"))),
+            r"'town': .* another order",
+        ),
+        (
+            (SEX, SMOKER, Attribute("town", ("a", "b", "c"), (0, 1, 2, 3))),
+            r"'town': bin edges",
+        ),
     ],
 )
 def test_counts_of_different_domains_do_not_merge(pairs, other, message):
@@ -164,7 +182,8 @@ def test_counts_are_read_only(pairs):
 
 
 def test_counts_do_not_share_the_arrays_they_were_made_from():
-    marginal, counts = np.array([3, 4]), np.array([1, 2, 3, 1])
+    marginal = np.array([3, 4])
+    counts = np.array([1, 2, 3, 1])
     pairs = PairCounts(Domain([SEX, SMOKER]), [marginal, [4, 3]], counts)
     marginal[0] = counts[0] = 99
     assert pairs.counts.tolist() == [1, 2, 3, 1]
@@ -178,7 +197,11 @@ def test_counts_do_not_share_the_arrays_they_were_made_from():
         ([[1, 1, 0], [1, 1]], [1, 0, 0, 1], "one marginal count for each"),
         ([[1, 1], [1, 1]], [1, 0, 1], "4 pair cells, got 3"),
         ([[1, 1], [2, 1]], [1, 0, 0, 1], "same number of records, got 2, 3"),
-        ([[1, 1], [1, 1]], [2, 0, 0, 0], "'sex' and 'smoker' must sum to their marginals"),
+        (
+            [[1, 1], [1, 1]],
+            [2, 0, 0, 0],
+            "'sex' and 'smoker' must sum to their marginals",
+        ),
         ([[1, 1], [1, 1]], [2, -1, -1, 2], "at least 0"),
         ([[1, 1], [1, 1]], [1.0, 0.0, 0.0, 1.0], "integers"),
         ([[1, 1], [1, 1]], [[1, 0], [0, 1]], "one-dimensional"),
@@ -195,7 +218,9 @@ def test_select_and_rename(pairs):
     assert chosen == counted([(town, sex) for sex, _, town in ROWS], TOWN, SEX)
     assert chosen.rename({"town": "city"}).domain.names == ("city", "sex")
     assert pairs.select(["sex"]).counts.tolist() == []
-    with pytest.raises(DomainError, match=r"no attribute 'twon'; did you mean 'town'\?"):
+    with pytest.raises(
+        DomainError, match=r"no attribute 'twon'; did you mean 'town'\?"
+    ):
         pairs.select(["twon"])
 
 
@@ -215,7 +240,10 @@ def test_digests_of_other_counts_and_domains_differ(pairs):
 
 def test_digest_is_the_same_on_every_machine():
     pairs = PairCounts(Domain([SEX, SMOKER]), [[5, 5], [7, 3]], [4, 1, 3, 2])
-    assert pairs.digest == "052361b0b5214c70a2b44a5606655387f3354a78439ce386af38ea6ca82b730e"
+    assert (
+        pairs.digest
+        == "052361b0b5214c70a2b44a5606655387f3354a78439ce386af38ea6ca82b730e"
+    )
 
 
 def test_repr_tells_the_size(pairs):
@@ -233,7 +261,9 @@ def test_a_sample_stays_one(pairs):
     assert sample != pairs
     assert sample.digest != pairs.digest
     assert hash(sample) != hash(pairs)
-    assert sample == PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=90)
+    assert sample == PairCounts(
+        pairs.domain, pairs.marginals, pairs.counts, population=90
+    )
     assert repr(sample) == "PairCounts(sample of 7 of 90 records, 3 attributes)"
     assert sample.select(["town", "sex"]).population == 90
     assert sample.rename({"town": "city"}).population == 90
@@ -248,8 +278,13 @@ def test_with_a_sample_the_sum_is_a_sample(pairs):
 
 
 def test_digests_of_whole_tables_are_as_they_were(pairs):
-    """The digest is in plans and saved results: it must not change from version to version."""
-    assert pairs.digest == "ca7aa1c524f3394a4718bfa4a04aed480018cc84d284d091c9d297dd9374f8cd"
+    """The digest is in plans and saved results: it must not change from version to
+    version.
+    """
+    assert (
+        pairs.digest
+        == "ca7aa1c524f3394a4718bfa4a04aed480018cc84d284d091c9d297dd9374f8cd"
+    )
 
 
 @pytest.mark.parametrize("population", [6, 7.5, True, "90"])

@@ -44,7 +44,9 @@ def codes_of(sizes, rows=ROWS, seed=4):
     hidden = generator.integers(0, 3, rows)
     drawn = [generator.integers(0, max(1, size - 1), rows) for size in sizes]
     return [
-        np.where(generator.random(rows) < 0.5, column, hidden % max(1, size - 1)).astype(np.uint8)
+        np.where(
+            generator.random(rows) < 0.5, column, hidden % max(1, size - 1)
+        ).astype(np.uint8)
         for column, size in zip(drawn, sizes, strict=True)
     ]
 
@@ -86,15 +88,22 @@ def test_one_attribute_has_no_pairs():
 
 def test_offsets_are_running_sums_of_cells():
     cells = [a * b for a, b in combinations(SIZES, 2)]
-    assert pair_offsets(SIZES).tolist() == [sum(cells[:end]) for end in range(len(cells) + 1)]
-    assert pair_offsets((60_000, 60_000, 2)).tolist()[1] == 60_000**2, "no overflow at 32 bits"
+    assert pair_offsets(SIZES).tolist() == [
+        sum(cells[:end]) for end in range(len(cells) + 1)
+    ]
+    assert pair_offsets((60_000, 60_000, 2)).tolist()[1] == 60_000**2, (
+        "no overflow at 32 bits"
+    )
 
 
 @pytest.mark.parametrize("begins", [[0, 6, 12], [6], [12, 0], [0, 12], []])
 def test_stacked_arrays_equal_slices_of_the_flat_array(begins):
-    flat, places = np.arange(18), np.array(begins, dtype=np.int64)
+    flat = np.arange(18)
+    places = np.array(begins, dtype=np.int64)
     stack = stacked(flat, places, 2, 3)
-    assert stack.tolist() == [np.arange(b, b + 6).reshape(2, 3).tolist() for b in begins]
+    assert stack.tolist() == [
+        np.arange(b, b + 6).reshape(2, 3).tolist() for b in begins
+    ]
     put_stack(flat, places, stack + 100)
     changed = {place for begin in begins for place in range(begin, begin + 6)}
     assert flat.tolist() == [place + 100 * (place in changed) for place in range(18)]
@@ -108,7 +117,8 @@ def test_counts_of_mixed_shapes_equal_their_definition(pairs):
 
 def test_growing_and_reordered_codes_equal_their_definition(pairs):
     """Batches whose alphabets differ, then values in another order than their codes."""
-    codes, generator = codes_of(SIZES), np.random.default_rng(0)
+    codes = codes_of(SIZES)
+    generator = np.random.default_rng(0)
     shards = [PairAccumulator(len(SIZES)) for _ in range(2)]
     for shard, part in zip(shards, (slice(0, 7), slice(7, None)), strict=True):
         some = [column[part] for column in codes]
@@ -150,9 +160,13 @@ def test_files_list_cells_by_pair(pairs, tmp_path):
     expected = []
     for a, left in enumerate(pairs.domain):
         for b, right in enumerate(pairs.domain):
-            for (i, j), count in np.ndenumerate(pairs.table(a, b) if a <= b else np.zeros((0, 0))):
+            for (i, j), count in np.ndenumerate(
+                pairs.table(a, b) if a <= b else np.zeros((0, 0))
+            ):
                 if count:
-                    expected.append((left.name, right.name, left.values[i], right.values[j], count))
+                    expected.append(
+                        (left.name, right.name, left.values[i], right.values[j], count)
+                    )
     rows = pq.read_table(tmp_path / "mixed").to_pylist()
     assert [tuple(row.values())[:5] for row in rows] == expected
     assert PairCounts.load(tmp_path / "mixed") == pairs
@@ -168,7 +182,9 @@ def test_matrix_equals_single_leakages_to_the_last_bit(pairs, mechanism):
         ((-matrix.values[t, s], t, s) for t, s in permutations(range(len(SIZES)), 2)),
     )
     names = pairs.domain.names
-    assert matrix.strongest(9) == [Leak(names[t], names[s], -value) for value, t, s in ranked[:9]]
+    assert matrix.strongest(9) == [
+        Leak(names[t], names[s], -value) for value, t, s in ranked[:9]
+    ]
 
 
 def test_relaxations_equal_single_ones_to_the_last_bit(pairs):
@@ -188,7 +204,8 @@ def test_relaxations_equal_single_ones_to_the_last_bit(pairs):
 def _calls(attributes, folder):
     """Return how many functions Python calls from records to totals, by step."""
     domain, codes = domain_of((2,) * attributes), codes_of((2,) * attributes, 100)
-    calls, kept = {}, {}
+    calls = {}
+    kept = {}
 
     def measured(name, step):
         profile = cProfile.Profile()
@@ -204,14 +221,18 @@ def _calls(attributes, folder):
     measured("load", lambda: PairCounts.load(folder / "wide"))
     measured("matrix", lambda: sp.leakage_matrix(pairs, 1.0, mechanism="grr").values)
     measured(
-        "total", lambda: sp.total_leakage(pairs, 1.0, mechanism="grr", guarantee="independent")
+        "total",
+        lambda: sp.total_leakage(pairs, 1.0, mechanism="grr", guarantee="independent"),
     )
     return calls
 
 
 def test_no_step_calls_a_function_for_each_pair(tmp_path):
-    """Four times the attributes have sixteen times the pairs; calls grow with attributes."""
+    """Four times the attributes have sixteen times the pairs; calls grow with
+    attributes.
+    """
     _calls(8, tmp_path)
-    few, many = _calls(40, tmp_path), _calls(160, tmp_path)
+    few = _calls(40, tmp_path)
+    many = _calls(160, tmp_path)
     grown = {name: many[name] / few[name] for name in few}
     assert all(growth < 6 for growth in grown.values()), grown

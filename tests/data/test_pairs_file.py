@@ -22,8 +22,12 @@ from seepage.errors import InputError, TableError
 DOMAIN = Domain(
     [
         Attribute("sex", ("F", "M")),
-        Attribute("age", ("[0, 18)", "[18, 65)", "[65, inf]"), (0.0, 18.0, 65.0, np.inf)),
-        Attribute("answer", ("M", "yes", "never chosen", 'a "quoted", ünïcode\n value')),
+        Attribute(
+            "age", ("[0, 18)", "[18, 65)", "[65, inf]"), (0.0, 18.0, 65.0, np.inf)
+        ),
+        Attribute(
+            "answer", ("M", "yes", "never chosen", 'a "quoted", ünïcode\n value')
+        ),
         Attribute("constant", ("only",)),
     ]
 )
@@ -62,7 +66,9 @@ def some_pairs(draw):
     domain = Domain(Attribute(n, tuple(v)) for n, v in zip(names, values, strict=True))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     rows = draw(st.integers(0, 12))
-    return count_codes([generator.integers(0, size, rows) for size in domain.sizes], domain)
+    return count_codes(
+        [generator.integers(0, size, rows) for size in domain.sizes], domain
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,7 +91,9 @@ def test_duckdb_reads_it_without_us(pairs, saved):
         for j, age in enumerate(DOMAIN["age"].values)
     ]
     assert found == sorted(expected)
-    records = f"select distinct sum(count) from '{saved}' group by attribute_a, attribute_b"
+    records = (
+        f"select distinct sum(count) from '{saved}' group by attribute_a, attribute_b"
+    )
     assert duckdb.sql(records).fetchall() == [(500,)]
 
 
@@ -116,21 +124,25 @@ def test_header_is_plain_json(saved):
 
 def test_large_counts_are_exact(tmp_path):
     huge = 2**62 + 1
-    pairs = PairCounts(DOMAIN.select(["sex", "constant"]), [[huge, 3], [huge + 3]], [huge, 3])
+    pairs = PairCounts(
+        DOMAIN.select(["sex", "constant"]), [[huge, 3], [huge + 3]], [huge, 3]
+    )
     pairs.save(tmp_path / "huge")
     assert PairCounts.load(tmp_path / "huge") == pairs
 
 
 def test_many_values_stay_small(tmp_path):
     generator = np.random.default_rng(1)
-    domain = Domain(Attribute(f"a{i}", tuple(f"value {v}" for v in range(400))) for i in range(5))
+    domain = Domain(
+        Attribute(f"a{i}", tuple(f"value {v}" for v in range(400))) for i in range(5)
+    )
     pairs = count_codes([generator.integers(0, 400, 20_000) for _ in range(5)], domain)
     pairs.save(tmp_path / "many")
     assert PairCounts.load(tmp_path / "many") == pairs
     assert (tmp_path / "many").stat().st_size < 1_000_000
 
 
-# Writing ----------------------------------------------------------------------------------------
+# Writing ------------------------------------------------------------------------------
 
 
 def test_an_existing_file_is_replaced_and_nothing_is_left_beside_it(pairs, saved):
@@ -148,13 +160,15 @@ def test_a_failed_write_leaves_the_old_file(pairs, saved, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", fails)
-    with pytest.raises(InputError, match=r"cannot write '.*counts.parquet': No space left"):
+    with pytest.raises(
+        InputError, match=r"cannot write '.*counts.parquet': No space left"
+    ):
         pairs.save(saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
 
 
-# Refusals ---------------------------------------------------------------------------------------
+# Refusals -----------------------------------------------------------------------------
 
 
 def rewrite(path, change=lambda table: table, header=None):
@@ -214,7 +228,9 @@ def test_a_damaged_column_name(saved):
 def test_damaged_pages(saved):
     content = bytearray(saved.read_bytes())
     at = pq.ParquetFile(saved).metadata.row_group(0).column(4).data_page_offset
-    content[at + 30 : at + 40] = bytes(255 - byte for byte in content[at + 30 : at + 40])
+    content[at + 30 : at + 40] = bytes(
+        255 - byte for byte in content[at + 30 : at + 40]
+    )
     saved.write_bytes(content)
     assert "truncated or damaged" in load_error(saved)
 
@@ -241,7 +257,10 @@ def test_another_version(saved):
             "Expected `array`, got `int` - at `$[0].values`",
         ),
         (lambda h: h["attributes"][1].update(edges=[0, 1]), "2 edges and 3 bins"),
-        (lambda h: h["attributes"][1].update(edges=[0, "x"]), "Expected `float`, got `str`"),
+        (
+            lambda h: h["attributes"][1].update(edges=[0, "x"]),
+            "Expected `float`, got `str`",
+        ),
     ],
 )
 def test_headers_that_do_not_fit(saved, change, message):
@@ -271,7 +290,8 @@ def test_header_that_is_no_json(saved, damage):
 
 def test_single_bits_that_differ_give_one_line_or_the_same_counts(pairs, saved):
     """Headers of pages and the metadata have no checksum of Parquet's own."""
-    good, messages = saved.read_bytes(), []
+    good = saved.read_bytes()
+    messages = []
     first_page = range(8 * 30)
     for bit in {*first_page, *range(0, 8 * len(good), 97)}:
         content = bytearray(good)
@@ -303,7 +323,9 @@ def test_a_changed_file_raises(saved):
 
 def replaced(column, values):
     def apply(table):
-        return table.set_column(table.column_names.index(column), column, pa.array(values(table)))
+        return table.set_column(
+            table.column_names.index(column), column, pa.array(values(table))
+        )
 
     return apply
 
@@ -332,7 +354,7 @@ def test_cells_that_are_no_integers(saved, values):
     assert "is not a valid file of pair counts" in load_error(saved)
 
 
-# Recognition ------------------------------------------------------------------------------------
+# Recognition --------------------------------------------------------------------------
 
 
 def test_recognises_its_own_files_only(saved, tmp_path):
@@ -342,7 +364,16 @@ def test_recognises_its_own_files_only(saved, tmp_path):
     pq.write_table(pa.table({"a": [1]}), other)
     text = tmp_path / "text.csv"
     text.write_text("PAR1")
-    for path in (other, text, tmp_path, tmp_path / "nothing", "part-*.parquet", "adult", "", "\0"):
+    for path in (
+        other,
+        text,
+        tmp_path,
+        tmp_path / "nothing",
+        "part-*.parquet",
+        "adult",
+        "",
+        "\0",
+    ):
         assert not is_pairs_file(path)
 
 

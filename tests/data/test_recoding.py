@@ -46,7 +46,12 @@ def test_every_way_to_count_gives_the_same(tmp_path, pool):
     assert OTHER in expected.domain["kids"].values
     assert expected.domain["age"] == whole.domain["age"]  # bins stay
     assert expected.domain["job"].values[-1] == OTHER  # "(missing)" was rare too
-    for data in (table.to_pandas(), pl.from_arrow(table), tmp_path / "parts", tmp_path / "t.csv"):
+    for data in (
+        table.to_pandas(),
+        pl.from_arrow(table),
+        tmp_path / "parts",
+        tmp_path / "t.csv",
+    ):
         assert sp.count_pairs(data, pool=pool) == expected
     for kernel in KERNELS:
         with counted_by(kernel):
@@ -71,7 +76,9 @@ def test_merged_results():
 
 def test_the_next_rarest_join_until_other_is_not_rare_itself():
     counts = [900, 40, 30, 20, 10]
-    pairs = sp.PairCounts(sp.Domain([sp.Attribute("job", tuple("abcde"))]), [counts], [])
+    pairs = sp.PairCounts(
+        sp.Domain([sp.Attribute("job", tuple("abcde"))]), [counts], []
+    )
     assert pool_rare(pairs, 12).domain["job"].values == ("a", "b", "c", "(other)")
     assert pool_rare(pairs, 12).marginal("job").tolist() == [900, 40, 30, 30]
     assert pool_rare(pairs, 35).domain["job"].values == ("a", "b", "(other)")
@@ -102,7 +109,9 @@ def test_an_other_of_the_table_takes_the_rare_values():
 def test_a_sample_is_pooled_by_its_own_counts():
     table = people()
     sample = sp.Records.from_data(table, sample=300, rng=1)
-    assert sp.Records.from_data(table, sample=300, rng=1, pool=20) == pool_rare(sample, 20)
+    assert sp.Records.from_data(table, sample=300, rng=1, pool=20) == pool_rare(
+        sample, 20
+    )
     assert pool_rare(sample, 20).population == 2000
 
 
@@ -110,9 +119,15 @@ def test_a_sample_is_pooled_by_its_own_counts():
 def counted(draw):
     sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
     rows = draw(
-        st.lists(st.tuples(*(st.integers(0, k - 1) for k in sizes)), min_size=1, max_size=60)
+        st.lists(
+            st.tuples(*(st.integers(0, k - 1) for k in sizes)), min_size=1, max_size=60
+        )
     )
-    names = [(OTHER, MISSING, "a", "b", "c", "d"), tuple("abcdef"), ("f", *"abcd", MISSING)]
+    names = [
+        (OTHER, MISSING, "a", "b", "c", "d"),
+        tuple("abcdef"),
+        ("f", *"abcd", MISSING),
+    ]
     values = [draw(st.sampled_from(names))[:k] for k in sizes]
     domain = sp.Domain([sp.Attribute(f"x{i}", v) for i, v in enumerate(values)])
     return sp.Records(domain, np.array(rows))
@@ -126,9 +141,15 @@ def test_pooling_pairs_is_pooling_records_and_counts_add_up(records, pool):
     least = pool if pool >= 1 else pool * records.records
     for attribute in records.domain:
         after = dict(
-            zip(pooled.domain[attribute.name].values, pooled.marginal(attribute.name), strict=True)
+            zip(
+                pooled.domain[attribute.name].values,
+                pooled.marginal(attribute.name),
+                strict=True,
+            )
         )
-        for value, count in zip(attribute.values, records.marginal(attribute.name), strict=True):
+        for value, count in zip(
+            attribute.values, records.marginal(attribute.name), strict=True
+        ):
             if count >= least and value != OTHER:
                 assert after[value] == count
             elif value != OTHER:
@@ -152,7 +173,9 @@ def test_later_tables_are_coded_in_the_pooled_domain(tmp_path):
     pooled = sp.count_pairs(table, pool=60)
     assert sp.count_pairs(table, domain=pooled.domain) == pooled
     assert sp.Records.from_data(table, domain=pooled.domain).pairs() == pooled
-    later = pa.table({"job": ["job 19", "pilot", None], "age": [1, 2, 3], "kids": [1, 77, 2]})
+    later = pa.table(
+        {"job": ["job 19", "pilot", None], "age": [1, 2, 3], "kids": [1, 77, 2]}
+    )
     later = later.append_column("sex", pa.array(["F", "M", "F"]))
     found = sp.count_pairs(later, domain=pooled.domain)
     assert found.marginal("job")[pooled.domain["job"].code(OTHER)] == 2

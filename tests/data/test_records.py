@@ -24,9 +24,15 @@ def domain_of(*sizes):
 @st.composite
 def records(draw):
     sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
-    rows = draw(st.lists(st.tuples(*(st.integers(0, k - 1) for k in sizes)), max_size=30))
+    rows = draw(
+        st.lists(st.tuples(*(st.integers(0, k - 1) for k in sizes)), max_size=30)
+    )
     weights = draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows)))
-    return sizes, np.array(rows, dtype=np.int64).reshape(len(rows), len(sizes)), np.array(weights)
+    return (
+        sizes,
+        np.array(rows, dtype=np.int64).reshape(len(rows), len(sizes)),
+        np.array(weights),
+    )
 
 
 @given(records())
@@ -45,7 +51,9 @@ def test_weights_add_up_over_equal_rows(drawn):
 @given(records(), st.data())
 def test_joint_counts_match_a_loop(drawn, data):
     sizes, rows, weights = drawn
-    chosen = data.draw(st.permutations(range(len(sizes))).map(lambda p: p[: max(1, len(p) - 1)]))
+    chosen = data.draw(
+        st.permutations(range(len(sizes))).map(lambda p: p[: max(1, len(p) - 1)])
+    )
     truth = np.zeros([sizes[k] for k in chosen], dtype=np.int64)
     for row, weight in zip(rows, weights, strict=True):
         truth[tuple(row[list(chosen)])] += weight
@@ -97,7 +105,9 @@ def test_sample_has_the_weights_as_frequencies():
     counts = np.bincount(drawn[:, 0] * 2 + drawn[:, 1], minlength=4) / 40_000
     spread = 4 * np.sqrt(0.25 / 40_000)
     assert np.abs(counts - [0.5, 0.1, 0, 0.4]).max() < spread
-    assert np.abs(counts - [0.4, 0.2, 0, 0.4]).max() > spread  # the test can tell them apart
+    assert (
+        np.abs(counts - [0.4, 0.2, 0, 0.4]).max() > spread
+    )  # the test can tell them apart
     assert np.array_equal(drawn, tuples.sample(40_000, rng=3))
     assert not np.array_equal(drawn, tuples.sample(40_000, rng=4))
 
@@ -119,7 +129,9 @@ FRAME = pd.DataFrame(
 
 
 @pytest.mark.parametrize(
-    "table", [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME)], ids=["pd", "pl", "pa"]
+    "table",
+    [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME)],
+    ids=["pd", "pl", "pa"],
 )
 def test_any_frame_gives_the_domain_and_counts_of_count_pairs(table):
     tuples = Records.from_data(table)
@@ -132,7 +144,9 @@ def test_any_frame_gives_the_domain_and_counts_of_count_pairs(table):
 
 
 def test_files_with_late_values_and_bins(tmp_path):
-    rows = MIN_BUFFER + 70_000  # several batches; numbers turn out to be many only in the last one
+    rows = (
+        MIN_BUFFER + 70_000
+    )  # several batches; numbers turn out to be many only in the last one
     age = np.zeros(rows, dtype=np.int64)
     age[-500:] = np.arange(500)
     frame = pd.DataFrame({"age": age, "sex": np.where(np.arange(rows) % 3, "M", "F")})
@@ -149,14 +163,19 @@ def test_a_sample_has_so_many_records_whatever_the_batches(tmp_path):
     rows = 300_000  # several batches
     draw = np.random.default_rng(8)
     sex = pa.array(draw.integers(0, 2, rows), pa.int8(), mask=draw.random(rows) < 0.1)
-    table = pa.table({"number": pa.array(np.arange(rows) // 1000, pa.int32()), "sex": sex})
+    table = pa.table(
+        {"number": pa.array(np.arange(rows) // 1000, pa.int32()), "sex": sex}
+    )
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7_000)
     for missing, people in (("category", rows), ("drop", rows - sex.null_count)):
         options = {"bins": "none", "missing": missing, "sample": 5000, "rng": 3}
         drawn = Records.from_data(table, **options)
         assert (drawn.records, drawn.population) == (5000, people)
         assert Records.from_data(tmp_path / "a.parquet", **options) == drawn
-        assert drawn.domain == Records.from_data(table, bins="none", missing=missing).domain
+        assert (
+            drawn.domain
+            == Records.from_data(table, bins="none", missing=missing).domain
+        )
         assert Records.from_data(table, **(options | {"rng": 4})) != drawn
     assert drawn.select(["sex"]).population == people
     assert repr(drawn).startswith(f"Records(sample of 5,000 of {people:,} records, ")
@@ -173,7 +192,9 @@ def test_a_sample_is_without_replacement_and_even():
     found = [50 * part.codes[:, 0].astype(int) + part.codes[:, 1] for part in drawn]
     times = np.bincount(np.concatenate(found), minlength=rows)
 
-    def spread(claimed):  # of a chi-squared statistic with about 4,000 degrees of freedom
+    def spread(
+        claimed,
+    ):  # of a chi-squared statistic with about 4,000 degrees of freedom
         return ((times - 50) ** 2 / (200 * claimed * (1 - claimed))).sum() / rows
 
     assert abs(spread(0.25) - 1) < 0.1
@@ -261,7 +282,9 @@ def test_records_know_whether_their_domain_is_independent_of_them():
 
 
 def test_markers_of_a_declared_domain_are_collected_as_certified():
-    people = pa.table({"sick": ["a", "none", "zz", "b", "none", "a"], "sex": list("ffmmfm")})
+    people = pa.table(
+        {"sick": ["a", "none", "zz", "b", "none", "a"], "sex": list("ffmmfm")}
+    )
     sick = Attribute("sick", ("a", "b", "(other)", "(missing)"))
     declared = Domain([sick, Attribute("sex", ("f", "m"))])
     certified = Records.from_data(people, domain=declared, missing_markers=["none"])
@@ -278,7 +301,9 @@ WAYS = {
         "domain": Domain(
             [
                 Attribute("sick", ("no", "yes")),
-                Attribute("days", ("low", "high"), (-INF, 5, INF), (("(missing)", "low"),)),
+                Attribute(
+                    "days", ("low", "high"), (-INF, 5, INF), (("(missing)", "low"),)
+                ),
             ]
         )
     },
@@ -290,7 +315,11 @@ WAYS = {
             ]
         )
     },
-    "merged answers": {"bins": {"days": [-INF, 5, INF]}, "scope": "population", "rng": 0},
+    "merged answers": {
+        "bins": {"days": [-INF, 5, INF]},
+        "scope": "population",
+        "rng": 0,
+    },
     "bins of the table": {"bins": {"days": [-INF, 5, INF]}},
     "values of the table": {},
     "pooled": {"pool": 100, "bins": "none"},
@@ -301,10 +330,14 @@ WAYS = {
 def test_markers_are_collected_as_certified(way):
     rng = np.random.default_rng(3)
     sick = rng.integers(0, 2, 2_000)
-    days = np.where((sick == 1) & (rng.random(2_000) < 0.12), 999, rng.choice([1, 10], 2_000))
+    days = np.where(
+        (sick == 1) & (rng.random(2_000) < 0.12), 999, rng.choice([1, 10], 2_000)
+    )
     people = pa.table({"sick": np.array(["no", "yes"])[sick], "days": days})
     answers = {"answers": "merged"} if way == "merged answers" else {}
-    certified = Records.from_data(people, missing_markers=["999"], **WAYS[way], **answers)
+    certified = Records.from_data(
+        people, missing_markers=["999"], **WAYS[way], **answers
+    )
     collected = Records.from_data(people, domain=certified.domain)
     part = collected.records - certified.records
     assert part == 0 or way == "merged answers"

@@ -1,4 +1,6 @@
-"""Pair counts of records: sums of weights and the batch kernel by bits of weights agree."""
+"""Pair counts of records: sums of weights and the batch kernel by bits of weights
+agree.
+"""
 
 import numpy as np
 import pytest
@@ -11,8 +13,12 @@ from strategies import pair_counts
 
 def drawn(sizes, rows, most, seed=1):
     rng = np.random.default_rng(seed)
-    domain = Domain([Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)])
-    return Records(domain, rng.integers(0, sizes, (rows, len(sizes))), rng.integers(1, most, rows))
+    domain = Domain(
+        [Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)]
+    )
+    return Records(
+        domain, rng.integers(0, sizes, (rows, len(sizes))), rng.integers(1, most, rows)
+    )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 50])
@@ -20,7 +26,9 @@ def drawn(sizes, rows, most, seed=1):
 def test_both_ways_agree_with_people_one_by_one(sizes, rows, monkeypatch):
     found = drawn(sizes, rows, 9)
     people = np.repeat(found.codes, found.weights, axis=0).astype(np.int64)
-    truth = pair_counts(dict(zip(found.domain.names, people.T, strict=True)), list(sizes)).counts
+    truth = pair_counts(
+        dict(zip(found.domain.names, people.T, strict=True)), list(sizes)
+    ).counts
     assert np.array_equal(found.pairs().counts, truth)
     monkeypatch.setattr(module, "MAX_WEIGHTED", -1)
     assert np.array_equal(drawn(sizes, rows, 9).pairs().counts, truth)

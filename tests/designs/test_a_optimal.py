@@ -16,7 +16,8 @@ def solved(precisions, weights):
     def objective(pi):
         return float((weights / (np.abs(pi) @ precisions)).sum())
 
-    rng, best = np.random.default_rng(0), np.inf
+    rng = np.random.default_rng(0)
+    best = np.inf
     for _ in range(4):
         start = rng.dirichlet(np.ones(len(precisions)))
         answer = minimize(
@@ -45,7 +46,8 @@ def test_shares_reach_the_optimum_of_a_convex_solver(seed):
 
 def test_the_gap_bounds_the_distance_from_the_optimum_anywhere():
     rng = np.random.default_rng(7)
-    precisions, weights = rng.random((9, 5)) + 0.01, np.ones(5)
+    precisions = rng.random((9, 5)) + 0.01
+    weights = np.ones(5)
     best = best_shares(precisions, weights, np.ones(9), 1e-8, 200_000).objective
     for _ in range(50):
         at = evaluate(precisions, weights, rng.dirichlet(np.ones(9)))
@@ -54,17 +56,21 @@ def test_the_gap_bounds_the_distance_from_the_optimum_anywhere():
 
 def test_updates_never_raise_the_objective():
     rng = np.random.default_rng(11)
-    precisions, weights = rng.random((6, 4)), rng.random(4)
-    shares, last = np.full(6, 1 / 6), np.inf
+    precisions = rng.random((6, 4))
+    weights = rng.random(4)
+    shares = np.full(6, 1 / 6)
+    last = np.inf
     for _ in range(50):
         found = best_shares(precisions, weights, shares, 0.0, 1)
         assert found.objective <= last * (1 + 1e-12)
-        shares, last = found.shares, found.objective
+        shares = found.shares
+        last = found.objective
 
 
 def test_shares_of_single_attributes_are_in_closed_form():
     """pi_j ~ sqrt(w_j v_j), A-optimal SMP."""
-    variances, weights = np.array([1.0, 4.0, 25.0]), np.array([1.0, 2.0, 0.5])
+    variances = np.array([1.0, 4.0, 25.0])
+    weights = np.array([1.0, 2.0, 0.5])
     found = best_shares(np.diag(1 / variances), weights, np.ones(3), 1e-9, 100_000)
     best = np.sqrt(weights * variances)
     np.testing.assert_allclose(found.shares, best / best.sum(), rtol=1e-4)
@@ -72,7 +78,10 @@ def test_shares_of_single_attributes_are_in_closed_form():
 
 def test_a_quantity_that_no_form_asks_makes_the_objective_infinite():
     assert evaluate(np.array([[1.0, 0.0]]), np.ones(2), np.ones(1)).objective == np.inf
-    assert evaluate(np.array([[1.0, 0.0]]), np.array([1.0, 0.0]), np.ones(1)).objective == 1
+    assert (
+        evaluate(np.array([[1.0, 0.0]]), np.array([1.0, 0.0]), np.ones(1)).objective
+        == 1
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 40, 200])
@@ -80,7 +89,9 @@ def test_a_quantity_that_no_form_asks_makes_the_objective_infinite():
 def test_no_other_pure_mechanism_is_more_precise(k, epsilon):
     counts = np.random.default_rng(k).geometric(0.05, k)
     domain = sp.Domain([sp.Attribute("a", tuple(map(str, range(k))))])
-    precisions = Precisions(sp.Records(domain, np.repeat(np.arange(k), counts)[:, None]))
+    precisions = Precisions(
+        sp.Records(domain, np.repeat(np.arange(k), counts)[:, None])
+    )
     pure = [family for family in BUILT_IN if not family.approximate]
     made = [family.create(k, epsilon) for family in pure]
     noise = {one.name: one.variance(1, precisions.frequencies[0]).sum() for one in made}

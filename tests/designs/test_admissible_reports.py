@@ -22,7 +22,9 @@ DRAWS = np.random.default_rng(2)
 
 def from_scratch(gain, sides):
     """Return the largest gain . x."""
-    found = linprog(-gain, A_ub=-sides, b_ub=np.zeros(len(sides)), A_eq=EQUAL, b_eq=[1.0])
+    found = linprog(
+        -gain, A_ub=-sides, b_ub=np.zeros(len(sides)), A_eq=EQUAL, b_eq=[1.0]
+    )
     return -found.fun
 
 
@@ -53,15 +55,25 @@ def test_a_program_without_solution_gives_none():
 
 def test_reports_reach_their_tightest_limit_and_shrink_into_all_of_them():
     draws = np.random.default_rng(5)
-    counts = {"own": np.diag(draws.integers(20, 90, 5)), "other": draws.integers(1, 50, (3, 5))}
-    limits = [RatioLimit("own", counts["own"], 1.5), RatioLimit("other", counts["other"], 0.4)]
+    counts = {
+        "own": np.diag(draws.integers(20, 90, 5)),
+        "other": draws.integers(1, 50, (3, 5)),
+    }
+    limits = [
+        RatioLimit("own", counts["own"], 1.5),
+        RatioLimit("other", counts["other"], 0.4),
+    ]
     cone = AdmissibleReports(limits, counts["own"].sum(axis=1) / counts["own"].sum())
 
     def excesses(reports):
         """ln of the largest ratio of means minus its limit, by limit and report."""
-        means = [reports @ (c / c.sum(axis=1, keepdims=True)).T for c in counts.values()]
+        means = [
+            reports @ (c / c.sum(axis=1, keepdims=True)).T for c in counts.values()
+        ]
         logs = [np.log(m.max(axis=1) / m.min(axis=1)) for m in means]
-        return np.array([log - one.limit for log, one in zip(logs, limits, strict=True)])
+        return np.array(
+            [log - one.limit for log, one in zip(logs, limits, strict=True)]
+        )
 
     reports = np.exp(draws.normal(scale=2, size=(200, 5)))
     assert (excesses(reports).max(axis=0) > 0).any()
@@ -74,7 +86,9 @@ def test_reports_reach_their_tightest_limit_and_shrink_into_all_of_them():
 
 def test_linear_algebra_uses_one_thread_and_is_restored():
     def counts():
-        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+        return [
+            one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"
+        ]
 
     before = counts()
     assert before

@@ -1,4 +1,6 @@
-"""Budgets: never above the limit, as large as can be, and honest about what they rest on."""
+"""Budgets: never above the limit, as large as can be, and honest about what they rest
+on.
+"""
 
 import math
 
@@ -19,19 +21,25 @@ from seepage.designs.form_problem import equal_split
 @pytest.fixture(scope="module")
 def few():
     names = ["age", "employment", "income", "coffee", "screen", "sleep"]
-    return Records.from_data(make_survey(4_000), domain=survey_joint().domain).select(names)
+    return Records.from_data(make_survey(4_000), domain=survey_joint().domain).select(
+        names
+    )
 
 
 @pytest.fixture(scope="module")
 def coins():
     """Two coins and whether they differ: the sum sees nothing, a witness does."""
-    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    domain = sp.Domain(
+        [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    )
     return Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [5_000] * 4)
 
 
 def test_stronger_guarantees_allow_less(few):
     budgets = {
-        name: find_budgets(few, 2.0, guarantee=name, mechanism="grr", audit=False).epsilons[0]
+        name: find_budgets(
+            few, 2.0, guarantee=name, mechanism="grr", audit=False
+        ).epsilons[0]
         for name in ("worst", "merged", "exact")
     }
     assert budgets["worst"] <= budgets["merged"] <= budgets["exact"]
@@ -43,13 +51,25 @@ def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
     found = find_budgets(coins, 1.2, guarantee="sampled", mechanism="grr", **options)
     assert equal_split(1.2, 3) < found.epsilons[0] < 1.2
     again = sp.total_leakage(
-        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, rng=99
+        coins,
+        found.epsilons,
+        mechanism="grr",
+        guarantee="sampled",
+        reports=4_000,
+        rng=99,
     )
     assert again.values.max() <= 1.2 * 1.05
     chosen_with = sp.total_leakage(
-        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, rng=3
+        coins,
+        found.epsilons,
+        mechanism="grr",
+        guarantee="sampled",
+        reports=4_000,
+        rng=3,
     )
-    assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
+    assert not np.array_equal(found.totals.values, chosen_with.values), (
+        "stated on fresh reports"
+    )
 
 
 def test_a_limit_for_each_attribute(few):
@@ -68,7 +88,9 @@ def test_a_tiny_limit_is_used_too(coins, limit):
 
 
 def test_left_out_attributes_leak_nothing_but_are_leaked_about(few):
-    found = find_budgets(few.pairs(), 2.0, guarantee="independent", left_out=["employment"])
+    found = find_budgets(
+        few.pairs(), 2.0, guarantee="independent", left_out=["employment"]
+    )
     assert found.epsilons[1] == 0
     assert 0 < found.totals["employment"] <= 2.0
     everything = find_budgets(few.pairs(), 2.0, guarantee="independent")
@@ -80,7 +102,9 @@ def test_public_attributes_are_identity_releases(few):
     found = find_budgets(pairs, 4.0, guarantee="independent", public=["age"])
     assert found.epsilons[0] == 0
     assert found.epsilons[1] == found.epsilons[2] > 0
-    alone = find_budgets(pairs.select(["coffee", "income"]), 4.0, guarantee="independent")
+    alone = find_budgets(
+        pairs.select(["coffee", "income"]), 4.0, guarantee="independent"
+    )
     assert found.epsilons[2] < alone.epsilons[1]
     with pytest.raises(sp.InputError, match="no budget fits"):
         find_budgets(few.pairs(), 1.0, guarantee="independent", public=["employment"])
@@ -98,7 +122,9 @@ def test_an_assumption_is_audited_and_refuted(coins):
     assert find_budgets(coins, 1.0, guarantee="exact", mechanism="grr").notes == ()
     counted = find_budgets(coins.pairs(), 1.0, guarantee="independent", mechanism="grr")
     assert "no witness was searched for" in counted.notes[0]
-    quiet = find_budgets(coins, 1.0, guarantee="independent", mechanism="grr", left_out=["b"])
+    quiet = find_budgets(
+        coins, 1.0, guarantee="independent", mechanism="grr", left_out=["b"]
+    )
     assert "found no reports that exceed a limit" in quiet.notes[-1]
 
 
@@ -111,7 +137,10 @@ def test_an_assumption_is_audited_and_refuted(coins):
         ({"limit": 1, "guarantee": "hope"}, "guarantee must be one of"),
         ({"limit": 1, "budgets": "equal"}, "there is no option 'budgets'"),
         ({"limit": 1, "public": ["aeg"]}, "did you mean 'age'"),
-        ({"limit": 1, "public": ["age"], "left_out": ["age"]}, "both public and left out"),
+        (
+            {"limit": 1, "public": ["age"], "left_out": ["age"]},
+            "both public and left out",
+        ),
         ({"limit": {"age": 1}}, "limit must be given for every attribute"),
     ],
 )
@@ -142,7 +171,12 @@ def test_celeba_budget_is_refuted():
 
 
 PEOPLE = pd.DataFrame(
-    {"id": range(60), "age": np.arange(60) % 30, "sex": list("FMMFMF") * 10, "job": list("ab") * 30}
+    {
+        "id": range(60),
+        "age": np.arange(60) % 30,
+        "sex": list("FMMFMF") * 10,
+        "job": list("ab") * 30,
+    }
 )
 
 
@@ -158,7 +192,9 @@ def test_any_data_with_table_options(tmp_path, guarantee):
     for data in (PEOPLE, tmp_path / "people.csv"):
         found = find_budgets(data, 2.0, rng=0, **asked, **options)
         assert np.array_equal(found.epsilons, expected.epsilons)
-        assert np.array_equal(sp.calibrate(data, 2.0, **asked, **options).epsilons, found.epsilons)
+        assert np.array_equal(
+            sp.calibrate(data, 2.0, **asked, **options).epsilons, found.epsilons
+        )
     with pytest.raises(sp.InputError, match="bins has no effect"):
         sp.calibrate(known.pairs(), 2.0, bins=4)
     with pytest.raises(sp.InputError, match="there is no option 'buget'"):
@@ -171,13 +207,21 @@ def test_any_data_with_table_options(tmp_path, guarantee):
 
 @pytest.mark.parametrize("guarantee", ["auto", "worst", "merged", "independent", "sum"])
 @pytest.mark.parametrize("name", ["gauss", "Approximate-GRR", None])
-def test_budgets_of_mechanisms_with_a_delta_state_the_delta_of_their_totals(name, guarantee):
-    how = {"columns": ["coffee", "sleep", "screen"], "left_out": ["screen"], "guarantee": guarantee}
+def test_budgets_of_mechanisms_with_a_delta_state_the_delta_of_their_totals(
+    name, guarantee
+):
+    how = {
+        "columns": ["coffee", "sleep", "screen"],
+        "left_out": ["screen"],
+        "guarantee": guarantee,
+    }
     plan = sp.calibrate("survey", 2.0, mechanism=name, delta=1e-3, **how)
     assert plan.totals.max() <= 2.0
     coffee = plan["coffee"]
     assert coffee.epsilon > 0.9
-    assert coffee.delta == (0 if name is None else 1e-3)  # a pure mechanism is planned for any
+    assert coffee.delta == (
+        0 if name is None else 1e-3
+    )  # a pure mechanism is planned for any
     exact = plan.guarantee == "exact"  # of approximate GRR: proven with delta 0
     assert (coffee.total_delta == 0) == exact
     assert coffee.total_delta <= 2e-3 * (1 + 1e-9)
@@ -186,9 +230,16 @@ def test_budgets_of_mechanisms_with_a_delta_state_the_delta_of_their_totals(name
 def test_a_mechanism_that_needs_a_delta_has_no_budget_without_one():
     with pytest.raises(sp.InputError, match="'gauss' needs a delta above 0"):
         sp.calibrate("survey", 2.0, mechanism="gauss", columns=["coffee", "sleep"])
-    with pytest.raises(sp.InputError, match=r"gauss have no bound.*use 'merged' or 'worst'"):
+    with pytest.raises(
+        sp.InputError, match=r"gauss have no bound.*use 'merged' or 'worst'"
+    ):
         sp.calibrate(
-            "survey", 2.0, mechanism="gauss", delta=0.1, guarantee="exact", columns=["coffee"]
+            "survey",
+            2.0,
+            mechanism="gauss",
+            delta=0.1,
+            guarantee="exact",
+            columns=["coffee"],
         )
 
 
@@ -196,11 +247,15 @@ def test_subset_selection_has_no_exact_budgets_for_the_population():
     """Its sets shrink as the budget grows, and its totals fall where they do (k = 8)."""
     rng = np.random.default_rng(5)
     coin = rng.integers(0, 2, 4_000)
-    table = pd.DataFrame({"a": coin, "b": (rng.integers(0, 8, 4_000) + 3 * coin) % 8}).astype(str)
+    table = pd.DataFrame(
+        {"a": coin, "b": (rng.integers(0, 8, 4_000) + 3 * coin) % 8}
+    ).astype(str)
     with pytest.raises(sp.InputError, match="'ss' need not grow"):
         sp.calibrate(table, 2.0, mechanism="ss", guarantee="exact", scope="population")
     assert sp.calibrate(table, 2.0, mechanism="ss").guarantee == "merged"
-    for_table = sp.calibrate(table, 2.0, mechanism="ss", guarantee="exact", scope="table")
+    for_table = sp.calibrate(
+        table, 2.0, mechanism="ss", guarantee="exact", scope="table"
+    )
     assert for_table.guarantee == "exact"
     two_values = sp.calibrate(table[["a"]], 2.0, mechanism="ss", guarantee="exact")
     assert two_values.guarantee == "exact", "sets of one value at every budget"

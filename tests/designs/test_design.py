@@ -1,4 +1,6 @@
-"""Designs against enumeration, the tables whose best design is known, and their options."""
+"""Designs against enumeration, the tables whose best design is known, and their
+options.
+"""
 
 import math
 import os
@@ -18,12 +20,15 @@ from seepage.designs.a_optimal import CALIBRATED, DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
 real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 
 def people(sizes, codes, weights=None):
-    domain = Domain([Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)])
+    domain = Domain(
+        [Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)]
+    )
     return Records(domain, codes, weights)
 
 
@@ -45,14 +50,20 @@ def brute_totals(records, form, budgets):
         for report in product(*(range(records.domain.sizes[j]) for j in form)):
             table = joint.copy()
             for j, y, e in zip(form, report, budgets, strict=True):
-                factor = np.where(np.arange(records.domain.sizes[j]) == y, 1.0, math.exp(-e))
+                factor = np.where(
+                    np.arange(records.domain.sizes[j]) == y, 1.0, math.exp(-e)
+                )
                 shape = [1] * joint.ndim
                 shape[j] = -1
                 table = table * factor.reshape(shape)
             axes = tuple(i for i in range(joint.ndim) if i != k)
             seen = joint.sum(axis=axes)
             chances = table.sum(axis=axes)[seen > 0] / seen[seen > 0]
-            worst = max(worst, math.log(chances.max() / chances.min())) if size > 1 else worst
+            worst = (
+                max(worst, math.log(chances.max() / chances.min()))
+                if size > 1
+                else worst
+            )
         found.append(worst)
     return found
 
@@ -83,18 +94,23 @@ def least_objective(rows):
 
 def _undominated(rows):
     rows = np.array(rows)
-    better = (rows[:, None] >= rows[None]).all(axis=2) & (rows[:, None] > rows[None]).any(axis=2)
+    better = (rows[:, None] >= rows[None]).all(axis=2) & (
+        rows[:, None] > rows[None]
+    ).any(axis=2)
     return rows[~better.any(axis=0)]
 
 
 def random_table(seed, count=4):
     rng = np.random.default_rng(seed)
-    return people((2,) * count, list(product((0, 1), repeat=count)), rng.integers(1, 60, 2**count))
+    return people(
+        (2,) * count, list(product((0, 1), repeat=count)), rng.integers(1, 60, 2**count)
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_design_is_no_worse_than_the_best_over_all_forms_of_equal_budgets(seed):
-    records, limit = random_table(seed), 1.0
+    records = random_table(seed)
+    limit = 1.0
     shares = [records.marginal(j) / records.records for j in range(4)]
     rows = []
     for size in range(1, 5):
@@ -117,16 +133,24 @@ def test_design_is_no_worse_than_the_best_over_all_forms_of_equal_budgets(seed):
 
 @pytest.mark.parametrize("seed", range(1))
 def test_design_is_near_the_best_over_a_grid_of_all_budgets(seed):
-    records, limit = random_table(seed + 10, 3), 1.0
+    records = random_table(seed + 10, 3)
+    limit = 1.0
     shares = [records.marginal(j) / records.records for j in range(3)]
     grid = np.linspace(0.0, 1.0, 8)
     rows = []
     for budgets in product(grid, repeat=3):
         form = [j for j in range(3) if budgets[j] > 0]
-        if not form or max(brute_totals(records, form, [budgets[j] for j in form])) > limit + 1e-9:
+        if (
+            not form
+            or max(brute_totals(records, form, [budgets[j] for j in form]))
+            > limit + 1e-9
+        ):
             continue
         rows.append(
-            [1 / grr_error(2, e, f) if e else 0 for e, f in zip(budgets, shares, strict=True)]
+            [
+                1 / grr_error(2, e, f) if e else 0
+                for e, f in zip(budgets, shares, strict=True)
+            ]
         )
     best = least_objective(_undominated(rows)) / records.records / 3
     assert table_design(records, limit, mechanism="grr").error <= best * 1.002
@@ -145,9 +169,13 @@ def test_stated_totals_and_errors_are_those_of_brute_force(seed):
         assert max(truth) <= 0.7 + 1e-12
         assert form.record == pytest.approx(sum(form.epsilons))
         for j, e in zip(indices, form.epsilons, strict=True):
-            precision[j] += form.share / grr_error(2, e, records.marginal(j) / records.records)
+            precision[j] += form.share / grr_error(
+                2, e, records.marginal(j) / records.records
+            )
     assert sum(form.share for form in found.forms) == pytest.approx(1)
-    np.testing.assert_allclose(found.errors, 1 / (records.records * precision), rtol=1e-9)
+    np.testing.assert_allclose(
+        found.errors, 1 / (records.records * precision), rtol=1e-9
+    )
 
 
 def test_independent_attributes_are_all_asked_with_the_whole_limit():
@@ -155,14 +183,20 @@ def test_independent_attributes_are_all_asked_with_the_whole_limit():
     found = table_design(records, 1.5)
     assert [form.attributes for form in found.forms] == [records.domain.names]
     assert min(found.forms[0].epsilons) == pytest.approx(1.5, abs=1e-6)
-    alone = [grr_error(k, 1.5, np.full(k, 1 / k)) / records.records for k in (2, 3, 2, 4)]
+    alone = [
+        grr_error(k, 1.5, np.full(k, 1 / k)) / records.records for k in (2, 3, 2, 4)
+    ]
     np.testing.assert_allclose(found.errors, alone, rtol=1e-5)
 
 
 def test_identical_attributes_are_asked_one_at_a_time():
     records = people((2, 2, 2), [[0, 0, 0], [1, 1, 1]], [50, 50])
     found = table_design(records, 1.0)
-    assert sorted(form.attributes for form in found.forms) == [("a0",), ("a1",), ("a2",)]
+    assert sorted(form.attributes for form in found.forms) == [
+        ("a0",),
+        ("a1",),
+        ("a2",),
+    ]
     assert [form.epsilons for form in found.forms] == [(1.0,)] * 3
     assert [form.share for form in found.forms] == pytest.approx([1 / 3] * 3, abs=1e-3)
     assert strategy(found, OPTIMAL_SMP).error == pytest.approx(found.error, rel=1e-4)
@@ -177,7 +211,10 @@ def test_the_leakage_about_an_xor_is_counted():
     assert brute_totals(coins, [0, 1], [1.0, 1.0])[2] > 0.2
     for form in tight.forms:
         indices = [coins.domain.names.index(name) for name in form.attributes]
-        assert max(np.array(brute_totals(coins, indices, form.epsilons)) - [1, 1, 0.2]) <= 1e-12
+        assert (
+            max(np.array(brute_totals(coins, indices, form.epsilons)) - [1, 1, 0.2])
+            <= 1e-12
+        )
 
 
 def strategy(found, name):
@@ -202,7 +239,7 @@ def test_the_same_seed_gives_the_same_design():
     assert first.forms == second.forms
 
 
-# Options -----------------------------------------------------------------------------------------
+# Options ------------------------------------------------------------------------------
 
 
 def asked(found):
@@ -239,7 +276,10 @@ def test_public_attributes_are_not_asked_and_count_in_totals():
     assert all("a0" not in form for form in asked(found))
     assert not any("SPL" in one.name for one in found.comparison)
     joint = records.counts().sum(axis=2)
-    told = np.log((joint / joint.sum(axis=0)).max(axis=1) / (joint / joint.sum(axis=0)).min(axis=1))
+    told = np.log(
+        (joint / joint.sum(axis=0)).max(axis=1)
+        / (joint / joint.sum(axis=0)).min(axis=1)
+    )
     assert told.max() <= totals(found)[1] <= 1.0
     with pytest.raises(InputError, match="leakage of the public attributes alone"):
         table_design(records, told.max() * 0.9, public=["a0"])
@@ -274,7 +314,9 @@ def test_the_error_of_a_joint_distribution_enters():
 
 
 def test_the_largest_error_is_smaller_than_that_of_the_best_mean():
-    """Against a linear program in 1/t: max t with P_j >= size_j t over the same kind of forms."""
+    """Against a linear program in 1/t: max t with P_j >= size_j t over the same kind of
+    forms.
+    """
     rng = np.random.default_rng(3)
     records = people((2, 3, 5, 2), rng.integers(0, [2, 3, 5, 2], (2000, 4)))
     settings = {"shape": "never", "mechanism": "grr", "seconds": 2, "largest": 1}
@@ -291,7 +333,9 @@ def test_the_largest_error_is_smaller_than_that_of_the_best_mean():
             for j, name in enumerate(records.domain.names)
         ]
     )
-    least = (variances / sizes).sum() / mean.people  # pi_j ~ v_j / size_j makes all equal
+    least = (
+        variances / sizes
+    ).sum() / mean.people  # pi_j ~ v_j / size_j makes all equal
     assert per_value.max() == pytest.approx(least, rel=0.01)
 
 
@@ -320,7 +364,8 @@ def test_too_little_time_gives_a_certified_design():
 
 
 def test_an_interrupt_gives_the_best_design_so_far(monkeypatch):
-    improve, calls = form_search.FormSearch.improve, []
+    improve = form_search.FormSearch.improve
+    calls = []
 
     def interrupted(self, *arguments):
         calls.append(1)
@@ -338,7 +383,9 @@ def test_an_interrupt_gives_the_best_design_so_far(monkeypatch):
 def test_a_table_too_large_for_exact_totals_is_named():
     rng = np.random.default_rng(0)
     sizes = (60, 60, 60)
-    records = people(sizes, np.stack([rng.integers(0, 60, 2000) for _ in sizes], axis=1))
+    records = people(
+        sizes, np.stack([rng.integers(0, 60, 2000) for _ in sizes], axis=1)
+    )
     found = table_design(records, 1.0)
     whole = [form for form in found.forms if len(form.attributes) == 3]
     assert {form.guarantee for form in whole} <= {"worst"}
@@ -356,9 +403,15 @@ def test_a_table_too_large_for_exact_totals_is_named():
         ({"never": [("a0", "nobody")]}, "nobody"),
         ({"never": [("a0", "a0")]}, "two different"),
         ({"never": [("a0", "a1", "a2")]}, "must be two different"),
-        ({"want": ["a0 x a1 x a2"], "largest": 2}, "no form within the limits estimates"),
+        (
+            {"want": ["a0 x a1 x a2"], "largest": 2},
+            "no form within the limits estimates",
+        ),
         ({"want": ["a0 x a1 x a2"], "never": [("a0", "a2")]}, "which never forbids"),
-        ({"want": [("a0", "a1")], "never": [("a0", "a1")]}, "which never forbids to ask together"),
+        (
+            {"want": [("a0", "a1")], "never": [("a0", "a1")]},
+            "which never forbids to ask together",
+        ),
         ({"want": [("a0", "a1")], "left_out": ["a0"]}, "want must name attributes"),
         ({"public": ["a0"], "left_out": ["a0"]}, "both public and left out"),
         ({"left_out": ["a0", "a1", "a2"]}, "at least one attribute must be asked"),
@@ -388,7 +441,9 @@ def test_no_records_and_samples_raise():
 
 @real_data
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "limit"), [("cardio", 3.0), ("nist-acs", 3.0), ("adult", 3.0)])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("cardio", 3.0), ("nist-acs", 3.0), ("adult", 3.0)]
+)
 def test_real_tables_get_a_design_no_worse_than_smp_and_the_calibrated_one(name, limit):
     found = table_design(name, limit, seconds=30)
     for other in (OPTIMAL_SMP, CALIBRATED):
@@ -411,5 +466,7 @@ def test_celeba_reaches_the_stated_error_and_its_totals_are_those_of_the_package
         budgets = dict.fromkeys(chosen, 0.0)
         budgets |= dict(zip(form.attributes, form.epsilons, strict=True))
         part = records.select(chosen)
-        total = sp.total_leakage(part, budgets, mechanism="grr", guarantee="exact").values
+        total = sp.total_leakage(
+            part, budgets, mechanism="grr", guarantee="exact"
+        ).values
         assert total[chosen.index(name)] == pytest.approx(form.totals[k], abs=1e-11)

@@ -1,4 +1,6 @@
-"""Designs of odd tables and odd options: one clear line each, in little time and memory."""
+"""Designs of odd tables and odd options: one clear line each, in little time and
+memory.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -19,22 +21,31 @@ def _warnings_are_errors() -> Iterator[None]:
 
 def _domain(*sizes: int) -> sp.Domain:
     return sp.Domain(
-        [sp.Attribute(f"a{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)]
+        [
+            sp.Attribute(f"a{i}", tuple(map(str, range(size))))
+            for i, size in enumerate(sizes)
+        ]
     )
 
 
 @pytest.fixture
 def coins() -> sp.Records:
-    return sp.Records(_domain(2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [3, 4, 5, 6])
+    return sp.Records(
+        _domain(2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [3, 4, 5, 6]
+    )
 
 
-def test_a_joint_distribution_that_no_form_may_ask_for_raises(coins: sp.Records) -> None:
+def test_a_joint_distribution_that_no_form_may_ask_for_raises(
+    coins: sp.Records,
+) -> None:
     with pytest.raises(sp.InputError, match="no form within the limits"):
         find_design(coins, 1.0, want=[("a0", "a1")], largest=1, seconds=1)
 
 
 @pytest.mark.parametrize("limit", [1e-300, 1e-12, {"a0": 1e-9, "a1": 20.0, "a2": None}])
-def test_limits_too_small_to_compute_with_raise(coins: sp.Records, limit: object) -> None:
+def test_limits_too_small_to_compute_with_raise(
+    coins: sp.Records, limit: object
+) -> None:
     with pytest.raises(sp.InputError, match="limit must be at least 1e-06"):
         find_design(coins, limit, seconds=1)
 
@@ -47,10 +58,17 @@ def test_the_smallest_limit_is_kept(coins: sp.Records, scope: str) -> None:
 
 
 @pytest.mark.parametrize("above", [0.0, 1e-12, 1e-9])
-def test_a_limit_that_public_attributes_use_up_raises(coins: sp.Records, above: float) -> None:
-    limits = {"a0": None, "a1": None, "a2": np.log(4 / 3) * (1 + above) + 1e-13}  # a0 tells ln 4/3
+def test_a_limit_that_public_attributes_use_up_raises(
+    coins: sp.Records, above: float
+) -> None:
+    limits = {
+        "a0": None,
+        "a1": None,
+        "a2": np.log(4 / 3) * (1 + above) + 1e-13,
+    }  # a0 tells ln 4/3
     with pytest.raises(
-        sp.InputError, match=r"can have no budget|cannot be certified|public attributes alone"
+        sp.InputError,
+        match=r"can have no budget|cannot be certified|public attributes alone",
     ):
         find_design(coins, limits, public=["a0"], scope="table", seconds=1)
 
@@ -66,7 +84,9 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     made = list[int]()
     before = form_totals.FormCounter.table
 
-    def watched(self: form_totals.FormCounter, attributes: list[int]) -> form_totals.FormTable:
+    def watched(
+        self: form_totals.FormCounter, attributes: list[int]
+    ) -> form_totals.FormTable:
         made.append(self.cells(attributes))
         return before(self, attributes)
 
@@ -80,16 +100,23 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
 def test_a_question_too_large_for_exact_totals_rests_on_its_budget_unless_values_are_public():
     codes = np.random.default_rng(0).integers(0, (3000, 2, 2), (4000, 3))
     records = sp.Records(_domain(3000, 2, 2), codes)
-    limits, options = {"a0": None, "*": 12.0}, {"scope": "table", "seconds": 1}
+    limits = {"a0": None, "*": 12.0}
+    options = {"scope": "table", "seconds": 1}
     found = find_design(records, limits, known=["a2"], **options)
-    assert all(form.guarantee == "worst" for form in found.forms if "a0" in form.attributes)
+    assert all(
+        form.guarantee == "worst" for form in found.forms if "a0" in form.attributes
+    )
     assert totals(found)[1] <= 12.0
-    with pytest.raises(sp.InputError, match=r"'a0' cannot be certified beside what is public"):
+    with pytest.raises(
+        sp.InputError, match=r"'a0' cannot be certified beside what is public"
+    ):
         find_design(records, limits, public=["a2"], **options)
 
 
 def _coded(rng: np.random.Generator, n: int, *sizes: int) -> sp.Records:
-    return sp.Records(_domain(*sizes), np.stack([rng.integers(0, s, n) for s in sizes], axis=1))
+    return sp.Records(
+        _domain(*sizes), np.stack([rng.integers(0, s, n) for s in sizes], axis=1)
+    )
 
 
 def test_a_pair_with_more_cells_than_are_shaped_is_estimated_by_products() -> None:
@@ -109,13 +136,19 @@ def test_a_rare_value_is_blamed_only_where_there_is_one() -> None:
     rng = np.random.default_rng(0)
     few = _coded(rng, 30, 2, 2)
     assert "30 records are too few; give more, or merge answers" in _blamed(few)
-    codes = np.column_stack([rng.permutation([0] * 2079 + [1] * 921), rng.integers(0, 2, 3000)])
+    codes = np.column_stack(
+        [rng.permutation([0] * 2079 + [1] * 921), rng.integers(0, 2, 3000)]
+    )
     assert "921 of 3,000" not in _blamed(sp.Records(_domain(2, 2), codes))
     rare = sp.Records(_domain(3, 2), [[0, 0], [1, 0], [1, 1], [2, 1]], [3, 40, 40, 40])
-    assert "'a0' has the value '0' in 3 of 123 records; pool rare values" in _blamed(rare)
+    assert "'a0' has the value '0' in 3 of 123 records; pool rare values" in _blamed(
+        rare
+    )
 
 
-def test_what_the_adversary_knows_is_named_where_it_is_sent_nearly_as_answered() -> None:
+def test_what_the_adversary_knows_is_named_where_it_is_sent_nearly_as_answered() -> (
+    None
+):
     people = _coded(np.random.default_rng(0), 4000, 2, 2, 3)
     plan = sp.design(people, 1.0, known=["a0"], seconds=0.5)
     notes = [note for note in plan.notes if "no limit protects" in note]

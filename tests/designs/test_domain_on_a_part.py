@@ -1,8 +1,9 @@
 """A domain read off the certifying records: attacks by rare and by unseen values.
 
-Each population has many rare values, so that a sample shows few of them and those that it shows
-are overcounted.  The promise is checked against the population itself, in closed form: answers are
-coded as the domain of the result says, also those that it never saw.
+Each population has many rare values, so that a sample shows few of them and those that
+it shows are overcounted.  The promise is checked against the population itself, in
+closed form: answers are coded as the domain of the result says, also those that it
+never saw.
 """
 
 import math
@@ -17,10 +18,14 @@ from seepage.totals.total import DECLARED
 
 
 def _pooled_population(n, rare, rng):
-    """T a fair coin; U one of `rare` values where T is yes, one of ten others where it is no."""
+    """T a fair coin; U one of `rare` values where T is yes, one of ten others where it
+    is no.
+    """
     t = rng.integers(0, 2, n)
     u = np.where(t == 1, rng.integers(0, rare, n), rare + rng.integers(0, 10, n))
-    return pd.DataFrame({"T": np.array(["no", "yes"])[t], "U": np.char.add("v", u.astype(str))})
+    return pd.DataFrame(
+        {"T": np.array(["no", "yes"])[t], "U": np.char.add("v", u.astype(str))}
+    )
 
 
 def _pooled_masses(rare):
@@ -29,8 +34,11 @@ def _pooled_masses(rare):
 
 
 def _unseen_population(n, rare, rng):
-    """T a fair coin; where it is yes U is "c" or rare, where it is no "c" or one of eight."""
-    t, z = rng.integers(0, 2, n), rng.random(n)
+    """T a fair coin; where it is yes U is "c" or rare, where it is no "c" or one of
+    eight.
+    """
+    t = rng.integers(0, 2, n)
+    z = rng.random(n)
     rares = np.char.add("r", rng.integers(0, rare, n).astype(str))
     eight = np.char.add("w", rng.integers(0, 8, n).astype(str))
     u = np.where(t == 1, np.where(z < 0.5, "c", rares), np.where(z < 0.2, "c", eight))
@@ -57,7 +65,10 @@ def _leakage(masses, attribute, epsilon):
         total = sum(coded.values())
         rows.append([mass / total for mass in coded.values()])
     gain = math.expm1(epsilon)
-    return max(abs(math.log1p(gain * a) - math.log1p(gain * b)) for a, b in zip(*rows, strict=True))
+    return max(
+        abs(math.log1p(gain * a) - math.log1p(gain * b))
+        for a, b in zip(*rows, strict=True)
+    )
 
 
 ATTACKS = {
@@ -70,7 +81,10 @@ CASES = [
     ("unseen", 2_000, 900, {}),
     ("unseen", 20_000, 9_000, {"max_values": 20_000}),
 ]
-SAMPLES = [pytest.param(2, id="few"), pytest.param(40, id="many", marks=pytest.mark.slow)]
+SAMPLES = [
+    pytest.param(2, id="few"),
+    pytest.param(40, id="many", marks=pytest.mark.slow),
+]
 attacks = pytest.mark.parametrize(("kind", "n", "rare", "options"), CASES)
 samples = pytest.mark.parametrize("samples", SAMPLES)
 
@@ -88,7 +102,12 @@ def _samples(kind, n, rare, samples):
 def test_total_holds_for_the_population(kind, n, rare, options, samples):
     for table, leakage in _samples(kind, n, rare, samples):
         total = sp.total_leakage(
-            table, 1.0, mechanism="grr", guarantee="exact", scope="population", **options
+            table,
+            1.0,
+            mechanism="grr",
+            guarantee="exact",
+            scope="population",
+            **options,
         )
         truth = 1.0 + leakage(total.domain["U"], 1.0)
         assert truth <= float(total["T"]) + 1e-12
@@ -158,7 +177,9 @@ def test_a_domain_read_off_the_records_certifies_nothing(promised):
     table = pd.DataFrame(coins, columns=["a", "b", "c"])
     read = sp.Records.from_data(table)
     for records in (read, read.select(["a", "b"])):
-        with pytest.raises(sp.InputError, match="the domain of these records was read off them"):
+        with pytest.raises(
+            sp.InputError, match="the domain of these records was read off them"
+        ):
             promised(records)
     declared = sp.Records.from_data(table, domain=read.domain)
     for records in (declared, sp.Records(read.domain, read.codes, read.weights)):
@@ -166,7 +187,7 @@ def test_a_domain_read_off_the_records_certifies_nothing(promised):
     assert not any(DECLARED in note for note in promised(table).notes)
 
 
-# Published tables as populations ------------------------------------------------------------------
+# Published tables as populations ------------------------------------------------------
 
 
 def _draws(table, n, samples):
@@ -183,7 +204,9 @@ def test_samples_of_hospital_records_keep_their_promises(samples):
     table = pd.read_csv(file, usecols=columns, dtype=str, keep_default_na=False)
     for sample in _draws(table, 10_000, samples):
         for answers in ("merged", "as-is"):
-            plan = sp.design(sample, 1.0, seconds=0.5, answers=answers, max_values=1_000)
+            plan = sp.design(
+                sample, 1.0, seconds=0.5, answers=answers, max_values=1_000
+            )
             assert plan.check(table).within
         for asked in (["readmitted", "diag_1"], ["age", "diag_3"]):
             settings = {"mechanism": "grr", "guarantee": "exact", "max_values": 1_000}
@@ -196,10 +219,15 @@ def test_samples_of_hospital_records_keep_their_promises(samples):
 @real_data
 @pytest.mark.filterwarnings("ignore::seepage.errors.DataWarning")
 @pytest.mark.parametrize(
-    "samples", [pytest.param(2, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)]
+    "samples",
+    [pytest.param(2, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)],
 )
 def test_resamples_of_adult_keep_the_limits_with_answers_chosen(samples):
-    table = sp.dataset("adult").read().to_pandas().drop(columns=["fnlwgt", "education-num"])
+    table = (
+        sp.dataset("adult").read().to_pandas().drop(columns=["fnlwgt", "education-num"])
+    )
     drawn = _draws(table, len(table), samples)
-    kept = [sp.design(one, 2.0, seconds=1, bins=None).check(table).within for one in drawn]
+    kept = [
+        sp.design(one, 2.0, seconds=1, bins=None).check(table).within for one in drawn
+    ]
     assert np.mean(kept) >= 0.95

@@ -22,18 +22,25 @@ from seepage.designs.calibration import confirmed, make_problem
 @pytest.fixture(scope="module")
 def few():
     names = ["age", "employment", "income", "coffee", "screen", "sleep"]
-    return Records.from_data(make_survey(4_000), domain=survey_joint().domain).select(names)
+    return Records.from_data(make_survey(4_000), domain=survey_joint().domain).select(
+        names
+    )
 
 
 @pytest.fixture(scope="module")
 def coins():
     """Two coins and whether they differ: the sum sees nothing, a witness does."""
-    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    domain = sp.Domain(
+        [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    )
     return Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [5_000] * 4)
 
 
 @given(
-    st.floats(0.01, 50), st.floats(0.1, 5), st.sampled_from([1.0, 0.5, 2.0]), st.floats(0.5, 1.5)
+    st.floats(0.01, 50),
+    st.floats(0.1, 5),
+    st.sampled_from([1.0, 0.5, 2.0]),
+    st.floats(0.5, 1.5),
 )
 def test_the_root_search_is_accurate_and_never_above(limit, slope, power, most):
     """The largest b with slope b^power <= limit, up to `most` times limit."""
@@ -60,7 +67,9 @@ def test_the_root_search_takes_few_evaluations():
 
 
 def test_the_root_search_handles_jumps_and_infinity():
-    assert largest_within(lambda b: -1.0 if b < 0.3 else math.inf, 1.0) == pytest.approx(0.3)
+    assert largest_within(
+        lambda b: -1.0 if b < 0.3 else math.inf, 1.0
+    ) == pytest.approx(0.3)
     assert largest_within(lambda b: -1.0, 2.0) == 2.0
     with pytest.raises(sp.InputError, match="no budget fits"):
         largest_within(lambda b: 0.5, 1.0)
@@ -76,10 +85,15 @@ def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
 
 
 def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
-    """Totals that each pass wrongly as often as they may: what is stated must still be true."""
-    rng, used = np.random.default_rng(6), []
+    """Totals that each pass wrongly as often as they may: what is stated must still be
+    true.
+    """
+    rng = np.random.default_rng(6)
+    used = []
     sampled = {"guarantee": "sampled", "confidence": 0.4, "rng": 7}
-    problem = make_problem(coins, CalibrationOptions(1.0, mechanism="grr", **sampled), "table")
+    problem = make_problem(
+        coins, CalibrationOptions(1.0, mechanism="grr", **sampled), "table"
+    )
     truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
 
     def lucky(problem, epsilons, **options):
@@ -89,7 +103,8 @@ def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
         return replace(truth, values=values, confidence=options["confidence"])
 
     monkeypatch.setattr(budgets_module, "totals_at", lucky)
-    stated, wrong = set(), 0
+    stated = set()
+    wrong = 0
     for _ in range(400):
         try:
             _, totals = confirmed(problem, np.ones(3))
@@ -102,5 +117,7 @@ def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
     assert set(used) == set(range(8, 28))
     used.clear()
     with pytest.raises(sp.InputError, match="no sampled total was confirmed"):
-        confirmed(replace(problem, options={"confidence": 1 - 1e-15, "rng": None}), np.ones(3))
+        confirmed(
+            replace(problem, options={"confidence": 1 - 1e-15, "rng": None}), np.ones(3)
+        )
     assert set(used) == {None}

@@ -23,7 +23,9 @@ def table(count=3, weight=1, seed=8):
     domain = sp.Domain([sp.Attribute(f"a{i}", ("0", "1")) for i in range(count)])
     codes = np.array(list(product((0, 1), repeat=count)))
     lean = (codes - 0.5).sum(axis=1) ** 2 / 2
-    weights = (np.exp(lean) * rng.integers(200, 400, len(codes)) * weight).astype(np.int64)
+    weights = (np.exp(lean) * rng.integers(200, 400, len(codes)) * weight).astype(
+        np.int64
+    )
     return sp.Records(domain, codes, weights)
 
 
@@ -64,7 +66,9 @@ def test_no_form_leaks_more_about_the_record_than_its_product(people, found):
             LIMIT,
             scope="table",
             shape="never",
-            left_out=[name for name in people.domain.names if name not in form.attributes],
+            left_out=[
+                name for name in people.domain.names if name not in form.attributes
+            ],
             want=[form.attributes] if len(form.attributes) > 1 else (),
             seconds=5,
             mechanism="grr",
@@ -73,7 +77,9 @@ def test_no_form_leaks_more_about_the_record_than_its_product(people, found):
         assert form.record == form.channel.shaped.mechanism.realised_epsilon
 
 
-def test_every_total_and_every_changed_answer_is_within_its_limit_in_integers(people, found):
+def test_every_total_and_every_changed_answer_is_within_its_limit_in_integers(
+    people, found
+):
     for form in shaped_forms(found):
         totals = matrix_totals(form.channel, "exact", people)
         assert max(totals) <= LIMIT
@@ -94,7 +100,9 @@ def test_the_stated_leakage_given_other_answers_is_right(people, found):
         if form.is_product:
             continue
         leakage = planned.channel.answer_leakage
-        axes = tuple(i for i, n in enumerate(people.domain.names) if n not in form.attributes)
+        axes = tuple(
+            i for i, n in enumerate(people.domain.names) if n not in form.attributes
+        )
         cells = joint.sum(axis=axes)
         channel = form.channel.mechanism.channel().reshape(*cells.shape, -1)
         worst = 0.0
@@ -113,7 +121,9 @@ def test_the_stated_leakage_given_other_answers_is_right(people, found):
     assert any("shaped" in note for note in plan.notes)
 
 
-def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, found, tmp_path):
+def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(
+    people, found, tmp_path
+):
     plan = plan_of_design(found)
     plan.save(tmp_path / "plan.json")
     loaded = Plan.load(tmp_path / "plan.json")
@@ -129,7 +139,8 @@ def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, foun
         estimates = loaded.estimate(loaded.perturb(answers, rng=seed))
         scores.append(
             [
-                (estimates[n].frequencies[1] - truth[n]) / estimates[n].standard_errors[1]
+                (estimates[n].frequencies[1] - truth[n])
+                / estimates[n].standard_errors[1]
                 for n in names
             ]
         )
@@ -139,11 +150,15 @@ def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, foun
 
 def test_a_single_question_is_shaped_about_another_attribute():
     rng = np.random.default_rng(4)
-    domain = sp.Domain([sp.Attribute("work", tuple("abcdef")), sp.Attribute("sex", ("f", "m"))])
+    domain = sp.Domain(
+        [sp.Attribute("work", tuple("abcdef")), sp.Attribute("sex", ("f", "m"))]
+    )
     codes = np.array(list(product(range(6), range(2))))
     people = sp.Records(domain, codes, rng.integers(50, 900, 12))
     limits = {"work": 3.0, "sex": 0.3}
-    plain = find_design(people, limits, scope="table", shape="never", left_out=["sex"], seconds=5)
+    plain = find_design(
+        people, limits, scope="table", shape="never", left_out=["sex"], seconds=5
+    )
     found = find_design(people, limits, scope="table", left_out=["sex"], seconds=5)
     assert {form.attributes for form in shaped_forms(found)} == {("work",)}
     assert found.errors[0] < 0.7 * plain.errors[0]
@@ -166,12 +181,17 @@ def test_the_same_seed_gives_the_same_thresholds(many, for_population):
         pytest.skip("the machine was too busy for a search to end by itself")
     assert again.forms == for_population.forms
     assert len(shaped_forms(again)) > 1
-    for one, other in zip(shaped_forms(again), shaped_forms(for_population), strict=True):
+    for one, other in zip(
+        shaped_forms(again), shaped_forms(for_population), strict=True
+    ):
         assert one.channel == other.channel
 
 
-def test_population_shaped_forms_are_certified_on_the_other_records(many, for_population):
-    people, found = many, for_population
+def test_population_shaped_forms_are_certified_on_the_other_records(
+    many, for_population
+):
+    people = many
+    found = for_population
     plain = find_design(people, LIMIT, shape="never", seconds=5)
     assert found.certifier.scope == "population"
     assert shaped_forms(found)

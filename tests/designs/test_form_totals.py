@@ -1,4 +1,6 @@
-"""Totals of forms against exact fractions, against `total_leakage`, and NumPy against Numba."""
+"""Totals of forms against exact fractions, against `total_leakage`, and NumPy against
+Numba.
+"""
 
 import math
 from decimal import Decimal, localcontext
@@ -19,7 +21,9 @@ from seepage.errors import InputError
 
 
 def people(sizes, codes, weights=None):
-    domain = Domain([Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)])
+    domain = Domain(
+        [Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)]
+    )
     return Records(domain, codes, weights)
 
 
@@ -33,8 +37,11 @@ def tables(draw, most=4):
 
 
 def true_total(records, form, epsilons, target, public=(), known=()):
-    """Every report, public value and pair of target values, in fractions; None where infinite."""
-    codes, weights = records.codes.astype(int).tolist(), records.weights.tolist()
+    """Every report, public value and pair of target values, in fractions; None where
+    infinite.
+    """
+    codes = records.codes.astype(int).tolist()
+    weights = records.weights.tolist()
     with localcontext() as context:
         context.prec = 60
         growth = [Fraction(Decimal(e).exp()) for e in epsilons]
@@ -75,7 +82,9 @@ def test_totals_are_at_least_the_truth_and_hardly_more(records, data):
     indices = range(len(records.domain))
     form = data.draw(st.permutations(list(indices)).map(tuple), "form")
     form = form[: data.draw(st.integers(1, len(form)), "length")]
-    budgets = [data.draw(st.sampled_from([1e-9, 0.25, 1.0, 3.0]), "budget") for _ in form]
+    budgets = [
+        data.draw(st.sampled_from([1e-9, 0.25, 1.0, 3.0]), "budget") for _ in form
+    ]
     scorer = ExactForms(FormCounter(records))
     found = scorer.totals(scorer.counter.table(form), np.array(budgets))
     for target in indices:
@@ -114,7 +123,9 @@ def shares_by_numpy_and_numba(records, form, known=()):
 @settings(max_examples=25, deadline=None)
 @given(tables(), st.data())
 def test_compiled_kernels_count_like_numpy(records, data):
-    form = data.draw(st.permutations(list(range(len(records.domain)))).map(tuple), "form")
+    form = data.draw(
+        st.permutations(list(range(len(records.domain)))).map(tuple), "form"
+    )
     known = [form[0]] if data.draw(st.booleans(), "known") else []
     plain, compiled = shares_by_numpy_and_numba(records, form, known)
     assert np.array_equal(plain, compiled)
@@ -141,7 +152,9 @@ def test_totals_equal_those_of_the_package():
         found = scorer.totals(scorer.counter.table(form), np.array([0.9, 0.4]))
         budgets = [0.0] * 4
         budgets[form[0]], budgets[form[1]] = 0.9, 0.4
-        truth = sp.total_leakage(records, budgets, mechanism="grr", guarantee="exact").values
+        truth = sp.total_leakage(
+            records, budgets, mechanism="grr", guarantee="exact"
+        ).values
         np.testing.assert_allclose(found, truth, atol=1e-12)
 
 
@@ -157,7 +170,10 @@ def test_a_form_of_both_inputs_leaks_about_their_xor():
 def test_a_single_report_never_leaks_more_than_its_budget():
     copies = people((2, 2), [[0, 0], [1, 1]])
     scorer = ExactForms(FormCounter(copies))
-    assert scorer.totals(scorer.counter.table((0,)), np.array([1.0])).tolist() == [1.0, 1.0]
+    assert scorer.totals(scorer.counter.table((0,)), np.array([1.0])).tolist() == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_too_many_combinations_of_known_values_raise():

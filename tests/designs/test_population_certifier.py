@@ -20,7 +20,10 @@ CELLS = np.array(list(itertools.product(*map(range, SIZES))))
 
 def records(weights):
     domain = sp.Domain(
-        [sp.Attribute(f"a{k}", tuple(map(str, range(size)))) for k, size in enumerate(SIZES)]
+        [
+            sp.Attribute(f"a{k}", tuple(map(str, range(size))))
+            for k, size in enumerate(SIZES)
+        ]
     )
     kept = weights > 0
     return sp.Records(domain, CELLS[kept], weights[kept])
@@ -32,9 +35,12 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
     gaps = []
     for times in (10, 1000, 10**5):
         data = records(weights * times)
-        scorer, exact = scorer_of(data), ExactForms(FormCounter(data))
+        scorer = scorer_of(data)
+        exact = ExactForms(FormCounter(data))
         found = scorer.totals(scorer.counter.table((0, 1)), np.array(epsilons))
-        gaps.append(found - exact.totals(exact.counter.table((0, 1)), np.array(epsilons)))
+        gaps.append(
+            found - exact.totals(exact.counter.table((0, 1)), np.array(epsilons))
+        )
     assert (np.diff(gaps, axis=0) <= 1e-9).all()
     assert (np.array(gaps) >= -1e-12).all()
     assert gaps[-1].max() < 0.02
@@ -43,7 +49,9 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
 def test_levels_count_the_statements_of_the_union_bound():
     data = records(np.full(len(CELLS), 10))
     counter = FormCounter(data)
-    every = PopulationForms(counter, 0.9, 2, range(4))  # forms of 1 or 2 questions, and that of all
+    every = PopulationForms(
+        counter, 0.9, 2, range(4)
+    )  # forms of 1 or 2 questions, and that of all
     pairs = sum(a * b for a, b in itertools.combinations(SIZES, 2))
     assert every.level(2) == pytest.approx(math.log(3 * 2 * 9 * pairs / 0.1))
     with pytest.raises(InputError, match="at most 2 attributes"):
@@ -54,15 +62,19 @@ def test_levels_count_the_statements_of_the_union_bound():
 
 
 def likelihoods(weights, form, budgets, x, known, public):
-    """Weights of the reports (rows) for each cell with x and the known values, and its people.
+    """Weights of the reports (rows) for each cell with x and the known values, and its
+    people.
 
     Cells with other public values have weight 0.
     """
-    rows = (CELLS[:, x[0]] == x[1]) & np.all([CELLS[:, j] == v for j, v in known], axis=0)
+    rows = (CELLS[:, x[0]] == x[1]) & np.all(
+        [CELLS[:, j] == v for j, v in known], axis=0
+    )
     inside = np.all([CELLS[:, j] == v for j, v in public], axis=0) * np.ones(len(CELLS))
     reports = itertools.product(*(range(SIZES[j]) for j in form))
     kernel = [
-        inside * np.exp(-((CELLS[:, list(form)] != report) * np.asarray(budgets)).sum(axis=1))
+        inside
+        * np.exp(-((CELLS[:, list(form)] != report) * np.asarray(budgets)).sum(axis=1))
         for report in reports
     ]
     return np.array(kernel)[:, rows], np.asarray(weights)[rows]
@@ -74,16 +86,22 @@ def strata(indices):
 
 
 def stratified(weights, form, budgets, known, public, c=None):
-    """Totals of a table conditional on known values, beside public ones; with c their limits."""
+    """Totals of a table conditional on known values, beside public ones; with c their
+    limits.
+    """
     found = np.zeros(len(SIZES))
     for k in set(range(len(SIZES))) - {*known, *public}:
         for held, clear in itertools.product(strata(known), strata(public)):
-            upper, lower = [], []
+            upper = []
+            lower = []
             for x in range(SIZES[k]):
-                kernel, people = likelihoods(weights, form, budgets, (k, x), held, clear)
+                kernel, people = likelihoods(
+                    weights, form, budgets, (k, x), held, clear
+                )
                 number = people.sum()
                 shares = people / max(number, 1)
-                least, most = kernel.min(axis=1), kernel.max(axis=1)
+                least = kernel.min(axis=1)
+                most = kernel.max(axis=1)
                 if c is None:
                     means = kernel @ shares
                     upper.append(means)
@@ -114,7 +132,8 @@ def test_limits_given_known_and_beside_public_values_are_those_of_every_report(
     known, public, budgets
 ):
     weights = np.random.default_rng(3).integers(5, 300, len(CELLS))
-    scorer, form = scorer_of(records(weights), known, public), (1, 3)
+    scorer = scorer_of(records(weights), known, public)
+    form = (1, 3)
     found = scorer.totals(scorer.counter.table(form), np.array(budgets), 8)
     truth = stratified(weights, form, budgets, known, public, scorer.level(2))
     targets = [k for k in range(len(SIZES)) if k not in (*known, *public)]
@@ -122,7 +141,9 @@ def test_limits_given_known_and_beside_public_values_are_those_of_every_report(
     assert found[targets] == pytest.approx(np.minimum(truth, most)[targets], abs=1e-8)
     assert (found >= np.minimum(truth, most) - 1e-12).all()
     assert (found[list(known)] == 0).all()
-    values = sum(SIZES[k] for k in targets) * math.prod(SIZES[j] for j in (*known, *public))
+    values = sum(SIZES[k] for k in targets) * math.prod(
+        SIZES[j] for j in (*known, *public)
+    )
     asked = [size for j, size in enumerate(SIZES) if j not in public]
     pairs = sum(a * b for a, b in itertools.combinations(asked, 2))
     number = 2 * values * pairs * len(asked)
@@ -133,21 +154,26 @@ def test_reports_about_known_attributes_leak_nothing():
     data = records(np.random.default_rng(4).integers(50, 300, len(CELLS)))
     scorer = scorer_of(data, known=[0])
     with_it = scorer.totals(scorer.counter.table((0, 1, 3)), np.array([9.0, 0.6, 0.6]))
-    without = scorer._limits(scorer.counter.table((1, 3)), np.array([0.6, 0.6]), scorer.level(3), 3)
+    without = scorer._limits(
+        scorer.counter.table((1, 3)), np.array([0.6, 0.6]), scorer.level(3), 3
+    )
     assert with_it == pytest.approx(without, abs=1e-12)
 
 
 def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
     weights = np.full(len(CELLS), 10_000)
     weights[(CELLS[:, 0] == 1) & (CELLS[:, 1] == 2)] = 0
-    data, budgets = records(weights), np.array([0.5, 0.5])
+    data = records(weights)
+    budgets = np.array([0.5, 0.5])
     held = scorer_of(data, known=[0])
     found = held.totals(held.counter.table((2, 3)), budgets, 8)
     truth = stratified(weights, (2, 3), budgets, [0], [], held.level(2))
     assert found == pytest.approx(truth, abs=1e-8)  # that row has the whole range
     assert found[1] > max(found[[2, 3]]) + 0.01
     every = np.ones(4, dtype=bool)
-    assert held.rarest(every).startswith("'a1' has the value '2' where 'a0' is '1', in 0 of 200,")
+    assert held.rarest(every).startswith(
+        "'a1' has the value '2' where 'a0' is '1', in 0 of 200,"
+    )
     clear = scorer_of(data, public=[0])
     found = clear.totals(clear.counter.table((2, 3)), budgets)
     assert np.isinf(found[[0, 1]]).all()
@@ -162,18 +188,26 @@ def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
 
 @pytest.mark.parametrize(("known", "public", "c"), [((0,), (), -3.0), ((), (2,), -3.5)])
 def test_population_limits_cover_the_population_with_their_confidence(known, public, c):
-    """200 samples of a population; the table's totals and limits of a tenth of the radius fail."""
-    rng, form, budgets = np.random.default_rng(5), (1, 3), np.array([0.5, 0.5])
+    """200 samples of a population; the table's totals and limits of a tenth of the
+    radius fail.
+    """
+    rng = np.random.default_rng(5)
+    form = (1, 3)
+    budgets = np.array([0.5, 0.5])
     follows = 1 + (CELLS[:, 0] == CELLS[:, 3]) + 0.5 * (CELLS[:, 1] == CELLS[:, 2])
     chances = follows * rng.dirichlet([20.0] * len(CELLS))
     chances /= chances.sum()
     targets = [k for k in range(len(SIZES)) if k not in (*known, *public)]
     truth = stratified(chances * 1e9, form, budgets, known, public)[targets]
-    held, generous = 0, np.zeros(2)
+    held = 0
+    generous = np.zeros(2)
     for _ in range(200):
         data = records(rng.multinomial(1_500, chances))
-        scorer, exact = scorer_of(data, known, public), ExactForms(FormCounter(data, public, known))
-        held += (scorer.totals(scorer.counter.table(form), budgets)[targets] >= truth).all()
+        scorer = scorer_of(data, known, public)
+        exact = ExactForms(FormCounter(data, public, known))
+        held += (
+            scorer.totals(scorer.counter.table(form), budgets)[targets] >= truth
+        ).all()
         table = exact.totals(exact.counter.table(form), budgets)[targets]
         few = scorer._limits(scorer.counter.table(form), budgets, c, 3)[targets]
         generous += [(table >= truth).all(), (few >= truth).all()]

@@ -1,4 +1,6 @@
-"""Designs for the population: what holds for people whom nobody looked at, how it reads."""
+"""Designs for the population: what holds for people whom nobody looked at, how it
+reads.
+"""
 
 import math
 import os
@@ -18,7 +20,9 @@ from seepage.errors import InputError, SeepageError
 
 SIZES = (2, 3, 2, 2, 2)
 CELLS = np.array(list(product(*map(range, SIZES))))
-DOMAIN = Domain([Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(SIZES)])
+DOMAIN = Domain(
+    [Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(SIZES)]
+)
 
 
 def chances(seed=0):
@@ -51,7 +55,9 @@ def kernel_of(form):
 
 
 def true_totals(weights, kernel, known=(), public=()):
-    """ln max over reports and values of the population's likelihoods, without the package."""
+    """ln max over reports and values of the population's likelihoods, without the
+    package.
+    """
     for j in public:  # a public value is a part of the report
         clear = CELLS[:, j][:, None] == np.arange(SIZES[j])
         kernel = (kernel[:, :, None] * clear[:, None, :]).reshape(len(CELLS), -1)
@@ -69,9 +75,12 @@ def true_totals(weights, kernel, known=(), public=()):
 def worst(found, weights):
     """The largest true total over all forms of a design, minus its limit."""
     known, public = (
-        [DOMAIN.index(n) for n in names] for names in (found.settings["known"], found.public)
+        [DOMAIN.index(n) for n in names]
+        for names in (found.settings["known"], found.public)
     )
-    totals = [true_totals(weights, kernel_of(form), known, public) for form in found.forms]
+    totals = [
+        true_totals(weights, kernel_of(form), known, public) for form in found.forms
+    ]
     return (np.array(totals) - found.problem.limits).max()
 
 
@@ -105,7 +114,9 @@ def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(fo
         indices = [DOMAIN.index(name) for name in form.attributes]
         limits = scorer.totals(scorer.counter.table(indices), np.array(form.epsilons))
         assert 0.99 < limits.max() <= 1.0 or len(indices) == 1
-        assert np.allclose(form.totals, min(1.0, sum(form.epsilons)))  # not the lower ones
+        assert np.allclose(
+            form.totals, min(1.0, sum(form.epsilons))
+        )  # not the lower ones
         assert len({round(e, 9) for e in form.epsilons}) == 1
     assert table.error < found.error
 
@@ -113,7 +124,12 @@ def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(fo
 def test_promises_widen_with_confidence_and_shrink_with_records():
     few, strict, loose, many = (
         find_design(drawn(n), 1.0, seconds=3, confidence=c, shape="never").error * n
-        for n, c in ((3_000, 0.95), (30_000, 0.9999999), (30_000, 0.5), (3_000_000, 0.5))
+        for n, c in (
+            (3_000, 0.95),
+            (30_000, 0.9999999),
+            (30_000, 0.5),
+            (3_000_000, 0.5),
+        )
     )
     assert few > strict > loose > many
 
@@ -146,7 +162,9 @@ def test_a_seeded_sample_of_a_table_is_designed_from():
     table = sp.make_survey(4_000, rng=1).select(["coffee", "sleep", "screen"])
     plan = sp.design(table, 1.0, sample=2_000, rng=3, seconds=2, shape="never")
     assert plan.provenance.records == 2_000
-    assert 3_000 < plan.provenance.population < 4_000  # without the part that fixes the domain
+    assert (
+        3_000 < plan.provenance.population < 4_000
+    )  # without the part that fixes the domain
     assert plan.provenance.settings["records"] == 2_000
     other = sp.design(table, 1.0, sample=2_000, rng=4, seconds=2, shape="never")
     assert other.provenance.digest != plan.provenance.digest
@@ -195,7 +213,9 @@ def test_tables_too_large_rest_on_their_budgets():
 def test_limits_hold_given_known_and_public_attributes(option, limit):
     records = drawn(100_000)
     left_out = ["a0"] if option == "known" else []
-    found = find_design(records, limit, seconds=3, left_out=left_out, **{option: ["a0"]})
+    found = find_design(
+        records, limit, seconds=3, left_out=left_out, **{option: ["a0"]}
+    )
     named = {"known": found.settings["known"], "public": found.public}[option]
     assert (found.certifier.scope, list(named)) == ("population", ["a0"])
     assert worst(found, chances()) <= 1e-12
@@ -207,7 +227,9 @@ def test_limits_hold_given_known_and_public_attributes(option, limit):
     assert totals(found)[0] == (0.0 if option == "known" else math.inf)
     if option == "public":
         blind = find_design(records, limit, left_out=["a0"], seconds=2, shape="never")
-        told = [true_totals(chances(), kernel_of(form), (), [0]) for form in blind.forms]
+        told = [
+            true_totals(chances(), kernel_of(form), (), [0]) for form in blind.forms
+        ]
         assert np.max(told) > limit  # who does not count what is public exceeds it
     rests = {one.name: one.rests_on for one in found.comparison}
     assert rests[OPTIMAL_SMP] == ("worst" if option == "known" else "exact")
@@ -215,7 +237,9 @@ def test_limits_hold_given_known_and_public_attributes(option, limit):
 
 def test_too_few_records_of_known_values_give_smp_for_everybody_with_the_reason():
     held = ["a0", "a1"]
-    found = find_design(drawn(60), 1.0, known=held, left_out=held, seconds=1, mechanism="grr")
+    found = find_design(
+        drawn(60), 1.0, known=held, left_out=held, seconds=1, mechanism="grr"
+    )
     assert {form.guarantee for form in found.forms} == {"worst"}
     assert record(found) <= 1.0
     assert any("where 'a0' is" in note for note in found.notes)
@@ -235,7 +259,9 @@ def test_public_values_that_exceed_a_limit_raise_with_the_smallest_valid_limit()
     assert totals(found)[1:].max() <= enough + 0.1
     few = records.codes[:, [0, 2]].sum(axis=1) < 2
     rest = Records(DOMAIN, records.codes[few], records.weights[few])
-    with pytest.raises(InputError, match=r"unbounded .* no record where 'a0' is '1' and 'a2' is"):
+    with pytest.raises(
+        InputError, match=r"unbounded .* no record where 'a0' is '1' and 'a2' is"
+    ):
         find_design(rest, 2.0, public=["a0", "a2"], seconds=1)
 
 
@@ -260,7 +286,8 @@ def test_too_little_time_and_an_interrupt_give_a_certified_design(monkeypatch):
     short = find_design(drawn(20_000), 1.0, seconds=1e-9)
     assert short.ended == "time"
     assert short.error <= smp(short) * (1 + 1e-3)
-    improve, calls = form_search.FormSearch.improve, []
+    improve = form_search.FormSearch.improve
+    calls = []
 
     def interrupted(self, *arguments):
         calls.append(1)
@@ -281,10 +308,16 @@ def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_pa
     plan = plan_of_design(found)
     assert "for the population at 0.95" in repr(plan)
     assert plan.kind == "statistical"
-    assert any("random sample" in note and "50,000 records" in note for note in plan.notes)
+    assert any(
+        "random sample" in note and "50,000 records" in note for note in plan.notes
+    )
     plan.save(tmp_path / "plan.json")
     loaded = sp.Plan.load(tmp_path / "plan.json")
-    assert (loaded.scope, loaded.confidence, loaded.notes) == ("population", 0.95, plan.notes)
+    assert (loaded.scope, loaded.confidence, loaded.notes) == (
+        "population",
+        0.95,
+        plan.notes,
+    )
     assert loaded.provenance.settings["scope"] == "population"
     assert loaded.provenance.records == 50_000
     table = sp.design(drawn(500), 1.0, scope="table", shape="never", seconds=2)
@@ -294,11 +327,15 @@ def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder")
+@pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder"
+)
 def test_celeba_reaches_the_stated_error_for_the_population():
     data = sp.dataset("celeba")
     read = Records.from_data(data.read(), **data.table)
-    records = Records(read.domain, read.codes, read.weights)  # declared: every value is yes or no
+    records = Records(
+        read.domain, read.codes, read.weights
+    )  # declared: every value is yes or no
     found = find_design(records, 1.0, seconds=100)
     assert found.certifier.scope == "population"
     assert found.error <= 0.43 * smp(found)
@@ -306,9 +343,13 @@ def test_celeba_reaches_the_stated_error_for_the_population():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("option", "limit"), [("known", 0.6), ("public", 1.7)])
-def test_designs_given_known_or_public_values_keep_the_limit_in_the_population(option, limit):
+def test_designs_given_known_or_public_values_keep_the_limit_in_the_population(
+    option, limit
+):
     """300 samples; designs for the table, chosen by the same records, fail."""
-    which, excess, tables = 1, [], []
+    which = 1
+    excess = []
+    tables = []
     for seed in range(300):
         sample = drawn(8_000, seed, which)
         options = {"seconds": 0.5, "mechanism": "grr", option: ["a0"]}
@@ -323,8 +364,12 @@ def test_designs_given_known_or_public_values_keep_the_limit_in_the_population(o
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [2_000, 20_000])
 def test_designs_of_samples_keep_the_limit_in_the_population(number):
-    """Each of 150 samples has its own design; 1 failure in 20 is allowed, none is expected."""
-    which, failures, excess = 1, 0, []
+    """Each of 150 samples has its own design; 1 failure in 20 is allowed, none is
+    expected.
+    """
+    which = 1
+    failures = 0
+    excess = []
     for seed in range(150):
         found = find_design(
             drawn(number, seed, which), 0.6, shape="never", seconds=1.0, confidence=0.95
@@ -334,7 +379,13 @@ def test_designs_of_samples_keep_the_limit_in_the_population(number):
     assert failures <= 7
     tables = [
         worst(
-            find_design(drawn(number, seed, which), 0.6, shape="never", seconds=1.0, scope="table"),
+            find_design(
+                drawn(number, seed, which),
+                0.6,
+                shape="never",
+                seconds=1.0,
+                scope="table",
+            ),
             chances(which),
         )
         for seed in range(10)

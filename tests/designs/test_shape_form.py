@@ -1,4 +1,6 @@
-"""Shaped reports: limits in exact fractions, variances against brute force and known mechanisms."""
+"""Shaped reports: limits in exact fractions, variances against brute force and known
+mechanisms.
+"""
 
 import itertools
 import math
@@ -31,13 +33,17 @@ PEOPLE = np.array([[30, 12, 8, 5], [6, 9, 14, 25], [10, 10, 2, 1]])
 
 def shaped(counts, limit, epsilon, **options):
     """Return the report shaped about one target, from its counts by value and cell."""
-    table = AnswerCounts(("asked",), (counts.shape[1],), counts.sum(axis=0), {"secret": counts})
+    table = AnswerCounts(
+        ("asked",), (counts.shape[1],), counts.sum(axis=0), {"secret": counts}
+    )
     how = {"epsilons": [epsilon], "record_limit": epsilon, "gap": 1e-5, **options}
     return shape_form(table, {"secret": limit}, **how)
 
 
 def xor_people(sizes=(2, 2), seed=3, odd=None):
-    """Return records of binary attributes a, b and their exclusive or c, weights as given."""
+    """Return records of binary attributes a, b and their exclusive or c, weights as
+    given.
+    """
     names = "abcdef"[: len(sizes)]
     domain = sp.Domain(
         [
@@ -47,21 +53,26 @@ def xor_people(sizes=(2, 2), seed=3, odd=None):
         + [sp.Attribute("xor", ("0", "1"))]
     )
     cells = np.array(list(np.ndindex(*sizes)))
-    weights = np.random.default_rng(seed).integers(20, 90, len(cells)) if odd is None else odd
+    weights = (
+        np.random.default_rng(seed).integers(20, 90, len(cells)) if odd is None else odd
+    )
     parity = (cells.sum(axis=1) % 2)[:, None]
     return sp.Records(domain, np.hstack([cells, parity]), weights)
 
 
-# Limits, exactly ---------------------------------------------------------------------------------
+# Limits, exactly ----------------------------------------------------------------------
 
 
 def exact_ratio(thresholds, counts):
-    """Return max over reports and values of P(report | x) / P(report | x'), in fractions."""
+    """Return max over reports and values of P(report | x) / P(report | x'), in
+    fractions.
+    """
     rows = [row for row in counts.tolist() if sum(row)]
     worst = Fraction(1)
     for column in thresholds.T.tolist():
         means = [
-            Fraction(sum(n * t for n, t in zip(row, column, strict=True)), sum(row)) for row in rows
+            Fraction(sum(n * t for n, t in zip(row, column, strict=True)), sum(row))
+            for row in rows
         ]
         worst = max(worst, max(means) / min(means))
     return worst
@@ -69,13 +80,16 @@ def exact_ratio(thresholds, counts):
 
 def check_promises(made, tables, limits, epsilons):
     """Recompute each promise of a report from its thresholds."""
-    thresholds, sizes = made.mechanism.thresholds, made.table.sizes
+    thresholds = made.mechanism.thresholds
+    sizes = made.table.sizes
     assert (thresholds.sum(axis=1) == 2**64).all()
     for name, limit in limits.items():
         ratio = exact_ratio(thresholds, tables[name])
         assert ratio <= exp_below(limit)
         occurring = tables[name][tables[name].sum(axis=1) > 0]
-        stated = log_above(realised_ratio(thresholds, RatioLimit(name, occurring, limit)))
+        stated = log_above(
+            realised_ratio(thresholds, RatioLimit(name, occurring, limit))
+        )
         assert ratio <= exp_below(math.nextafter(stated, 99))
         assert exp_below(math.nextafter(stated, 0)) < ratio or stated == 0
     cells = np.arange(made.mechanism.k).reshape(sizes)
@@ -95,7 +109,9 @@ def test_every_ratio_is_within_its_limit_in_fractions(limit, rows):
     counts = PEOPLE[:rows]
     made = shaped(counts, limit, 2.0)
     check_promises(made, {"secret": counts}, {"secret": limit}, [2.0])
-    assert math.log(exact_ratio(made.mechanism.thresholds, counts)) > 0.99 * limit  # it binds
+    assert (
+        math.log(exact_ratio(made.mechanism.thresholds, counts)) > 0.99 * limit
+    )  # it binds
     assert made.mechanism.realised_epsilon <= 2.0
 
 
@@ -117,7 +133,9 @@ def test_limits_hold_for_any_counts(rows, numbers, limit, epsilon):
 def test_limits_of_a_form_hold_in_fractions():
     people = xor_people((2, 3))
     made = shape(people, ["a", "b"], 0.8, record_limit=1.2)
-    tables = AnswerCounts.of(FormCounter(people), ["a", "b"], people.domain.names).targets
+    tables = AnswerCounts.of(
+        FormCounter(people), ["a", "b"], people.domain.names
+    ).targets
     check_promises(made, tables, dict.fromkeys(people.domain.names, 0.8), [0.8, 0.8])
     assert made.mechanism.realised_epsilon <= 1.2
     assert max(realised(made, people).values()) <= 0.8
@@ -129,7 +147,9 @@ def test_answers_are_counted_by_cell_and_value():
     joint = people.counts()  # a, b, xor
     assert table.sizes == (3, 2)
     assert table.counts.tolist() == joint.sum(axis=2).T.ravel().tolist()
-    assert table.targets["xor"].tolist() == joint.transpose(2, 1, 0).reshape(2, 6).tolist()
+    assert (
+        table.targets["xor"].tolist() == joint.transpose(2, 1, 0).reshape(2, 6).tolist()
+    )
     assert table.targets["a"][1].reshape(3, 2)[:, 0].tolist() == [0, 0, 0]
     assert table.possible("a").tolist() == [[True, False] * 3, [False, True] * 3]
     assert table.possible("xor").all()
@@ -150,7 +170,12 @@ def test_reports_that_differ_too_little_are_none():
 def test_the_leakage_about_a_revealed_xor_is_stated():
     people = xor_people(odd=[25, 25, 25, 25])
     made = shape(
-        people, ["a", "b"], {"a": 0.1, "b": 0.1}, 3.0, record_limit=3.0, wanted={(0, 1): 1.0}
+        people,
+        ["a", "b"],
+        {"a": 0.1, "b": 0.1},
+        3.0,
+        record_limit=3.0,
+        wanted={(0, 1): 1.0},
     )
     found = realised(made, people)
     assert max(found["a"], found["b"]) <= 0.1
@@ -160,14 +185,18 @@ def test_the_leakage_about_a_revealed_xor_is_stated():
     assert made.answer_leakage.xor > 2.5
 
 
-# The best, and how far from it -------------------------------------------------------------------
+# The best, and how far from it --------------------------------------------------------
 
 
 def brute_force(rows, limit, epsilon, frequencies):
-    """Return the least total variance: all vertices by their active constraints, then SLSQP."""
+    """Return the least total variance: all vertices by their active constraints, then
+    SLSQP.
+    """
     k = len(frequencies)
     sides = [a - math.exp(limit) * b for a, b in itertools.permutations(rows, 2)]
-    sides += [a - math.exp(epsilon) * b for a, b in itertools.permutations(np.eye(k), 2)]
+    sides += [
+        a - math.exp(epsilon) * b for a, b in itertools.permutations(np.eye(k), 2)
+    ]
     sides = np.array(sides)
     vertices = []
     for active in itertools.combinations(range(len(sides)), k - 1):
@@ -189,9 +218,14 @@ def brute_force(rows, limit, epsilon, frequencies):
     start = np.linalg.lstsq(reports.T, np.ones(k), rcond=None)[0]
     whole = {"type": "eq", "fun": lambda t: t @ reports - 1, "jac": lambda t: reports.T}
     found = minimize(
-        total, np.maximum(start, 0.02), jac=slope, bounds=[(1e-9, 1)] * len(reports),
-        constraints=whole, method="SLSQP", options={"maxiter": 1000, "ftol": 1e-13},
-    )  # fmt: skip
+        total,
+        np.maximum(start, 0.02),
+        jac=slope,
+        bounds=[(1e-9, 1)] * len(reports),
+        constraints=whole,
+        method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-13},
+    )
     return found.fun - frequencies @ frequencies, reports
 
 
@@ -200,7 +234,10 @@ def test_the_variance_is_that_of_a_general_solver(rows, cells):
     counts = PEOPLE[:rows, :cells]
     made = shaped(counts, 0.3, 1.5)
     best, _ = brute_force(
-        counts / counts.sum(axis=1, keepdims=True), 0.3, 1.5, counts.sum(axis=0) / counts.sum()
+        counts / counts.sum(axis=1, keepdims=True),
+        0.3,
+        1.5,
+        counts.sum(axis=0) / counts.sum(),
     )
     assert total_variance(made) == pytest.approx(best, rel=2e-5)
 
@@ -218,7 +255,9 @@ def test_the_gap_bounds_a_poor_mixture():
     excess = float((squares - vertices @ poor.prices).max())
     search = ReportSearch(cone, np.eye(4), first)
     search.run(1e-8)
-    best = np.trace(np.linalg.inv((search.pool * search.shares[:, None]).T @ search.pool))
+    best = np.trace(
+        np.linalg.inv((search.pool * search.shares[:, None]).T @ search.pool)
+    )
     assert poor.lower_bound(excess) < best < poor.second_moment
     assert excess > 0.1
 
@@ -260,7 +299,9 @@ def test_without_limits_it_is_no_worse_than_standard_mechanisms(source, epsilon)
     people = of_adult(source, "sex")
     counts = people.marginal(source)
     made = shape(people, source, {}, epsilon, gap=1e-6)
-    standard = [sp.mechanism(name, len(counts), epsilon) for name in ("grr", "ss", "oue")]
+    standard = [
+        sp.mechanism(name, len(counts), epsilon) for name in ("grr", "ss", "oue")
+    ]
     best = min(variance_of(one, counts / counts.sum()) for one in standard)
     assert total_variance(made) <= best * (1 + 2e-6)
     assert made.mechanism.realised_epsilon <= epsilon
@@ -296,7 +337,10 @@ def test_product_budgets_are_the_largest_within_the_limits(sizes):
     (budget, *others) = product_budgets(limits, sizes, [0.8] * len(sizes))
     assert set(others) == {budget}
     assert budget == pytest.approx(product_budget(people, names, 0.8), abs=1e-7)
-    leaks = [sp.exact_leakage(one.rows, _product(sizes, budget + 1e-6)).value for one in limits]
+    leaks = [
+        sp.exact_leakage(one.rows, _product(sizes, budget + 1e-6)).value
+        for one in limits
+    ]
     assert 0.8 < max(leaks) < 0.8 + 1e-5
 
 
@@ -314,16 +358,14 @@ def test_product_reports_are_the_columns_of_grr():
     assert np.allclose(reports, (channel / channel.mean(axis=0)).T)
 
 
-# What others may know ----------------------------------------------------------------------------
+# What others may know -----------------------------------------------------------------
 
 
 def test_the_leakage_given_known_answers_agrees_with_brute_force():
     people = xor_people((2, 2, 2))
     made = shape(people, ["a", "b", "c"], 1.0)
-    counts, channel = (
-        made.table.counts.reshape(2, 2, 2),
-        made.mechanism.channel().reshape(2, 2, 2, -1),
-    )
+    counts = made.table.counts.reshape(2, 2, 2)
+    channel = made.mechanism.channel().reshape(2, 2, 2, -1)
     worst = {0: 0.0, 1: 0.0, 2: 0.0}
     for axis in range(3):
         for fixed in itertools.product((None, 0, 1), repeat=3):
@@ -335,7 +377,8 @@ def test_the_leakage_given_known_answers_agrees_with_brute_force():
                     [value] if i == axis else [0, 1] if x is None else [x]
                     for i, x in enumerate(fixed)
                 )
-                n, c = counts[np.ix_(*key)], channel[np.ix_(*key)]
+                n = counts[np.ix_(*key)]
+                c = channel[np.ix_(*key)]
                 means.append((n[..., None] * c).sum(axis=(0, 1, 2)) / n.sum())
             known = 2 - fixed.count(None) + 1
             worst[known] = max(worst[known], np.abs(np.log(means[0] / means[1])).max())
@@ -356,7 +399,7 @@ def test_the_leakage_given_known_answers_agrees_with_brute_force():
     assert (leakage.one, leakage.two) == (made.given_answers(1), made.given_answers(2))
 
 
-# Estimates ---------------------------------------------------------------------------------------
+# Estimates ----------------------------------------------------------------------------
 
 
 def test_estimates_are_unbiased_for_every_distribution():
@@ -369,7 +412,9 @@ def test_estimates_are_unbiased_for_every_distribution():
 
 def test_the_nominal_variance_is_the_simulated_one():
     made = shape(of_adult("relationship", "sex"), "relationship", {"sex": 0.25}, 3.0)
-    draws, n, runs = np.random.default_rng(7), 400, 500
+    draws = np.random.default_rng(7)
+    n = 400
+    runs = 500
     squares = []
     for run in range(runs):
         cells = draws.choice(6, size=n, p=made.nominal)
@@ -388,12 +433,13 @@ def test_weights_of_wanted_tables_change_variances():
     assert heavy.variances[1,] > plain.variances[1,]
     joint = shape(people, ["a", "b"], 1.0, wanted={(0, 1): 1.0})
     channel = plain.mechanism.channel()
-    rows, chances = plain.coefficients((0, 1)), plain.nominal @ channel
+    rows = plain.coefficients((0, 1))
+    chances = plain.nominal @ channel
     cells = (chances @ rows**2).sum() - ((chances @ rows) ** 2).sum()
     assert joint.variances[0, 1] < cells
 
 
-# Time --------------------------------------------------------------------------------------------
+# Time ---------------------------------------------------------------------------------
 
 
 def test_a_search_that_is_stopped_keeps_the_limits():
@@ -408,7 +454,8 @@ def test_a_search_that_is_stopped_keeps_the_limits():
 
 
 def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
-    priced, usual = [], AdmissibleReports.best_report
+    priced = []
+    usual = AdmissibleReports.best_report
 
     def interrupted(self, gain):
         priced.append(gain)
@@ -425,13 +472,17 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
     assert total_variance(whole) <= total_variance(made)
 
 
-# Cells that hardly occur -------------------------------------------------------------------------
+# Cells that hardly occur --------------------------------------------------------------
 
 
 def test_shares_near_0_do_not_end_the_search():
     """The Newton system becomes singular there: the mixture reached is taken."""
     domain = sp.Domain(
-        [sp.Attribute("a", ("0", "1")), sp.Attribute("b", ("0", "1")), sp.Attribute("c", ("0",))]
+        [
+            sp.Attribute("a", ("0", "1")),
+            sp.Attribute("b", ("0", "1")),
+            sp.Attribute("c", ("0",)),
+        ]
     )
     people = sp.Records(domain, [[0, 0, 0], [1, 0, 0]], [5_000_000, 2_000_000])
     made = shape(people, ["a", "b"], {"a": 20.0, "c": 0.3}, 20.0)
@@ -440,9 +491,18 @@ def test_shares_near_0_do_not_end_the_search():
 
 @pytest.mark.parametrize(("limit", "record_limit"), [(2.0, 1.5), (1.0, 1.0)])
 def test_a_combination_that_never_occurs_beside_a_record_limit(limit, record_limit):
-    """Hardly any report determines its cell: shares solved for exactly would be negative."""
+    """Hardly any report determines its cell: shares solved for exactly would be
+    negative.
+    """
     domain = sp.Domain([sp.Attribute(name, ("a", "b", "c")) for name in ("x", "y")])
-    counts = {(0, 0): 463, (0, 1): 1904, (0, 2): 22, (1, 0): 1593, (1, 1): 1922, (1, 2): 40}
+    counts = {
+        (0, 0): 463,
+        (0, 1): 1904,
+        (0, 2): 22,
+        (1, 0): 1593,
+        (1, 1): 1922,
+        (1, 2): 40,
+    }
     counts |= {(2, 0): 22, (2, 1): 34}
     records = sp.Records(domain, list(counts), list(counts.values()))
     made = shape(records, ["x", "y"], limit, 2.0, record_limit=record_limit)
@@ -462,7 +522,9 @@ def test_a_mixture_that_rounding_made_worse_is_not_used(moment, monkeypatch):
 
     def failing(*arguments):
         solved.append(best_mixture(*arguments))
-        return solved[-1] if len(solved) < 3 else solved[-1]._replace(second_moment=moment)
+        return (
+            solved[-1] if len(solved) < 3 else solved[-1]._replace(second_moment=moment)
+        )
 
     monkeypatch.setattr("seepage.designs.report_search.best_mixture", failing)
     made = shaped(PEOPLE, 0.5, 2.0)

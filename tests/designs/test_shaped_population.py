@@ -1,4 +1,6 @@
-"""Shaped reports for the population: limits against a general solver, and on the people behind."""
+"""Shaped reports for the population: limits against a general solver, and on the people
+behind.
+"""
 
 import math
 
@@ -21,7 +23,9 @@ from seepage.designs.shaped_population import (
 )
 from shaping import shape, shape_for_population, total_variance
 
-DOMAIN = sp.Domain([sp.Attribute("job", ("a", "b", "c", "d")), sp.Attribute("sex", ("f", "m"))])
+DOMAIN = sp.Domain(
+    [sp.Attribute("job", ("a", "b", "c", "d")), sp.Attribute("sex", ("f", "m"))]
+)
 PEOPLE = np.array([[0.20, 0.12], [0.15, 0.08], [0.10, 0.15], [0.05, 0.15]])
 """The shares of jobs and sexes among the people."""
 
@@ -29,7 +33,9 @@ PEOPLE = np.array([[0.20, 0.12], [0.15, 0.08], [0.10, 0.15], [0.05, 0.15]])
 def sample(n, seed):
     """Return n people drawn at random."""
     draws = np.random.default_rng(seed)
-    return sp.Records.from_joint(DOMAIN, draws.multinomial(n, PEOPLE.ravel()).reshape(4, 2))
+    return sp.Records.from_joint(
+        DOMAIN, draws.multinomial(n, PEOPLE.ravel()).reshape(4, 2)
+    )
 
 
 def true_leakage(report):
@@ -38,7 +44,9 @@ def true_leakage(report):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(2), pytest.param(range(2, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [range(2), pytest.param(range(2, 40), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 def test_limits_hold_for_the_population(seeds):
     for seed in seeds:
@@ -84,7 +92,9 @@ def test_a_form_is_certified_too():
 def test_without_a_secret_only_the_budget_limits_reports(limits):
     """An attribute of one value is no secret."""
     domain = sp.Domain([*DOMAIN, sp.Attribute("country", ("here",))])
-    records = sp.Records(domain, [[job, 0, 0] for job in range(4)], [900, 700, 400, 300])
+    records = sp.Records(
+        domain, [[job, 0, 0] for job in range(4)], [900, 700, 400, 300]
+    )
     report, leakages = shape_for_population(records, "job", limits, 2.0)
     assert leakages == dict.fromkeys(limits, 0.0)
     assert 1.9 < report.mechanism.realised_epsilon <= 2.0
@@ -95,13 +105,16 @@ def test_values_without_records_may_have_any_distribution():
     records = sp.Records.from_joint(DOMAIN, counts)
     report, _ = shape_for_population(records, "job", {"sex": 0.1}, 2.0)
     women = counts[:, 0] / counts[:, 0].sum()
-    leakages = [report.mechanism.leakage(np.stack([women, men])).value for men in np.eye(4)]
+    leakages = [
+        report.mechanism.leakage(np.stack([women, men])).value for men in np.eye(4)
+    ]
     assert 0.05 < max(leakages) <= 0.1
 
 
 def test_the_kept_share_is_the_largest_that_is_certified():
     records = sample(2_000, 1)
-    counter, limits = FormCounter(records), {"sex": 0.2}
+    counter = FormCounter(records)
+    limits = {"sex": 0.2}
     made = shape(records, "job", {"sex": 0.3}, 2.0)
     rest = AnswerCounts.of(counter, ["job"], ["sex"])
     level = statement_level(rest, made.mechanism.outputs + 1, 0.95)
@@ -115,7 +128,8 @@ def test_the_kept_share_is_the_largest_that_is_certified():
 
 def test_a_report_of_which_hardly_a_share_is_certified_is_dropped():
     records = sample(200, 1)
-    counter, made = FormCounter(records), shape(records, "job", {"sex": 0.3}, 2.0)
+    counter = FormCounter(records)
+    made = shape(records, "job", {"sex": 0.3}, 2.0)
     assert certified_report(made, {"sex": 1e-6}, counter, counter, 0.95) is None
 
 
@@ -135,7 +149,7 @@ def test_the_split_is_a_fifth_and_the_rest():
     assert again == fifth != other
 
 
-# The limits themselves ---------------------------------------------------------------------------
+# The limits themselves ----------------------------------------------------------------
 
 SHARES = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4]])
 
@@ -144,18 +158,25 @@ def largest_mean(shares, weights, radius):
     """Return the largest mean over distributions within a relative entropy, by SLSQP."""
     within = {
         "type": "ineq",
-        "fun": lambda q: radius - np.sum(shares * np.log(np.where(shares > 0, shares / q, 1.0))),
+        "fun": lambda q: (
+            radius - np.sum(shares * np.log(np.where(shares > 0, shares / q, 1.0)))
+        ),
     }
     whole = {"type": "eq", "fun": lambda q: q.sum() - 1}
     found = minimize(
-        lambda q: -q @ weights, np.full(4, 0.25) * 0.5 + 0.5 * shares, bounds=[(1e-9, 1)] * 4,
-        constraints=[within, whole], method="SLSQP", options={"ftol": 1e-12, "maxiter": 500},
-    )  # fmt: skip
+        lambda q: -q @ weights,
+        np.full(4, 0.25) * 0.5 + 0.5 * shares,
+        bounds=[(1e-9, 1)] * 4,
+        constraints=[within, whole],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
     return -found.fun
 
 
 def test_tilted_distributions_have_the_largest_mean():
-    weights, radius = np.array([[3.0, 1.0, 2.0, 5.0]]), np.array([0.02, 0.02])
+    weights = np.array([[3.0, 1.0, 2.0, 5.0]])
+    radius = np.array([0.02, 0.02])
     found = tilted(SHARES, weights, radius, np.ones((2, 4), dtype=bool))
     assert np.allclose(found.sum(axis=2), 1.0)
     for shares, mean in zip(SHARES, (found @ weights[0])[0], strict=True):
@@ -169,14 +190,18 @@ def test_a_certificate_covers_every_distribution_within_the_radius():
     target = AnswerCounts(("z",), (4,), counts.sum(axis=0), {"x": counts})
     level = statement_level(target, 2, 0.95)
     assert level == pytest.approx(math.log(2 * 2 * 2 / 0.05))
-    radius = (level + 0.5 * math.log(math.pi) + math.lgamma(1001) - math.lgamma(1000.5)) / 1000
+    radius = (
+        level + 0.5 * math.log(math.pi) + math.lgamma(1001) - math.lgamma(1000.5)
+    ) / 1000
     worst = 0.0
     for weights in channel.T:
         for x, other in ((0, 1), (1, 0)):
             high = largest_mean(counts[x] / 1000, weights, radius)
             low = -largest_mean(counts[other] / 1000, -weights, radius)
             worst = max(worst, math.log(high / low))
-    assert population_leakages(channel, target, level)["x"] == pytest.approx(worst, rel=1e-4)
+    assert population_leakages(channel, target, level)["x"] == pytest.approx(
+        worst, rel=1e-4
+    )
 
 
 def test_certified_reports_are_certified_by_a_sample(monkeypatch):

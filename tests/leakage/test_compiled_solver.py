@@ -47,13 +47,16 @@ def by_numba(channel, budget):
 @settings(max_examples=150)
 @given(channels(), st.sampled_from(BUDGETS))
 def test_the_kernel_equals_numpy(channel, budget):
-    found, by_numpy = by_numba(channel, budget), dinkelbach(channel, budget)
+    found = by_numba(channel, budget)
+    by_numpy = dinkelbach(channel, budget)
     close = {"rtol": 1e-13, "atol": 16 * UNIT * -np.expm1(-budget)}
     added = min(_hidden(found.value, budget, None), NEGLIGIBLE * by_numpy.value)
     nearest = np.clip(found.value, by_numpy.value - added, by_numpy.value)
     np.testing.assert_allclose(found.value, nearest, **close)
-    likelier, other = channel[found.likelier], channel[found.other]
-    gap, low = (likelier - other)[found.likely].sum(), other[found.likely].sum()
+    likelier = channel[found.likelier]
+    other = channel[found.other]
+    gap = (likelier - other)[found.likely].sum()
+    low = other[found.likely].sum()
     np.testing.assert_allclose(found.value, log_ratio(gap, low, budget), **close)
 
 
@@ -110,16 +113,21 @@ numbers = [adult, values, around]
 def test_the_same_input_has_the_same_number_and_witness_whatever_ran_before():
     """All 210 pairs of Adult, and channels on both sides of the threshold, bit for bit.
 
-    In a fresh process, and in this one after other channels, large ones for Numba among them.
+    In a fresh process, and in this one after other channels, large ones for Numba among
+    them.
     """
     script = f"{NUMBERS}\nimport json\nprint(json.dumps([numbers, numba_for_adult]))"
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     fresh, numba_for_adult = json.loads(done.stdout)
-    assert not numba_for_adult, "Adult is below the threshold, so Numba is not loaded for it"
+    assert not numba_for_adult, (
+        "Adult is below the threshold, so Numba is not loaded for it"
+    )
     for size in (3, 40, 200):
         for epsilon in (0.1, 1.0, 800.0):
-            leakage_bound(np.random.default_rng(size).dirichlet(np.ones(size), size), epsilon)
+            leakage_bound(
+                np.random.default_rng(size).dirichlet(np.ones(size), size), epsilon
+            )
     assert "numba" in sys.modules
     here = {}
     exec(NUMBERS, here)

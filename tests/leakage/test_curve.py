@@ -16,7 +16,7 @@ from strategies import EPSILONS, UNIT, attribute, just_above, shares, tables
 BINARY = [[0.9, 0.1], [0.2, 0.8]]
 
 
-# The curve ---------------------------------------------------------------------------------------
+# The curve ----------------------------------------------------------------------------
 
 
 @given(tables())
@@ -44,7 +44,9 @@ def test_the_saturation_is_the_largest_ratio_of_two_cells(counts):
 
 def test_any_order_of_budgets_and_any_sequence():
     forwards = leakage_curve(BINARY, [0.5, 1, 50])
-    backwards = leakage_curve(Channel(BINARY, attribute("t", 2), attribute("s", 2)), (50, 1, 0.5))
+    backwards = leakage_curve(
+        Channel(BINARY, attribute("t", 2), attribute("s", 2)), (50, 1, 0.5)
+    )
     assert forwards.values.tolist() == backwards.values[::-1].tolist()
     assert leakage_curve(BINARY, np.array([0.5])).values[0] == forwards.values[0]
 
@@ -62,7 +64,7 @@ def test_one_invalid_budget_of_several_raises():
         leakage_curve(BINARY, [1, -2, 3])
 
 
-# The inverse -------------------------------------------------------------------------------------
+# The inverse --------------------------------------------------------------------------
 
 
 def shrunk(level):
@@ -158,4 +160,7 @@ def test_a_chart_joins_budgets_with_their_own_leakages():
 def test_a_curve_is_a_result():
     curve = leakage_curve([[0.9, 0.1], [0.2, 0.8]], [0.0, 1.0])
     assert repr(curve) == "LeakageCurve(source -> target, 2 budgets, saturation 2.079)"
-    assert curve.to_arrow().to_pydict() == {"epsilon": [0.0, 1.0], "leakage": curve.values.tolist()}
+    assert curve.to_arrow().to_pydict() == {
+        "epsilon": [0.0, 1.0],
+        "leakage": curve.values.tolist(),
+    }

@@ -1,4 +1,6 @@
-"""The exact leakage of a known mechanism against exact fractions and the paper's listing."""
+"""The exact leakage of a known mechanism against exact fractions and the paper's
+listing.
+"""
 
 import math
 from itertools import permutations
@@ -44,7 +46,9 @@ def test_never_below_the_truth_and_within_1e_12_of_it(counts, data):
     if truth is None:
         assert found == math.inf
     else:
-        assert just_above(found, oracles.log1p(truth), math.inf, 8 * (counts.shape[1] + 8))
+        assert just_above(
+            found, oracles.log1p(truth), math.inf, 8 * (counts.shape[1] + 8)
+        )
 
 
 @given(tables(least=2), st.floats(0.01, 20.0))
@@ -52,13 +56,20 @@ def test_the_listing_of_the_paper_gives_the_same_for_grr(counts, epsilon):
     _, channel = shares(counts)
     transition = randomised_response(counts.shape[1], epsilon)
     value = oracles.algorithm_1(channel.tolist(), transition.tolist())
-    assert exact_leakage(channel, transition).value == pytest.approx(value, rel=1e-9, abs=1e-13)
+    assert exact_leakage(channel, transition).value == pytest.approx(
+        value, rel=1e-9, abs=1e-13
+    )
 
 
 def test_the_column_of_the_report_counts_and_not_the_row():
-    channel, transition = [[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.1, 0.9]]
-    assert oracles.algorithm_1(channel, transition) == pytest.approx(math.log(0.74 / 0.18))
-    assert exact_leakage(channel, transition).value == pytest.approx(math.log(0.46 / 0.18))
+    channel = [[0.9, 0.1], [0.2, 0.8]]
+    transition = [[0.5, 0.5], [0.1, 0.9]]
+    assert oracles.algorithm_1(channel, transition) == pytest.approx(
+        math.log(0.74 / 0.18)
+    )
+    assert exact_leakage(channel, transition).value == pytest.approx(
+        math.log(0.46 / 0.18)
+    )
 
 
 @given(tables(), st.sampled_from([e for e in EPSILONS if e < 30]))
@@ -75,7 +86,9 @@ def test_grr_on_two_values_reaches_the_bound(counts, epsilon):
     two = np.maximum(np.stack([counts[:, 0], counts[:, -1] + 1], axis=1), 1)
     _, channel = shares(two)
     single = LikelySets("singletons", epsilon).largest(channel[None])[0]
-    assert single == pytest.approx(leakage_bound(channel, epsilon).value, rel=1e-12, abs=1e-15)
+    assert single == pytest.approx(
+        leakage_bound(channel, epsilon).value, rel=1e-12, abs=1e-15
+    )
 
 
 @given(tables(), st.integers(1, 4))
@@ -94,10 +107,13 @@ def test_equal_rows_and_uninformative_mechanisms_have_no_leakage(counts, outputs
 def test_the_witness_attains_the_value_by_number_and_by_name(counts, data):
     _, channel = shares(counts)
     transition = data.draw(mechanisms(counts.shape[1]))
-    target, source = attribute("t", counts.shape[0]), attribute("s", counts.shape[1])
+    target = attribute("t", counts.shape[0])
+    source = attribute("s", counts.shape[1])
     report = attribute("y", transition.shape[1])
     plain = exact_leakage(channel, transition)
-    named = exact_leakage(Channel(channel, target, source), Channel(transition, source, report))
+    named = exact_leakage(
+        Channel(channel, target, source), Channel(transition, source, report)
+    )
     assert named.value == plain.value
     if plain.witness is None:
         assert named.witness is None
@@ -110,7 +126,9 @@ def test_the_witness_attains_the_value_by_number_and_by_name(counts, data):
     assert named.witness.report == report.values[witness.report]
     assert named.witness.likely == tuple(source.values[u] for u in witness.likely)
     assert witness.likely == tuple(
-        np.flatnonzero(transition[:, witness.report] == transition[:, witness.report].max())
+        np.flatnonzero(
+            transition[:, witness.report] == transition[:, witness.report].max()
+        )
     )
     with np.errstate(divide="ignore"):
         attained = np.log(seen[witness.likelier]) - np.log(seen[witness.other])
@@ -127,8 +145,14 @@ def test_an_impossible_report_is_excluded():
 def test_a_report_that_excludes_a_target_value_has_infinite_leakage():
     found = exact_leakage([[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]])
     assert found.value == math.inf
-    assert (found.witness.likelier, found.witness.other, found.witness.report) == (1, 0, 1)
-    assert "infinitely likelier under 1 than under 0" in found.witness.sentence(found.value)
+    assert (found.witness.likelier, found.witness.other, found.witness.report) == (
+        1,
+        0,
+        1,
+    )
+    assert "infinitely likelier under 1 than under 0" in found.witness.sentence(
+        found.value
+    )
 
 
 def test_a_difference_lost_in_rounding_still_counts():
@@ -140,7 +164,9 @@ def test_a_difference_lost_in_rounding_still_counts():
 def test_tiny_probabilities_neither_vanish_nor_turn_infinite():
     channel = [[1e-300, 1.0], [2e-300, 1.0]]
     transition = [[1.0, 0.0], [0.0, 1.0]]
-    assert exact_leakage(channel, transition).value == pytest.approx(math.log(2), rel=1e-13)
+    assert exact_leakage(channel, transition).value == pytest.approx(
+        math.log(2), rel=1e-13
+    )
     rare = [[1e-300, 1.0], [3e-300, 1.0]]
     assert exact_leakage([[0.75, 0.25], [0.25, 0.75]], rare).value == pytest.approx(
         math.log(2.5 / 1.5), rel=1e-13
@@ -188,7 +214,8 @@ def test_channels_of_different_attributes_raise():
 def test_a_mechanism_uses_its_own_leakage(name):
     channel = np.random.default_rng(1).dirichlet(np.ones(4), 3)
     how = mechanism(name, 4, 1.5)
-    found, own = exact_leakage(channel, how), how.leakage(channel)
+    found = exact_leakage(channel, how)
+    own = how.leakage(channel)
     assert (found.value, found.witness.likely) == (own.value, own.witness.likely)
     if name == "grr":
         assert found.value == pytest.approx(exact_leakage(channel, how.channel()).value)
@@ -196,7 +223,8 @@ def test_a_mechanism_uses_its_own_leakage(name):
 
 def test_many_reports_are_computed_in_blocks(monkeypatch):
     rng = np.random.default_rng(8)
-    G, C = rng.dirichlet(np.full(30, 0.3), 20), rng.dirichlet(np.ones(50), 30)
+    G = rng.dirichlet(np.full(30, 0.3), 20)
+    C = rng.dirichlet(np.ones(50), 30)
     C[:, [3, 4, 20]] = 0.0
     C /= C.sum(axis=1, keepdims=True)
     whole = exact_leakage(G, C)
@@ -217,7 +245,9 @@ def test_reports_that_never_occur_are_left_out_of_a_block(monkeypatch):
 def test_the_value_inferred_from_any_matrix_leaks_no_more_than_its_report():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     how = {"mechanism": {"sex": "public", "*": "hadamard"}}
-    report, guess = (sp.leakage_matrix(pairs, 1.0, view=v, **how) for v in ("report", "inferred"))
+    report, guess = (
+        sp.leakage_matrix(pairs, 1.0, view=v, **how) for v in ("report", "inferred")
+    )
     for target, source in permutations(range(3), 2):
         found = guess[target, source].value
         assert found == guess.values[target, source]

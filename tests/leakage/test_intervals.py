@@ -46,14 +46,19 @@ def chernoff(k, n, c):
     return kl_lower(k / n, c / n), kl_upper(k / n, c / n)
 
 
-@given(strategies.tables(least=2, targets=3, sources=5), st.sampled_from([0.5, 1.0, 3.0]))
+@given(
+    strategies.tables(least=2, targets=3, sources=5), st.sampled_from([0.5, 1.0, 3.0])
+)
 @settings(max_examples=40, deadline=None)
 def test_limits_equal_the_enumeration_of_all_sets(counts, epsilon):
     if counts.shape[1] < 2:
         return
     for kind in ("singletons", "all"):
         found = set_intervals(
-            counts[None], LikelySets(kind, epsilon), np.array([9.0]), np.array([epsilon])
+            counts[None],
+            LikelySets(kind, epsilon),
+            np.array([9.0]),
+            np.array([epsilon]),
         )
         low, high = oracle(counts, kind, 9.0, epsilon, clopper_pearson)
         assert found.lower[0] == pytest.approx(low, abs=1e-9)
@@ -61,7 +66,9 @@ def test_limits_equal_the_enumeration_of_all_sets(counts, epsilon):
 
 
 def test_ranked_sets_give_the_limits_of_all_sets():
-    """With 9 values most sets are ruled out by a simpler inequality; the maximum is the same."""
+    """With 9 values most sets are ruled out by a simpler inequality; the maximum is the
+    same.
+    """
     rng = np.random.default_rng(3)
     for _ in range(4):
         counts = rng.multinomial(400, rng.dirichlet([0.5] * 9), size=3)
@@ -79,7 +86,10 @@ def test_large_tables_give_the_limits_of_all_sets():
     for records in (100, 5000):
         counts = rng.multinomial(records, rng.dirichlet([1.0] * 9), size=20)
         found = set_intervals(
-            counts[None], LikelySets("singletons", 1.0), np.array([14.0]), np.array([1.0])
+            counts[None],
+            LikelySets("singletons", 1.0),
+            np.array([14.0]),
+            np.array([1.0]),
         )
         low, high = oracle(counts, "singletons", 14.0, 1.0, clopper_pearson)
         assert found.upper[0] == pytest.approx(high, abs=1e-9)
@@ -92,12 +102,15 @@ def test_lines_bound_every_set_from_above():
     excess = []
     for _ in range(12):
         size = int(rng.integers(3, 8))
-        c, contrast = float(rng.uniform(5, 30)), float(rng.choice([0.5, 1, 2, 4, 30]))
+        c = float(rng.uniform(5, 30))
+        contrast = float(rng.choice([0.5, 1, 2, 4, 30]))
         tables = []
         for _ in range(5):
             base = rng.dirichlet([0.7] * size) * rng.choice([3, 300]) + 1e-3
             people = rng.integers(20, 5000, rng.integers(2, 6))
-            tables.append(np.array([rng.multinomial(n, rng.dirichlet(base)) for n in people]))
+            tables.append(
+                np.array([rng.multinomial(n, rng.dirichlet(base)) for n in people])
+            )
         shares = [counts / counts.sum(axis=1, keepdims=True) for counts in tables]
         radii = [c / counts.sum(axis=1) for counts in tables]
         found = upper_over_all_sets(shares, radii, contrast)
@@ -111,8 +124,11 @@ def test_lines_bound_every_set_from_above():
 
 
 def test_lines_bound_reports_with_large_contrasts():
-    """With a lower limit of 0 the ratio is 1 + lambda U: the lines' denominators tell nothing."""
-    shares, radii = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0.1, 3.0])
+    """With a lower limit of 0 the ratio is 1 + lambda U: the lines' denominators tell
+    nothing.
+    """
+    shares = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    radii = np.array([0.1, 3.0])
     for contrast in (300.0, 700.0):
         found = upper_over_all_sets([shares], [radii], contrast)[0]
         assert contrast - 1e-9 <= found <= contrast
@@ -123,7 +139,9 @@ def test_the_best_set_is_no_prefix():
     """Counts (0, 50, 0) and (6, 983, 11) at epsilon 3: the best set is {first}."""
     counts = np.array([[0, 50, 0], [6, 983, 11]])
     c = math.log(2 * 6 / 0.05)
-    found = upper_over_all_sets([counts / [[50], [1000]]], [c / np.array([50, 1000])], 3.0)[0]
+    found = upper_over_all_sets(
+        [counts / [[50], [1000]]], [c / np.array([50, 1000])], 3.0
+    )[0]
     truth = oracle(counts, "all", c, 3.0, chernoff)[1]
     assert truth - 1e-12 <= found <= truth + 0.002
 
@@ -139,15 +157,21 @@ def test_the_best_set_is_no_prefix():
         ("all", 1, 5, 15),
     ],
 )
-def test_statements_are_counted_once_for_a_set_and_its_complement(kind, size, values, number):
+def test_statements_are_counted_once_for_a_set_and_its_complement(
+    kind, size, values, number
+):
     assert statements(LikelySets(kind, 1.0, size), values) == number
 
 
-@given(strategies.tables(targets=4, sources=5), st.sampled_from([None, "grr", "ss", "exp", "oue"]))
+@given(
+    strategies.tables(targets=4, sources=5),
+    st.sampled_from([None, "grr", "ss", "exp", "oue"]),
+)
 @settings(max_examples=60, deadline=None)
 def test_limits_enclose_the_table_and_widen_as_they_should(counts, mechanism):
     matrix = sp.leakage_matrix(pair_counts(counts), 1.0, mechanism=mechanism)
-    found, sure = matrix.interval(), matrix.interval(0.999)
+    found = matrix.interval()
+    sure = matrix.interval(0.999)
     order = [0.0, sure.lower, found.lower, matrix.values, found.upper, sure.upper, 1.0]
     for low, high in pairwise(order):
         assert np.all(low <= high + 1e-12)
@@ -158,7 +182,9 @@ def test_limits_tend_to_the_table():
     for mechanism in (None, "grr"):
         widths = []
         for times in (1, 10, 1000, 10**7):
-            found = sp.leakage_matrix(pair_counts(table * times), 1.0, mechanism=mechanism)
+            found = sp.leakage_matrix(
+                pair_counts(table * times), 1.0, mechanism=mechanism
+            )
             limits = found.interval()
             widths.append((limits.upper - limits.lower).max())
         assert widths == sorted(widths, reverse=True)
@@ -166,11 +192,16 @@ def test_limits_tend_to_the_table():
 
 
 def test_rare_values_have_trivial_limits():
-    found = sp.leakage_matrix(pair_counts([[5, 5], [0, 0], [6, 4]]), 1.0, mechanism="grr")
+    found = sp.leakage_matrix(
+        pair_counts([[5, 5], [0, 0], [6, 4]]), 1.0, mechanism="grr"
+    )
     limits = found.interval()
     assert limits.upper[0, 1] > 0.9
     assert limits.lower[0, 1] == 0.0
-    assert [(few.attribute, few.values[0]) for few in limits.too_few] == [("a", "0"), ("b", "1")]
+    assert [(few.attribute, few.values[0]) for few in limits.too_few] == [
+        ("a", "0"),
+        ("b", "1"),
+    ]
 
 
 def test_values_without_records_are_not_listed_as_rare():
@@ -186,7 +217,9 @@ def test_values_without_records_are_not_listed_as_rare():
 
 def test_the_needed_number_of_records_suffices():
     """With as many as are said to be needed, a share of 0 excludes half of the budget."""
-    limits = sp.leakage_matrix(pair_counts([[3, 3], [2000, 3000]]), 1.0, mechanism="grr").interval()
+    limits = sp.leakage_matrix(
+        pair_counts([[3, 3], [2000, 3000]]), 1.0, mechanism="grr"
+    ).interval()
     needed = limits.too_few[0].needed
     for seen, few in ((needed, 0), (needed - 1, 1)):
         table = [[seen, 0], [2000, 3000]]
@@ -226,7 +259,9 @@ def test_leaks_are_ranked_by_lower_limit():
     limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
     ranked = limits.strongest(300)
     assert len(ranked) == 15 * 14
-    assert [leak.lower for leak in ranked] == sorted((r.lower for r in ranked), reverse=True)
+    assert [leak.lower for leak in ranked] == sorted(
+        (r.lower for r in ranked), reverse=True
+    )
     assert limits[ranked[0].target, ranked[0].source] == ranked[0]
     columns = limits.to_arrow()
     assert columns.column_names[:5] == ["target", "source", "lower", "leakage", "delta"]
@@ -242,7 +277,9 @@ def test_limits_of_adult():
 
 def _channel(rng, shape):
     """A population with zero cells: G of some target values misses source values."""
-    joint = rng.dirichlet([0.4] * shape[0])[:, None] * rng.dirichlet([0.5] * shape[1], shape[0])
+    joint = rng.dirichlet([0.4] * shape[0])[:, None] * rng.dirichlet(
+        [0.5] * shape[1], shape[0]
+    )
     joint[rng.random(shape) < 0.2] = 0.0
     return joint / joint.sum()
 
@@ -250,7 +287,9 @@ def _channel(rng, shape):
 @pytest.mark.parametrize("mechanism", ["grr", None])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 2), (4, 14)])
 def test_limits_hold_for_the_population(mechanism, shape):
-    """All limits hold at once in at least 95 %: fewer in 60 draws than 1 in 10,000 by chance."""
+    """All limits hold at once in at least 95 %: fewer in 60 draws than 1 in 10,000 by
+    chance.
+    """
     rng = np.random.default_rng(8)
     joint = _channel(rng, shape)
     true = sp.leakage_matrix(
@@ -259,15 +298,20 @@ def test_limits_hold_for_the_population(mechanism, shape):
     missed = 0
     for _ in range(60):
         sample = rng.multinomial(2000, joint.reshape(-1)).reshape(shape)
-        found = sp.leakage_matrix(pair_counts(sample), 1.0, mechanism=mechanism).interval()
-        inside = (found.lower <= true.values + 1e-9) & (true.values <= found.upper + 1e-9)
+        found = sp.leakage_matrix(
+            pair_counts(sample), 1.0, mechanism=mechanism
+        ).interval()
+        inside = (found.lower <= true.values + 1e-9) & (
+            true.values <= found.upper + 1e-9
+        )
         missed += not inside.all()
     assert missed <= 10
 
 
 def test_reports_of_all_values_say_nothing():
     counts = np.random.default_rng(0).integers(1, 9, (2, 3, 4))
-    sets, channels = LikelySets("subsets", 1.0, 4), counts / counts.sum(axis=2, keepdims=True)
+    sets = LikelySets("subsets", 1.0, 4)
+    channels = counts / counts.sum(axis=2, keepdims=True)
     found = set_intervals(counts, sets, np.full(2, 9.0), np.ones(2))
     assert not found.lower.any()
     assert not found.upper.any()
@@ -286,5 +330,9 @@ def test_a_report_without_a_matrix_has_the_limits_of_any_mechanism(monkeypatch):
     found = sp.leakage_matrix(pairs, 1.0, mechanism="hadamard").interval()
     assert not found.lower.any()
     assert np.array_equal(found.upper, bound.interval().upper)
-    with pytest.raises(GuaranteeError, match="reports of hadamard cannot be enumerated"):
-        sp.total_leakage(sp.make_survey(100), 1.0, mechanism="hadamard", guarantee="exact")
+    with pytest.raises(
+        GuaranteeError, match="reports of hadamard cannot be enumerated"
+    ):
+        sp.total_leakage(
+            sp.make_survey(100), 1.0, mechanism="hadamard", guarantee="exact"
+        )

@@ -53,7 +53,10 @@ def test_the_likely_set_attains_the_value(counts, epsilon, data):
         if value == 0:
             continue
         rows = oracles.exactly(channel)
-        chosen = [[row[u] for u in np.flatnonzero(likely)] for row in (rows[first], rows[second])]
+        chosen = [
+            [row[u] for u in np.flatnonzero(likely)]
+            for row in (rows[first], rows[second])
+        ]
         attained = oracles.log1p(oracles.ratio_of(*chosen, oracles.growth(epsilon)))
         assert just_above(value, attained, epsilon, 64 + 8 * size), sets
         assert sets.kind == "all" or likely.sum() == sets.size
@@ -61,10 +64,14 @@ def test_the_likely_set_attains_the_value(counts, epsilon, data):
 
 @pytest.mark.parametrize(("inputs", "size"), [(6, 2), (6, 3), (6, 5), (40, 2)])
 def test_the_best_subset_at_a_large_ratio_is_not_the_best_at_one(inputs, size):
-    """Sets of rare inputs win as H grows, so the first set must be left for better ones."""
+    """Sets of rare inputs win as H grows, so the first set must be left for better
+    ones.
+    """
     channels = np.random.default_rng(size).dirichlet(np.full(inputs, 0.3), (60, 4))
     every = range(inputs)
-    masks = np.array([[u in chosen for u in every] for chosen in combinations(every, size)])
+    masks = np.array(
+        [[u in chosen for u in every] for chosen in combinations(every, size)]
+    )
     masses = channels @ masks.T
     for epsilon in (0.5, 3.0, 8.0):
         weights = 1 + math.expm1(epsilon) * masses
@@ -79,17 +86,25 @@ def test_probabilities_of_1e_300(channel, epsilon):
     rows = np.array(channel)
     for sets, tried in kinds(len(channel[0]), epsilon, 1):
         value = sets.largest(rows[None])[0]
-        assert just_above(value, oracles.leakage(channel, epsilon, tried), epsilon), sets
+        assert just_above(value, oracles.leakage(channel, epsilon, tried), epsilon), (
+            sets
+        )
 
 
-@given(st.lists(tables(least=3, targets=3, sources=4), min_size=1, max_size=6), st.data())
+@given(
+    st.lists(tables(least=3, targets=3, sources=4), min_size=1, max_size=6), st.data()
+)
 def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
     width = min(table.shape[1] for table in counts)
-    channels = np.stack([shares(np.maximum(table[:, :width], 1))[1] for table in counts])
+    channels = np.stack(
+        [shares(np.maximum(table[:, :width], 1))[1] for table in counts]
+    )
     budgets = np.array([data.draw(epsilons) for _ in counts])
     for kind, size in (("singletons", 1), ("all", 1), ("subsets", min(2, width))):
         together = LikelySets(kind, 0.0, size).largest(channels, budgets)
-        for value, channel, budget in zip(together, channels, budgets.tolist(), strict=True):
+        for value, channel, budget in zip(
+            together, channels, budgets.tolist(), strict=True
+        ):
             # NumPy rounds the last digit of an exponential by the layout of its array.
             alone = LikelySets(kind, budget, size).best_pair(channel)
             assert abs(value - alone.value) <= 64 * UNIT
@@ -100,7 +115,9 @@ def test_blocks_change_nothing(monkeypatch, cells):
     channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
     budgets = np.linspace(0.1, 800, 9)
     families = [
-        LikelySets(kind, e, 2 - (kind == "all")) for kind in ("all", "subsets") for e in budgets
+        LikelySets(kind, e, 2 - (kind == "all"))
+        for kind in ("all", "subsets")
+        for e in budgets
     ]
     whole = [sets.best_pair(channel) for sets in families for channel in channels]
     monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
@@ -112,7 +129,9 @@ def test_blocks_change_nothing(monkeypatch, cells):
 @settings(max_examples=40)
 @given(tables(least=2), epsilons, st.data())
 def test_pairs_of_rows_give_what_their_channel_gives(counts, epsilon, data):
-    """The largest over given ordered pairs is that of the channel, before it is rounded up."""
+    """The largest over given ordered pairs is that of the channel, before it is rounded
+    up.
+    """
     _, channel = shares(counts)
     size = counts.shape[1]
     count = data.draw(st.integers(1, size), label="inputs made likely")
@@ -120,7 +139,9 @@ def test_pairs_of_rows_give_what_their_channel_gives(counts, epsilon, data):
     for sets, tried in kinds(size, epsilon, count):
         values, likely = sets.best_of_pairs(channel[pairs[:, 0]], channel[pairs[:, 1]])
         whole = float(sets.largest(channel[None])[0])
-        assert max(float(values.max()), 0.0) == pytest.approx(whole, rel=1e-12, abs=1e-14)
+        assert max(float(values.max()), 0.0) == pytest.approx(
+            whole, rel=1e-12, abs=1e-14
+        )
         assert sets.kind == "all" or (likely.sum(axis=1) == sets.size).all()
         for (first, second), value in zip(pairs.tolist(), values.tolist(), strict=True):
             rows = [channel[first].tolist(), channel[second].tolist()]
@@ -167,7 +188,8 @@ def test_profile_is_the_largest_sum_of_positive_differences(counts, value):
     rows, height = oracles.exactly(channel), oracles.growth(value) + 1
     truth = max(
         sum(
-            (max(g - height * h, Fraction(0)) for g, h in zip(row, other, strict=True)), Fraction(0)
+            (max(g - height * h, Fraction(0)) for g, h in zip(row, other, strict=True)),
+            Fraction(0),
         )
         for row, other in permutations(rows, 2)
     )
@@ -195,11 +217,14 @@ def test_log_ratio_keeps_its_digits(gap, low, epsilon):
     quotient = with_gap / (1 + lam * Fraction(low)) - 1
     truth = oracles.log1p(quotient)
     found = float(log_ratio(gap, low, epsilon))
-    assert abs(Decimal(found) - truth) <= abs(truth) * Decimal(8 * UNIT) + Decimal("5e-324")
+    assert abs(Decimal(found) - truth) <= abs(truth) * Decimal(8 * UNIT) + Decimal(
+        "5e-324"
+    )
 
 
 def test_log_ratio_at_infinite_epsilon():
-    gaps, lows = np.array([0.0, 0.5, 0.25]), np.array([0.0, 0.0, 0.25])
+    gaps = np.array([0.0, 0.5, 0.25])
+    lows = np.array([0.0, 0.0, 0.25])
     assert log_ratio(gaps, lows, np.inf).tolist() == [0.0, math.inf, math.log(2)]
 
 
@@ -218,7 +243,9 @@ def test_round_up_and_round_down_keep_zero():
 )
 @settings(max_examples=200)
 def test_the_rounding_of_one_pair_hides_no_other(exponents, epsilon, count):
-    """With cells of very different size a gain can be below the rounding error of another."""
+    """With cells of very different size a gain can be below the rounding error of
+    another.
+    """
     channel = 10.0 ** np.array(exponents, dtype=np.float64).reshape(3, 3)
     channel /= channel.sum(axis=1, keepdims=True)
     for sets, tried in kinds(3, epsilon, count):

@@ -30,7 +30,9 @@ def table_of(records=400, seed=0, sizes=SIZES):
     hidden = rng.integers(0, 3, records)
     columns = {
         name: np.minimum(
-            (hidden * rng.integers(0, 2, records) + rng.integers(0, size, records)) % size, seen
+            (hidden * rng.integers(0, 2, records) + rng.integers(0, size, records))
+            % size,
+            seen,
         )
         for name, size, seen in zip(NAMES, sizes, (1, 2, 2, 3), strict=True)
     }
@@ -46,7 +48,7 @@ def random_pairs(draw):
     return pair_counts(columns, sizes)
 
 
-# Against single pairs and exact fractions ---------------------------------------------------------
+# Against single pairs and exact fractions ---------------------------------------------
 
 
 @settings(max_examples=100)
@@ -69,7 +71,9 @@ def test_every_entry_is_just_above_the_exact_leakage_of_the_counts(pairs, epsilo
     assert (np.diag(matrix.values) == 0).all()
 
 
-@pytest.mark.parametrize("smoothing", [{}, {"min_count": 5}, {"prior": 0.5, "truncate": 3}])
+@pytest.mark.parametrize(
+    "smoothing", [{}, {"min_count": 5}, {"prior": 0.5, "truncate": 3}]
+)
 @pytest.mark.parametrize("name", ["grr", "exp", "oue", "ss", "olh"])
 @pytest.mark.parametrize("view", ["report", "inferred"])
 def test_every_mechanism_and_view_agrees_with_its_pairs(name, view, smoothing):
@@ -104,12 +108,14 @@ def test_grr_is_the_exact_leakage_of_its_matrix():
         assert expected <= leakage_bound(channel, 1.0).value * (1 + 1e-12)
 
 
-# Settings for each attribute ----------------------------------------------------------------------
+# Settings for each attribute ----------------------------------------------------------
 
 BUDGETS = {"sex": 0.5, "work": 1.0, "age": 0.0, "race": 3.0}
 
 
-@pytest.mark.parametrize("epsilon", [BUDGETS, list(BUDGETS.values()), np.array([0.5, 1, 0, 3])])
+@pytest.mark.parametrize(
+    "epsilon", [BUDGETS, list(BUDGETS.values()), np.array([0.5, 1, 0, 3])]
+)
 def test_one_epsilon_per_source(epsilon):
     pairs = table_of()
     matrix = leakage_matrix(pairs, epsilon)
@@ -130,9 +136,15 @@ def test_one_mechanism_per_source():
     assert matrix.epsilons[-1] == pytest.approx(2.0)
     for target, source in permutations(NAMES, 2):
         channel = pairs.channel(target, source)
-        known = {"sex": mechanism("oue", 2, 1.0), "work": mechanism("ss", 4, 1.0), "race": grr}
+        known = {
+            "sex": mechanism("oue", 2, 1.0),
+            "work": mechanism("ss", 4, 1.0),
+            "race": grr,
+        }
         expected = (
-            known[source].leakage(channel) if source in known else leakage_bound(channel, 1.0)
+            known[source].leakage(channel)
+            if source in known
+            else leakage_bound(channel, 1.0)
         )
         assert matrix[target, source].value == expected.value
         found = matrix.values[NAMES.index(target), NAMES.index(source)]
@@ -141,7 +153,9 @@ def test_one_mechanism_per_source():
 
 def test_relaxations_beside_the_bound():
     pairs = table_of()
-    matrix = leakage_matrix(pairs, 1.0, delta={"sex": 0.0, "work": 1e-6, "age": 0.1, "race": 0.0})
+    matrix = leakage_matrix(
+        pairs, 1.0, delta={"sex": 0.0, "work": 1e-6, "age": 0.1, "race": 0.0}
+    )
     for target, source in permutations(NAMES, 2):
         index = NAMES.index(target), NAMES.index(source)
         assert matrix.deltas[index] == matrix[target, source].delta
@@ -182,13 +196,16 @@ def test_one_attribute_alone_leaks_nothing():
     assert matrix.strongest(3) == []
 
 
-# What the matrix shows ----------------------------------------------------------------------------
+# What the matrix shows ----------------------------------------------------------------
 
 
 def test_views_of_the_matrix():
     matrix = leakage_matrix(table_of(), 1.0)
     assert matrix.tcpl == pytest.approx(matrix.values.sum())
-    assert repr(matrix) == "LeakageMatrix(4 x 4, view='report', rows targets, columns sources)"
+    assert (
+        repr(matrix)
+        == "LeakageMatrix(4 x 4, view='report', rows targets, columns sources)"
+    )
     ranked = matrix.strongest(12)
     values = [leak.leakage for leak in ranked]
     assert values == sorted(matrix.values[~np.eye(4, dtype=bool)])[::-1]
@@ -214,10 +231,14 @@ def test_an_index_needs_a_target_and_a_source():
 
 
 def test_any_data_with_table_options():
-    frame = pa.table({"sex": ["f", "m", "f", "m"], "age": [20, 30, 40, 50], "id": [1, 2, 3, 4]})
+    frame = pa.table(
+        {"sex": ["f", "m", "f", "m"], "age": [20, 30, 40, 50], "id": [1, 2, 3, 4]}
+    )
     matrix = leakage_matrix(frame, 1.0, columns=["sex", "age"], bins=2)
     assert matrix.domain.names == ("sex", "age")
-    assert leakage_matrix("adult", 1.0, columns=["sex", "race"])["sex", "race"].value > 0
+    assert (
+        leakage_matrix("adult", 1.0, columns=["sex", "race"])["sex", "race"].value > 0
+    )
     with pytest.raises(InputError, match="bins has no effect"):
         leakage_matrix(matrix.pairs, 1.0, bins=2)
 
@@ -225,7 +246,10 @@ def test_any_data_with_table_options():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: leakage_matrix(p, -1), "epsilon must be a finite number of at least 0, got -1"),
+        (
+            lambda p: leakage_matrix(p, -1),
+            "epsilon must be a finite number of at least 0, got -1",
+        ),
         (
             lambda p: leakage_matrix(p, [1, 2]),
             "epsilon must be one number or one for each of the 4 attributes, got 2",
@@ -238,14 +262,22 @@ def test_any_data_with_table_options():
             lambda p: leakage_matrix(p, {**BUDGETS, "sexx": 1}),
             "there is no attribute 'sexx'; did you mean 'sex'?",
         ),
-        (lambda p: leakage_matrix(p, 1, delta=1), "delta must be at least 0 and below 1, got 1"),
+        (
+            lambda p: leakage_matrix(p, 1, delta=1),
+            "delta must be at least 0 and below 1, got 1",
+        ),
         (
             lambda p: leakage_matrix(p, 1, view="reports"),
             "view must be one of report, inferred, got 'reports'; did you mean 'report'?",
         ),
         (
             lambda p: leakage_matrix(
-                p, 1, mechanism={**dict.fromkeys(NAMES, "grr"), "sex": mechanism("grr", 3, 1)}
+                p,
+                1,
+                mechanism={
+                    **dict.fromkeys(NAMES, "grr"),
+                    "sex": mechanism("grr", 3, 1),
+                },
             ),
             "the mechanism of 'sex' must have k = 2, got k = 3",
         ),
@@ -278,7 +310,9 @@ def test_invalid_input_raises_in_one_line(call, message):
 
 
 def test_an_unknown_mechanism_raises_with_the_nearest_name():
-    with pytest.raises(InputError, match=r"^mechanism must be one of .*; did you mean 'grr'\?$"):
+    with pytest.raises(
+        InputError, match=r"^mechanism must be one of .*; did you mean 'grr'\?$"
+    ):
         leakage_matrix(table_of(), 1.0, mechanism="grrr")
 
 
@@ -289,7 +323,7 @@ def test_no_records_are_no_leakage():
         leakage_matrix(nothing, 1.0)
 
 
-# Numbers of the paper on real data ----------------------------------------------------------------
+# Numbers of the paper on real data ----------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +344,10 @@ def test_the_mean_bound_on_celeba(celeba):
 @real_data
 def test_largest_leakages_about_sex_on_celeba(celeba):
     levels = [
-        [leakage_matrix(celeba, e, mechanism="grr")["Male", s].value for e in (1, 3, 10, 20)]
+        [
+            leakage_matrix(celeba, e, mechanism="grr")["Male", s].value
+            for e in (1, 3, 10, 20)
+        ]
         for s in ("No_Beard", "Wearing_Necklace", "Smiling")
     ]
     beard, necklace, smiling = levels
@@ -326,7 +363,10 @@ def test_cholesterol_and_cardio():
     path = Path(os.environ["SEEPAGE_DATA"]) / "cardio" / "cardio_train.csv.gz"
     frame = pd.read_csv(path, sep=";")
     pairs = pair_counts(
-        {"cholesterol": frame["cholesterol"].to_numpy() - 1, "cardio": frame["cardio"].to_numpy()}
+        {
+            "cholesterol": frame["cholesterol"].to_numpy() - 1,
+            "cardio": frame["cardio"].to_numpy(),
+        }
     )
     matrix = leakage_matrix(pairs, 1.0, mechanism="grr")
     assert matrix["cholesterol", "cardio"].value == pytest.approx(0.3353, abs=5e-5)
@@ -345,7 +385,11 @@ def test_reports_that_are_not_two_level_are_in_the_matrix():
         matrix = leakage_matrix(pairs, 1.0, mechanism=how, **smoothing)
         for target, source in permutations(range(len(NAMES)), 2):
             channel = matrix.channel(target, source).matrix
-            made = mechanism("grr", SIZES[source], 1.0) if SIZES[source] < 4 else how[NAMES[source]]
+            made = (
+                mechanism("grr", SIZES[source], 1.0)
+                if SIZES[source] < 4
+                else how[NAMES[source]]
+            )
             truth = exact_leakage(channel, made.channel()).value
             assert matrix.values[target, source] == pytest.approx(truth, rel=1e-9)
             assert truth > 0
@@ -355,19 +399,25 @@ def test_settings_by_name_may_come_in_any_order():
     pairs = table_of()
     budgets = dict(zip(NAMES, (0.5, 1.0, 1.5, 2.0), strict=True))
     backwards = dict(reversed(budgets.items()))
-    found = leakage_matrix(pairs, backwards, mechanism=dict(reversed([(n, "grr") for n in NAMES])))
+    found = leakage_matrix(
+        pairs, backwards, mechanism=dict(reversed([(n, "grr") for n in NAMES]))
+    )
     assert found.epsilons.tolist() == [0.5, 1.0, 1.5, 2.0]
     assert np.array_equal(
         found.values, leakage_matrix(pairs, [0.5, 1, 1.5, 2], mechanism="grr").values
     )
     for wrong in ([1.0] * 3, [1.0] * 5):
-        with pytest.raises(InputError, match=r"one for each of the 4 attributes, got [35]"):
+        with pytest.raises(
+            InputError, match=r"one for each of the 4 attributes, got [35]"
+        ):
             leakage_matrix(pairs, wrong)
 
 
 def test_a_mechanism_instance_has_its_delta():
     pairs = table_of()
-    made = {n: mechanism("gauss", k, 1.0, 1e-3) for n, k in zip(NAMES, SIZES, strict=True)}
+    made = {
+        n: mechanism("gauss", k, 1.0, 1e-3) for n, k in zip(NAMES, SIZES, strict=True)
+    }
     for release, one in zip(
         leakage_matrix(pairs, 0.0, mechanism=made).releases, made.values(), strict=True
     ):
@@ -375,11 +425,12 @@ def test_a_mechanism_instance_has_its_delta():
         assert release.delta > 9e-4
 
 
-# (epsilon, delta) ---------------------------------------------------------------------------------
+# (epsilon, delta) ---------------------------------------------------------------------
 
 
 def test_adult_meets_the_own_arithmetic_of_epsilon_and_delta():
-    pairs, pair = sp.load_pairs("adult"), ("sex", "occupation")
+    pairs = sp.load_pairs("adult")
+    pair = ("sex", "occupation")
     for name, value in ((None, 0.39968), ("grr", 0.24392), ("exp", 0.10469)):
         found = leakage_matrix(pairs, 1.0, mechanism=name)[pair]
         assert (found.value, found.delta) == (pytest.approx(value, abs=5e-6), 0)
@@ -388,8 +439,13 @@ def test_adult_meets_the_own_arithmetic_of_epsilon_and_delta():
     assert found.delta == pytest.approx(2.8595e-6, rel=1e-4)
     relaxed = leakage_matrix(pairs, 1.0, mechanism="approximate-grr", delta=0.01)
     generic = leakage_matrix(pairs, 1.0, delta=0.01)[pair]
-    assert (generic.value, generic.delta) == pytest.approx((0.39968, 2.8595e-3), rel=1e-4)
-    assert (relaxed[pair].value, relaxed[pair].delta) == (pytest.approx(0.26297, abs=5e-6), 0)
+    assert (generic.value, generic.delta) == pytest.approx(
+        (0.39968, 2.8595e-3), rel=1e-4
+    )
+    assert (relaxed[pair].value, relaxed[pair].delta) == (
+        pytest.approx(0.26297, abs=5e-6),
+        0,
+    )
     leak = relaxed["sex", "relationship"]
     channel = pairs.channel("sex", "relationship")
     mechanism = relaxed.releases[pairs.domain.index("relationship")].mechanism
@@ -423,24 +479,37 @@ def test_a_leakage_with_a_delta_never_exceeds_the_bound_nor_its_budget(name, vie
 
 def test_the_delta_of_a_known_matrix_is_its_hockey_stick():
     rng = np.random.default_rng(3)
-    channel, transition = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(5), 4)
+    channel = rng.dirichlet(np.ones(4), 3)
+    transition = rng.dirichlet(np.ones(5), 4)
     found = sp.exact_leakage(channel, transition)
     reports = channel @ transition
     for value in (0.0, 0.3, 0.9 * found.value, found.value):
-        exact = max((x - math.exp(value) * y).clip(0).sum() for x in reports for y in reports)
+        exact = max(
+            (x - math.exp(value) * y).clip(0).sum() for x in reports for y in reports
+        )
         assert found.delta_at(value) == pytest.approx(exact, rel=1e-12, abs=1e-15)
         assert found.delta_at(value) >= exact or value == found.value
 
 
 def test_the_profile_of_a_budget_holds_for_every_mechanism_with_it():
-    """The mechanism that attains the profile of (epsilon, delta): four outputs, two certain."""
-    channel, delta, epsilon = np.array([[0.9, 0.1], [0.3, 0.7]]), 0.05, 1.0
+    """The mechanism that attains the profile of (epsilon, delta): four outputs, two
+    certain.
+    """
+    channel = np.array([[0.9, 0.1], [0.3, 0.7]])
+    delta = 0.05
+    epsilon = 1.0
     keep = (1 - delta) / (1 + math.exp(-epsilon))
-    dominating = [[delta, keep, 1 - delta - keep, 0], [0, 1 - delta - keep, keep, delta]]
+    dominating = [
+        [delta, keep, 1 - delta - keep, 0],
+        [0, 1 - delta - keep, keep, delta],
+    ]
     found = leakage_bound(channel, epsilon, delta=delta)
-    reports, gaps = channel @ dominating, []
+    reports = channel @ dominating
+    gaps = []
     for value in (0.0, 0.2, 0.5, found.value, 1.0):
-        exact = max((x - math.exp(value) * y).clip(0).sum() for x in reports for y in reports)
+        exact = max(
+            (x - math.exp(value) * y).clip(0).sum() for x in reports for y in reports
+        )
         gaps.append(found.delta_at(value) - exact)
     assert min(gaps) >= 0
     assert gaps[0] < 1e-12  # attained
@@ -461,7 +530,9 @@ def test_a_known_least_likelihood_makes_the_bound_pure():
 
 def test_a_mechanism_that_needs_a_delta_raises_without_one():
     for name in ("approximate-grr", "approximate-sue", "gauss"):
-        with pytest.raises(sp.InputError, match=f"{name!r} needs a delta above 0") as error:
+        with pytest.raises(
+            sp.InputError, match=f"{name!r} needs a delta above 0"
+        ) as error:
             leakage_matrix(table_of(), 1.0, mechanism=name)
         assert error.value.parameter == "delta"
 
@@ -476,7 +547,9 @@ def test_a_profile_is_a_result():
     how = {"mechanism": "approximate-grr", "delta": 0.01}
     leakage = leakage_matrix("adult", 1.0, **how)["sex", "relationship"]
     profile = leakage.profile()
-    assert repr(profile).startswith("LeakageProfile(65 points; shown elsewhere: leakage 0.71")
+    assert repr(profile).startswith(
+        "LeakageProfile(65 points; shown elsewhere: leakage 0.71"
+    )
     assert profile.to_arrow().column_names == ["leakage", "delta"]
     assert profile.leakages[-1] == 2 * leakage.value
     assert (np.diff(profile.deltas) <= 0).all()
@@ -492,5 +565,7 @@ def test_leaks_of_pooled_values_have_no_limits():
     assert [leak.interval for leak in leaks] == [None, None]
     assert all(leak.supported <= leak.leakage + 1e-12 for leak in leaks)
     plain = pooled.matrix.strongest(1)[0]
-    assert plain.sentence() == (f"{plain.source} -> {plain.target}: {plain.leakage:.2f} nats")
+    assert plain.sentence() == (
+        f"{plain.source} -> {plain.target}: {plain.leakage:.2f} nats"
+    )
     assert plain.to_dict()["upper"] == math.inf

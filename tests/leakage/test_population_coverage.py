@@ -1,8 +1,9 @@
-"""Tables as populations: of samples drawn from them, all limits hold at once often enough.
+"""Tables as populations: of samples drawn from them, all limits hold at once often
+enough.
 
-The nominal rate is at least 95 %, and the union bound makes it higher.  A test accepts as many
-misses as a rate of 5 % exceeds with probability 1e-4; that it can fail is tested with limits that
-take each record for ten.
+The nominal rate is at least 95 %, and the union bound makes it higher.  A test accepts
+as many misses as a rate of 5 % exceeds with probability 1e-4; that it can fail is
+tested with limits that take each record for ten.
 """
 
 import os
@@ -14,7 +15,8 @@ from scipy.stats import binom
 import seepage as sp
 
 needs_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 
@@ -23,7 +25,9 @@ def most_misses(draws):
 
 
 def population(name, attributes=None):
-    """Return the distinct records of a dataset, those of some attributes only where given."""
+    """Return the distinct records of a dataset, those of some attributes only where
+    given.
+    """
     dataset = sp.dataset(name)
     found = sp.Records.from_data(dataset.read(), **dataset.table)
     return found if attributes is None else found.select(attributes)
@@ -34,7 +38,9 @@ def drawn(people, size, rng, replacement=True):
     if replacement:
         weights = rng.multinomial(size, people.weights / people.weights.sum())
     else:
-        weights = rng.multivariate_hypergeometric(people.weights, size, method="marginals")
+        weights = rng.multivariate_hypergeometric(
+            people.weights, size, method="marginals"
+        )
     kept = weights > 0
     return sp.Records(people.domain, people.codes[kept], weights[kept])
 
@@ -55,12 +61,16 @@ def misses(people, sizes, draws, mechanism, times=1, **how):
 
 
 def synthetic(sizes, seed):
-    """People whose attributes follow a hidden group; a third of its combinations never occur."""
+    """People whose attributes follow a hidden group; a third of its combinations never
+    occur.
+    """
     rng = np.random.default_rng(seed)
     cells = np.stack([part.ravel() for part in np.indices(sizes)], axis=1)
     shares = np.zeros(len(cells))
     for _ in range(3):
-        parts = [rng.dirichlet([0.5] * size)[cells[:, k]] for k, size in enumerate(sizes)]
+        parts = [
+            rng.dirichlet([0.5] * size)[cells[:, k]] for k, size in enumerate(sizes)
+        ]
         shares += rng.random() * np.prod(parts, axis=0)
     shares[rng.random(len(cells)) < 0.3] = 0.0
     domain = sp.Domain(
@@ -85,9 +95,13 @@ def test_the_test_can_fail():
 
 
 @needs_data
-@pytest.mark.parametrize("mechanism", [None, pytest.param("grr", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "mechanism", [None, pytest.param("grr", marks=pytest.mark.slow)]
+)
 def test_limits_hold_for_cardio(mechanism):
-    assert max(misses(population("cardio"), (1000, 50_000), 30, mechanism)) <= most_misses(30)
+    assert max(
+        misses(population("cardio"), (1000, 50_000), 30, mechanism)
+    ) <= most_misses(30)
 
 
 @needs_data
@@ -95,7 +109,9 @@ def test_limits_hold_for_cardio(mechanism):
 @pytest.mark.parametrize("mechanism", ["grr", None])
 @pytest.mark.parametrize("name", ["adult", "cardio", "celeba"])
 def test_limits_hold_for_a_thousand_samples(name, mechanism):
-    sizes = (1000, 5000, 50_000) if name == "cardio" else (1000, 1000, 1000, 5000, 50_000)
+    sizes = (
+        (1000, 5000, 50_000) if name == "cardio" else (1000, 1000, 1000, 5000, 50_000)
+    )
     found = misses(population(name), sizes, 1000, mechanism)
     assert max(found) <= most_misses(1000)
 

@@ -1,4 +1,6 @@
-"""What the contract tests share: the registry, and comparisons; more is in the package itself."""
+"""What the contract tests share: the registry, and comparisons; more is in the package
+itself.
+"""
 
 import dataclasses
 import math
@@ -22,11 +24,14 @@ PURE = [name for name in sorted(registered()) if not registered()[name].approxim
 EPSILONS = [0.0, 1e-12, 1e-3, 1.0, 5.0, 50.0, 700.0]
 DELTA = 1e-3
 
-PLAUSIBLE, IMPOSSIBLE = 1e-4, 1e-6
-"""A true claim must be more likely than the first, a false one less likely than the second."""
+PLAUSIBLE = 1e-4
+IMPOSSIBLE = 1e-6
+"""A true claim must be more likely than the first, a false one less likely than the
+second."""
 
 OTHER_BUDGETS = {"basic-rappor": (0.25, 4.0), "hadamard": (0.6, 1.5)}
-"""Factors of the budgets that tests tell apart, of mechanisms whose guesses depend on it less."""
+"""Factors of the budgets that tests tell apart, of mechanisms whose guesses depend on
+it less."""
 
 every_mechanism = pytest.mark.parametrize("name", NAMES)
 every_registered = pytest.mark.parametrize("name", NAMES[:-1])
@@ -35,7 +40,9 @@ every_registered = pytest.mark.parametrize("name", NAMES[:-1])
 def make(name: str, k: int, epsilon: float, delta: float = DELTA) -> Mechanism:
     """A registered mechanism, or GRR as a matrix each of whose outputs is split in two."""
     if name == MATRIX:
-        return MatrixMechanism.from_thresholds(split_thresholds(k, epsilon).reshape(k, 2 * k))
+        return MatrixMechanism.from_thresholds(
+            split_thresholds(k, epsilon).reshape(k, 2 * k)
+        )
     return mechanism(name, k, epsilon, delta if registered()[name].approximate else 0.0)
 
 
@@ -59,7 +66,9 @@ def write(reports: Reports, path: Path) -> None:
     """Write a Parquet file with the one column `report`."""
     field = reports.field("report")
     pq.write_table(
-        pa.table([reports.array()], schema=pa.schema([field])), path, write_page_checksum=True
+        pa.table([reports.array()], schema=pa.schema([field])),
+        path,
+        write_page_checksum=True,
     )
 
 
@@ -70,7 +79,10 @@ def read(path: Path) -> Reports:
 
 
 def same(first: Reports, second: Reports) -> bool:
-    fields = [field.name for field in dataclasses.fields(first) if field.name != "origin"]
+    fields = [
+        field.name for field in dataclasses.fields(first) if field.name != "origin"
+    ]
     return dict(first.origin) == dict(second.origin) and all(
-        np.array_equal(getattr(first, field), getattr(second, field)) for field in fields
+        np.array_equal(getattr(first, field), getattr(second, field))
+        for field in fields
     )

@@ -1,4 +1,6 @@
-"""`check_mechanism` finds what is wrong, and `register` warns of supports that are dependent."""
+"""`check_mechanism` finds what is wrong, and `register` warns of supports that are
+dependent.
+"""
 
 import math
 from fractions import Fraction
@@ -14,7 +16,9 @@ from seepage.mechanisms.reports import ValueReports
 
 
 class TwoLevelHadamard(sp.HadamardResponse):
-    """Hadamard response with the closed forms of two levels, whose sets are only K of 2^k."""
+    """Hadamard response with the closed forms of two levels, whose sets are only K of
+    2^k.
+    """
 
     name = "two-level hadamard"
     likely_sets = sp.TwoLevelMechanism.likely_sets
@@ -35,7 +39,9 @@ class Understated(sp.GRR):
 
 class Biased(sp.OUE):
     name = "biased"
-    one_hot_map = property(lambda self: (self.support[0] - self.support[1], 1.02 * self.support[1]))
+    one_hot_map = property(
+        lambda self: (self.support[0] - self.support[1], 1.02 * self.support[1])
+    )
 
 
 class Overconfident(sp.OUE):
@@ -51,7 +57,9 @@ class Misdrawn(sp.GRR):
 
 
 class Drifted(sp.OUE):
-    """Bits of the other values are drawn 4% too often: no single report is far off, all are."""
+    """Bits of the other values are drawn 4% too often: no single report is far off, all
+    are.
+    """
 
     name = "drifted"
     drawn = property(lambda self: (self.true, self.other * Fraction(104, 100)))
@@ -113,10 +121,14 @@ def test_an_instance_is_checked_as_it_is_and_another_object_raises():
 def test_register_warns_of_dependent_supports_and_says_by_how_much_the_leakage_is_off():
     channel = sp.load_pairs("adult").channel("sex", "occupation")
     families = TwoLevelHadamard, sp.HadamardResponse
-    assumed, true = (f(channel.output.size, 1.0).leakage(channel).value for f in families)
+    assumed, true = (
+        f(channel.output.size, 1.0).leakage(channel).value for f in families
+    )
     assert (round(assumed, 3), round(true, 3)) == (0.4, 0.221)
     try:
-        with pytest.warns(sp.SeepageWarning, match="'two-level hadamard' do not support values"):
+        with pytest.warns(
+            sp.SeepageWarning, match="'two-level hadamard' do not support values"
+        ):
             sp.register(TwoLevelHadamard)
     finally:
         MECHANISMS.remove("two-level hadamard")
@@ -155,13 +167,14 @@ def test_a_name_is_replaced_only_on_request():
         MECHANISMS.remove("mine")
 
 
-# Hadamard response and basic RAPPOR by name ------------------------------------------------------
+# Hadamard response and basic RAPPOR by name -------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 20])
 def test_hadamard_probabilities_are_those_of_the_matrix(k):
     """Sylvester's matrix by Kronecker products, rows 1 to k."""
-    epsilon, size = 1.3, 1 << k.bit_length()
+    epsilon = 1.3
+    size = 1 << k.bit_length()
     matrix = np.ones((1, 1))
     while len(matrix) < size:
         matrix = np.kron(np.array([[1, 1], [1, -1]]), matrix)
@@ -183,7 +196,9 @@ def test_hadamard_leaks_as_its_matrix_and_at_most_the_bound():
             value = tested.leakage(channel).value
             assert value == pytest.approx(matrix.leakage(channel).value, rel=1e-9)
             assert value <= sp.leakage_bound(channel, 2.0).value * (1 + 1e-12)
-        assert tested.inferred_channel() == pytest.approx(matrix.inferred_channel(), rel=1e-9)
+        assert tested.inferred_channel() == pytest.approx(
+            matrix.inferred_channel(), rel=1e-9
+        )
 
 
 def test_basic_rappor_by_name_has_the_lifetime_budget_and_the_papers_setting_at_2_ln_3():
@@ -198,7 +213,7 @@ def test_basic_rappor_by_name_has_the_lifetime_budget_and_the_papers_setting_at_
         sp.mechanism("basic-rappor", 4, 1.0, 0.1)
 
 
-# Mechanisms that do not estimate every frequency -------------------------------------------------
+# Mechanisms that do not estimate every frequency --------------------------------------
 
 
 def test_a_binary_report_of_ten_values_says_what_it_estimates():
@@ -207,8 +222,14 @@ def test_a_binary_report_of_ten_values_says_what_it_estimates():
     duchi = sp.MatrixMechanism(np.column_stack([high, 1 - high]), name="duchi")
     assert duchi.estimable == "1 linear combination of the 10 frequencies"
     assert sp.OUE(3, 1.0).estimable == "every frequency"
-    assert sp.OUE(3, 0.0).estimable == sp.MatrixMechanism([[1.0], [1.0]]).estimable == "nothing"
+    assert (
+        sp.OUE(3, 0.0).estimable
+        == sp.MatrixMechanism([[1.0], [1.0]]).estimable
+        == "nothing"
+    )
     reports = duchi.perturb([0, 5], 1)
-    with pytest.raises(sp.InputError, match="estimate 1 linear combination of the 10 frequencies"):
+    with pytest.raises(
+        sp.InputError, match="estimate 1 linear combination of the 10 frequencies"
+    ):
         duchi.estimate(reports)
     assert sp.check_mechanism(duchi) == {}

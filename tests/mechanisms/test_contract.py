@@ -1,9 +1,11 @@
-"""What every registered mechanism must keep.  A new one is tested the day it is registered.
+"""What every registered mechanism must keep.  A new one is tested the day it is
+registered.
 
-Do the probabilities it states describe what it draws, and do its budget, its estimates and its
-attack follow from them?  Truth comes from enumerating every report of small alphabets; entries of
-vector reports are continuous, there the likelihood ratios of drawn reports are compared.  Leakage
-is in test_contract_leakage; odd columns, bad input, files and randomness in test_contract_columns.
+Do the probabilities it states describe what it draws, and do its budget, its estimates
+and its attack follow from them?  Truth comes from enumerating every report of small
+alphabets; entries of vector reports are continuous, there the likelihood ratios of
+drawn reports are compared.  Leakage is in test_contract_leakage; odd columns, bad
+input, files and randomness in test_contract_columns.
 """
 
 import itertools
@@ -29,7 +31,9 @@ from seepage.mechanisms import check_mechanism, every_report
 from seepage.mechanisms.reports import VectorReports
 
 
-def test_the_registry_holds_every_mechanism_of_the_paper_and_the_approximate_ones() -> None:
+def test_the_registry_holds_every_mechanism_of_the_paper_and_the_approximate_ones() -> (
+    None
+):
     paper = {"grr", "rappor", "oue", "exp", "blh", "olh", "she", "ss"}
     assert set(NAMES) >= paper | {
         "hadamard",
@@ -45,7 +49,7 @@ def test_every_mechanism_passes_the_check_that_users_run(name: str) -> None:
     assert check_mechanism(make(name, 4, 1.0) if name == MATRIX else name) == {}
 
 
-# Probabilities -----------------------------------------------------------------------------------
+# Probabilities ------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -58,9 +62,14 @@ def test_probabilities_of_all_reports_sum_to_one(name: str, k: int) -> None:
 
 @every_mechanism
 @pytest.mark.parametrize("secure", [False, True])
-def test_reports_are_as_likely_as_stated_and_no_other_way(name: str, secure: bool) -> None:
-    """E[(P(y given v) / P(y given u))^s] under value u is 1 at s = 1, less below, more above."""
-    tested, count = make(name, 3, 1.0), 120_000
+def test_reports_are_as_likely_as_stated_and_no_other_way(
+    name: str, secure: bool
+) -> None:
+    """E[(P(y given v) / P(y given u))^s] under value u is 1 at s = 1, less below, more
+    above.
+    """
+    tested = make(name, 3, 1.0)
+    count = 120_000
     reports = tested.perturb(np.zeros(count, dtype=int), None if secure else 21)
     logarithms = tested.log_likelihood(reports)
     for other in (1, 2):
@@ -72,7 +81,7 @@ def test_reports_are_as_likely_as_stated_and_no_other_way(name: str, secure: boo
         assert scores[0.7] < -5 < scores[1.0] < 5 < scores[1.3]
 
 
-# Budgets -----------------------------------------------------------------------------------------
+# Budgets ------------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -93,42 +102,61 @@ def test_the_drawn_distribution_is_within_the_stated_budget(
 
 @every_mechanism
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 5.0])
-def test_epsilon_and_delta_follow_from_the_probabilities(name: str, epsilon: float) -> None:
+def test_epsilon_and_delta_follow_from_the_probabilities(
+    name: str, epsilon: float
+) -> None:
     """By enumeration: the largest log-ratio, or the largest excess over e^epsilon."""
     tested = make(name, 3, epsilon)
     if tested.reports is VectorReports:
         witnesses = [tested.report_of(likely) for likely in np.eye(3, dtype=bool)]
         groups = [likelihoods(tested, report) for report in witnesses]
     else:
-        groups = [likelihoods(tested, group) for group in every_report(tested, seeds=20)]
+        groups = [
+            likelihoods(tested, group) for group in every_report(tested, seeds=20)
+        ]
     pairs = list(itertools.permutations(range(3), 2))
     if tested.delta == 0:
-        largest = max(float(np.log(g[:, u] / g[:, v]).max()) for g in groups for u, v in pairs)
+        largest = max(
+            float(np.log(g[:, u] / g[:, v]).max()) for g in groups for u, v in pairs
+        )
         assert largest == pytest.approx(tested.epsilon, rel=1e-9)
     elif tested.reports is not VectorReports:
         growth = math.exp(tested.epsilon)
-        excess = [np.maximum(g[:, u] - growth * g[:, v], 0).sum() for g in groups for u, v in pairs]
+        excess = [
+            np.maximum(g[:, u] - growth * g[:, v], 0).sum()
+            for g in groups
+            for u, v in pairs
+        ]
         assert max(excess) == pytest.approx(tested.delta, rel=1e-9)
 
 
-# Estimates ---------------------------------------------------------------------------------------
+# Estimates ----------------------------------------------------------------------------
 
 
 @every_mechanism
 def test_estimates_are_unbiased_and_their_standard_errors_right(name: str) -> None:
-    tested, rows, runs = make(name, 4, 1.5), 400, 500
+    tested = make(name, 4, 1.5)
+    rows = 400
+    runs = 500
     codes = np.tile(np.repeat([0, 1, 3], [200, 120, 80]), runs)
     truth = np.array([0.5, 0.3, 0.0, 0.2])
     reports = tested.perturb(codes, 31)
     runs_of = [tested.estimate(reports[i * rows : (i + 1) * rows]) for i in range(runs)]
     errors = np.array([run.frequencies - truth for run in runs_of])
     spreads = np.array([run.standard_errors for run in runs_of])
-    assert (np.abs(errors.mean(axis=0)) < 5 * spreads.mean(axis=0) / math.sqrt(runs)).all()
-    assert np.sqrt(tested.variance(rows, truth)) == pytest.approx(spreads.mean(axis=0), rel=0.05)
+    assert (
+        np.abs(errors.mean(axis=0)) < 5 * spreads.mean(axis=0) / math.sqrt(runs)
+    ).all()
+    assert np.sqrt(tested.variance(rows, truth)) == pytest.approx(
+        spreads.mean(axis=0), rel=0.05
+    )
     squares = np.square(errors / spreads).sum(axis=0)
     for square in squares:
         assert two_sided(square, runs) > PLAUSIBLE
-        assert max(two_sided(square / factor**2, runs) for factor in (0.7, 1.3)) < IMPOSSIBLE
+        assert (
+            max(two_sided(square / factor**2, runs) for factor in (0.7, 1.3))
+            < IMPOSSIBLE
+        )
 
 
 def two_sided(square: float, freedom: int) -> float:
@@ -148,8 +176,11 @@ def test_consistent_estimates_are_distributions_and_say_so(name: str) -> None:
 
 @every_mechanism
 def test_batches_give_the_estimate_of_the_whole(name: str) -> None:
-    tested, codes = make(name, 3, 2.0), np.arange(1000) % 3
-    batches = [tested.perturb(codes[start : start + 300], 5) for start in range(0, 1000, 300)]
+    tested = make(name, 3, 2.0)
+    codes = np.arange(1000) % 3
+    batches = [
+        tested.perturb(codes[start : start + 300], 5) for start in range(0, 1000, 300)
+    ]
     assert [len(batch) for batch in batches] == [300, 300, 300, 100]
     tallies = np.sum([tested.tally(batch) for batch in batches], axis=0)
     whole = tested.estimate(iter(batches))
@@ -157,19 +188,23 @@ def test_batches_give_the_estimate_of_the_whole(name: str) -> None:
     np.testing.assert_allclose(whole.frequencies, tested.frequencies(tallies, 1000))
 
 
-# The attack --------------------------------------------------------------------------------------
+# The attack ---------------------------------------------------------------------------
 
 
 @every_mechanism
 @pytest.mark.parametrize("k", [2, 5])
 def test_guesses_follow_the_inferred_channel_and_no_other(name: str, k: int) -> None:
-    tested, count = make(name, k, 2.0), 40_000
+    tested = make(name, k, 2.0)
+    count = 40_000
     codes = np.repeat(np.arange(k), count)
     guesses = tested.infer(tested.perturb(codes, 41), 42).reshape(k, count)
     seen = np.array([np.bincount(row, minlength=k) for row in guesses])
     assert fit(seen, tested.inferred_channel(), count) > PLAUSIBLE
     for factor in other_budgets(name):
-        assert fit(seen, make(name, k, factor * 2.0).inferred_channel(), count) < IMPOSSIBLE
+        assert (
+            fit(seen, make(name, k, factor * 2.0).inferred_channel(), count)
+            < IMPOSSIBLE
+        )
 
 
 def fit(seen: np.ndarray, channel: np.ndarray, count: int) -> float:
@@ -180,7 +215,9 @@ def fit(seen: np.ndarray, channel: np.ndarray, count: int) -> float:
 
 @every_mechanism
 def test_guesses_of_a_large_alphabet_hit_as_often_as_stated(name: str) -> None:
-    k, epsilon, count = 20, 1.5, 80_000
+    k = 20
+    epsilon = 1.5
+    count = 80_000
     codes = np.arange(count) % k
 
     def plausible(budget: float) -> float:
@@ -189,13 +226,17 @@ def test_guesses_of_a_large_alphabet_hit_as_often_as_stated(name: str) -> None:
         return binomtest(int(hits), count, make(name, k, epsilon).hit_rate).pvalue
 
     assert plausible(epsilon) > PLAUSIBLE
-    assert max(plausible(factor * epsilon) for factor in other_budgets(name)) < IMPOSSIBLE
+    assert (
+        max(plausible(factor * epsilon) for factor in other_budgets(name)) < IMPOSSIBLE
+    )
 
 
 @every_mechanism
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("k", [1, 2, 50])
-def test_inferred_channel_is_a_channel_at_every_budget(name: str, k: int, epsilon: float) -> None:
+def test_inferred_channel_is_a_channel_at_every_budget(
+    name: str, k: int, epsilon: float
+) -> None:
     tested = make(name, k, epsilon)
     channel = tested.inferred_channel()
     assert channel.shape == (k, k)

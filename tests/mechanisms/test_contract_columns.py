@@ -25,7 +25,7 @@ from seepage.mechanisms import mechanism
 from seepage.mechanisms.exact_draws import ROWS
 from seepage.mechanisms.reports import reports_from_arrow
 
-# Odd columns -------------------------------------------------------------------------------------
+# Odd columns --------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -33,7 +33,8 @@ from seepage.mechanisms.reports import reports_from_arrow
 @pytest.mark.parametrize("k", [1, 2, 1000])
 def test_alphabets_of_one_two_and_a_thousand(name: str, k: int, secure: bool) -> None:
     k = min(k, 40) if name == MATRIX else k
-    tested, count = make(name, k, 4.0), 3000
+    tested = make(name, k, 4.0)
+    count = 3000
     codes = np.arange(count) % k
     reports = tested.perturb(codes, None if secure else 61)
     assert len(reports) == count
@@ -92,16 +93,19 @@ def test_tiny_budgets_have_huge_variances(name: str, epsilon: float) -> None:
     assert 0 <= tested.leakage(np.eye(3)).value <= epsilon
 
 
-# Bad input ---------------------------------------------------------------------------------------
+# Bad input ----------------------------------------------------------------------------
 
 SECRET = 987_654_321
 
 
 @every_mechanism
 @pytest.mark.parametrize(
-    "codes", [[0, -SECRET], [SECRET], [0, 3], [0.5], [[0, 1]], ["1"], [True], [None], 2, "12"]
+    "codes",
+    [[0, -SECRET], [SECRET], [0, 3], [0.5], [[0, 1]], ["1"], [True], [None], 2, "12"],
 )
-def test_codes_outside_the_alphabet_raise_without_repeating_them(name: str, codes: object) -> None:
+def test_codes_outside_the_alphabet_raise_without_repeating_them(
+    name: str, codes: object
+) -> None:
     with pytest.raises(InputError, match="codes must be") as error:
         make(name, 3, 1.0).perturb(codes)
     assert str(SECRET) not in str(error.value)
@@ -144,13 +148,15 @@ def test_reports_of_another_mechanism_raise(name: str) -> None:
             use([np.array([1, 2])])
 
 
-# Files -------------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 
 @every_mechanism
 @pytest.mark.parametrize("k", [1, 3, 64, 70])
 @pytest.mark.parametrize("rows", [0, 200])
-def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_path) -> None:
+def test_reports_survive_arrow_and_parquet(
+    name: str, k: int, rows: int, tmp_path
+) -> None:
     tested = make(name, k, 1.0)
     reports = tested.perturb(np.arange(rows) % k, 71)
     path = tmp_path / "reports.parquet"
@@ -177,14 +183,17 @@ def test_description_is_plain_json_and_recreates_the_mechanism(name: str) -> Non
     assert name in repr(tested)
 
 
-# Randomness --------------------------------------------------------------------------------------
+# Randomness ---------------------------------------------------------------------------
 
 
 @every_mechanism
 def test_a_seed_fixes_the_reports_and_the_guesses(name: str) -> None:
-    tested, codes = make(name, 7, 1.0), np.arange(ROWS + 500) % 7
+    tested = make(name, 7, 1.0)
+    codes = np.arange(ROWS + 500) % 7
     assert same(tested.perturb(codes, 81), tested.perturb(codes, 81))
-    assert same(tested.perturb(codes, 81), tested.perturb(codes, np.random.default_rng(81)))
+    assert same(
+        tested.perturb(codes, 81), tested.perturb(codes, np.random.default_rng(81))
+    )
     assert not same(tested.perturb(codes, 81), tested.perturb(codes, 82))
     reports = tested.perturb(codes, 81)
     assert np.array_equal(tested.infer(reports, 83), tested.infer(reports, 83))
@@ -194,7 +203,8 @@ def test_a_seed_fixes_the_reports_and_the_guesses(name: str) -> None:
 def test_reports_come_from_the_operating_system_unless_there_is_a_seed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tested, codes = make(name, 40, 1.0), np.arange(500) % 40
+    tested = make(name, 40, 1.0)
+    codes = np.arange(500) % 40
     assert not same(tested.perturb(codes), tested.perturb(codes))
 
     def asked(count: int) -> bytes:
@@ -210,7 +220,8 @@ def test_reports_come_from_the_operating_system_unless_there_is_a_seed(
 @pytest.mark.parametrize("secure", [False, True])
 def test_guesses_at_epsilon_0_are_uniform(name: str, secure: bool) -> None:
     """No choice favours a value: k is no power of 2, and a quarter more would be seen."""
-    tested, count = make(name, 7, 0.0, delta=1e-9), 60_000
+    tested = make(name, 7, 0.0, delta=1e-9)
+    count = 60_000
     reports = tested.perturb(np.full(count, 2), None if secure else 91)
     seen = np.bincount(tested.infer(reports, 92), minlength=7)
     favoured = np.full(7, count / 7.25)

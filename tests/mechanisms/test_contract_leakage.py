@@ -1,7 +1,8 @@
 """What the reports of every registered mechanism tell about a correlated target.
 
-Truth comes from enumerating every report of small alphabets, of local hashing under many seeds;
-of vectors, whose entries are continuous, the extreme reports and some that are drawn.
+Truth comes from enumerating every report of small alphabets, of local hashing under
+many seeds; of vectors, whose entries are continuous, the extreme reports and some that
+are drawn.
 """
 
 import functools
@@ -41,7 +42,9 @@ def telling_reports(name: str, k: int, epsilon: float) -> list[Reports]:
 
 
 def pure(tested, channel):
-    """Return the supremum over all reports; a mechanism with delta 0 may define `leakage` alone."""
+    """Return the supremum over all reports; a mechanism with delta 0 may define
+    `leakage` alone.
+    """
     return (tested.pure_leakage if tested.delta else tested.leakage)(channel)
 
 
@@ -68,7 +71,9 @@ def test_leakage_is_the_maximum_over_all_reports(
     if witness is None:
         assert leakage.value == 0
         return
-    if witness.report is None:  # local hashing: a bucket that holds exactly the likely values
+    if (
+        witness.report is None
+    ):  # local hashing: a bucket that holds exactly the likely values
         logarithms = tested.likely_sets.contrast * np.isin(np.arange(k), witness.likely)
     else:
         logarithms = tested.log_likelihood(witness.report)[0]
@@ -81,8 +86,11 @@ def test_leakage_is_the_maximum_over_all_reports(
 
 @pytest.mark.parametrize("name", ANY_SET)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 50.0, 700.0])
-def test_leakage_equals_the_bound_where_any_set_can_be_likely(name: str, epsilon: float) -> None:
-    tested, channel = make(name, 12, epsilon), random_channel(4, 6, 12)
+def test_leakage_equals_the_bound_where_any_set_can_be_likely(
+    name: str, epsilon: float
+) -> None:
+    tested = make(name, 12, epsilon)
+    channel = random_channel(4, 6, 12)
     contrast = tested.likely_sets.contrast
     assert pure(tested, channel).value == leakage_bound(channel, contrast).value
 

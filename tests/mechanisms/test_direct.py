@@ -1,4 +1,6 @@
-"""GRR, approximate GRR and subset selection against their formulas, exactly and by simulation."""
+"""GRR, approximate GRR and subset selection against their formulas, exactly and by
+simulation.
+"""
 
 import itertools
 import math
@@ -58,7 +60,9 @@ def test_the_recomputed_budget_is_the_stated_one(k, epsilon):
 def test_a_wrong_parameterisation_is_detected():
     class Careless(GRR):
         def __init__(self, k, epsilon):
-            DirectResponse.__init__(self, k, true_probability(k - 1, epsilon), epsilon=epsilon)
+            DirectResponse.__init__(
+                self, k, true_probability(k - 1, epsilon), epsilon=epsilon
+            )
 
     class CarelessApproximate(ApproximateGRR):
         def __init__(self, k, epsilon, delta):
@@ -131,11 +135,15 @@ def test_approximate_grr_has_the_stated_epsilon_and_delta(k, epsilon, delta):
 def test_delta_is_the_worst_set_of_reports(k):
     mechanism = ApproximateGRR(k, 0.8, 0.03)
     first, second = mechanism.channel()[:2]
-    sets = [list(s) for size in range(k + 1) for s in itertools.combinations(range(k), size)]
+    sets = [
+        list(s) for size in range(k + 1) for s in itertools.combinations(range(k), size)
+    ]
     worst = max(first[s].sum() - math.exp(0.8) * second[s].sum() for s in sets)
     assert worst == pytest.approx(0.03, rel=1e-12)
     growth = math.exp(0.8)
-    assert mechanism.hit_rate == pytest.approx((growth + (k - 1) * 0.03) / (growth + k - 1))
+    assert mechanism.hit_rate == pytest.approx(
+        (growth + (k - 1) * 0.03) / (growth + k - 1)
+    )
 
 
 def test_the_relaxed_leakage_stays_below_epsilon_where_the_pure_one_does_not():
@@ -177,7 +185,7 @@ def test_damaged_reports_raise():
             assert "77" not in str(caught.value)
 
 
-# Subset selection against enumeration of every subset ---------------------------------------------
+# Subset selection against enumeration of every subset ---------------------------------
 
 
 def all_subsets(mechanism):
@@ -191,7 +199,9 @@ def all_subsets(mechanism):
 
 def positions(mechanism, reports):
     """Return the column of each report in the channel."""
-    column = {bytes(word): index for index, word in enumerate(all_subsets(mechanism).words)}
+    column = {
+        bytes(word): index for index, word in enumerate(all_subsets(mechanism).words)
+    }
     words, among = np.unique(reports.words, axis=0, return_inverse=True)
     return np.array([column[bytes(word)] for word in words])[among]
 
@@ -218,7 +228,9 @@ def test_subset_size_and_probabilities_are_the_papers(k, epsilon):
     true, other = mechanism.support
     assert mechanism.size == size
     assert true == pytest.approx(inside)
-    assert other == pytest.approx(inside * (size - 1) / (k - 1) + (1 - inside) * size / (k - 1))
+    assert other == pytest.approx(
+        inside * (size - 1) / (k - 1) + (1 - inside) * size / (k - 1)
+    )
     assert mechanism.hit_rate == pytest.approx(inside / size)
     assert mechanism.bits == k
 
@@ -251,7 +263,9 @@ def test_the_channel_lists_every_subset(k, epsilon):
     reports = all_subsets(mechanism)
     assert channel.shape == (k, math.comb(k, mechanism.size))
     assert np.allclose(channel.sum(axis=1), 1)
-    assert np.allclose(np.exp(mechanism.log_likelihood(reports)), channel.T, atol=1e-300)
+    assert np.allclose(
+        np.exp(mechanism.log_likelihood(reports)), channel.T, atol=1e-300
+    )
     if k > 1:
         spread = np.ptp(mechanism.log_likelihood(reports), axis=1)
         assert np.allclose(spread, epsilon)
@@ -324,7 +338,8 @@ def test_the_guess_is_a_member_of_the_subset_and_right_as_often_as_stated():
 
 
 def test_subsets_of_one_are_grr():
-    subset, response = SubsetSelection(6, 3.0), GRR(6, 3.0)
+    subset = SubsetSelection(6, 3.0)
+    response = GRR(6, 3.0)
     assert subset.size == 1
     assert np.allclose(subset.channel(), response.channel())
     G = np.random.default_rng(1).dirichlet(np.ones(6), size=3)
@@ -347,5 +362,7 @@ def test_damaged_subset_reports_raise(words):
     assert mechanism.size == 2
     damaged = BitReports(mechanism.describe(), np.array(words, dtype=np.uint64))
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
-        with pytest.raises(InputError, match=r"exactly 2 of 6|bits below 6|must have 1 words"):
+        with pytest.raises(
+            InputError, match=r"exactly 2 of 6|bits below 6|must have 1 words"
+        ):
             use(damaged)

@@ -1,4 +1,6 @@
-"""The exponential mechanism, and that of any utility as a transition matrix, in sixty digits."""
+"""The exponential mechanism, and that of any utility as a transition matrix, in sixty
+digits.
+"""
 
 import math
 from decimal import Decimal, localcontext
@@ -23,7 +25,9 @@ from seepage.mechanisms.reports import ValueReports
 from strategies import exponential
 
 DISTANCE = -np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-WIDE = np.array([[3.0, 1.0, 0.0, 0.5, 0.0], [0.0, 2.0, 0.0, 0.5, 1.0], [1.0, 0.0, 3.0, 0.5, 0.0]])
+WIDE = np.array(
+    [[3.0, 1.0, 0.0, 0.5, 0.0], [0.0, 2.0, 0.0, 0.5, 1.0], [1.0, 0.0, 3.0, 0.5, 0.0]]
+)
 NARROW = np.array([[1.0, 0.0], [0.5, 0.2], [0.0, 1.0]])
 LOPSIDED = np.array([[-30.0, 0.0], [-31.0, 1.0]])
 UTILITIES = {"distance": DISTANCE, "wide": WIDE, "narrow": NARROW, "lopsided": LOPSIDED}
@@ -38,12 +42,17 @@ def exact_channel(mechanism):
 
 
 def exact_leakage(G, channel):
-    """Return ln max_y max_x W / min_x W with sixty digits, rows of G scaled to sum to 1."""
+    """Return ln max_y max_x W / min_x W with sixty digits, rows of G scaled to sum to
+    1.
+    """
     with localcontext(prec=60):
         rows = [[Decimal(cell) for cell in row] for row in G.tolist()]
         rows = [[cell / sum(row) for cell in row] for row in rows]
         columns = list(zip(*channel, strict=True))
-        seen = [[sum(g * c for g, c in zip(row, y, strict=True)) for row in rows] for y in columns]
+        seen = [
+            [sum(g * c for g, c in zip(row, y, strict=True)) for row in rows]
+            for y in columns
+        ]
         return max((max(y) / min(y)).ln() for y in seen if max(y))
 
 
@@ -51,25 +60,28 @@ def random_utility(seed, k, outputs):
     return np.random.default_rng(seed).normal(size=(k, outputs))
 
 
-# 0/1 utility -------------------------------------------------------------------------------------
+# 0/1 utility --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 128])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_default_utility_is_grr_at_half_the_budget(k, epsilon):
-    mechanism, half = Exponential(k, epsilon), GRR(k, epsilon / 2)
+    mechanism = Exponential(k, epsilon)
+    half = GRR(k, epsilon / 2)
     assert np.array_equal(mechanism.channel(), half.channel())
     assert mechanism.epsilon == half.epsilon == (epsilon / 2 if k > 1 else 0)
     assert mechanism.realised_epsilon == half.realised_epsilon <= epsilon / 2
     codes = np.arange(5000) % k
-    assert np.array_equal(mechanism.perturb(codes, 3).values, half.perturb(codes, 3).values)
+    assert np.array_equal(
+        mechanism.perturb(codes, 3).values, half.perturb(codes, 3).values
+    )
     assert mechanism.describe() == {"mechanism": "exp", "k": k, "epsilon": epsilon}
 
 
-# Any utility: probabilities ----------------------------------------------------------------------
+# Any utility: probabilities -----------------------------------------------------------
 
 
-# Any utility: draws ------------------------------------------------------------------------------
+# Any utility: draws -------------------------------------------------------------------
 
 
 def test_a_limit_of_one_leaves_the_average_row():
@@ -94,7 +106,9 @@ def test_reports_follow_the_channel_and_no_other_budget(name, secure):
 
     def p_value(epsilon):
         expected = exponential(utility, epsilon).channel().ravel() * 100_000
-        return stats.chi2.sf(((table - expected) ** 2 / expected).sum(), k * (outputs - 1))
+        return stats.chi2.sf(
+            ((table - expected) ** 2 / expected).sum(), k * (outputs - 1)
+        )
 
     assert p_value(1.0) > 1e-6
     assert p_value(0.7) < 1e-12
@@ -107,13 +121,24 @@ def test_draws_select_the_interval_of_the_word():
 
     class Scripted(Randomness):
         def words(self, count):
-            return np.array([0, quarter - 1, quarter, 4 * quarter - 1] * 2, dtype=np.uint64)
+            return np.array(
+                [0, quarter - 1, quarter, 4 * quarter - 1] * 2, dtype=np.uint64
+            )
 
     codes = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    assert draw_outputs(chances, codes, Scripted(None)).tolist() == [0, 0, 2, 2, 0, 0, 0, 0]
+    assert draw_outputs(chances, codes, Scripted(None)).tolist() == [
+        0,
+        0,
+        2,
+        2,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
-# Any utility: estimates --------------------------------------------------------------------------
+# Any utility: estimates ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["distance", "wide"])
@@ -132,11 +157,16 @@ def test_estimates_are_unbiased_and_standard_errors_right(name):
 
 def test_the_variance_is_that_of_the_weights_under_the_truth():
     mechanism = exponential(WIDE, 3.0)
-    channel, weights = mechanism.channel(), mechanism._inverse
+    channel = mechanism.channel()
+    weights = mechanism._inverse
     assert np.allclose(channel @ weights, np.eye(3), atol=1e-12)
     truth = np.array([0.6, 0.3, 0.1])
     expected = [
-        sum(truth[u] * np.cov(weights[:, v], aweights=channel[u], ddof=0) for u in range(3)) / 50
+        sum(
+            truth[u] * np.cov(weights[:, v], aweights=channel[u], ddof=0)
+            for u in range(3)
+        )
+        / 50
         for v in range(3)
     ]
     assert np.allclose(mechanism.variance(50, truth), expected)
@@ -159,7 +189,9 @@ def test_batches_add_up():
     assert parts.records == 1000
 
 
-@pytest.mark.parametrize("utility", [NARROW, [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]])
+@pytest.mark.parametrize(
+    "utility", [NARROW, [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]]
+)
 def test_a_matrix_of_deficient_rank_raises(utility):
     mechanism = exponential(utility, 1.0)
     with pytest.raises(InputError, match="must have full row rank"):
@@ -178,7 +210,7 @@ def test_a_frequency_of_another_shape_raises(frequency):
         exponential(DISTANCE, 1.0).variance(10, frequency)
 
 
-# Any utility: the adversary ----------------------------------------------------------------------
+# Any utility: the adversary -----------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -200,14 +232,16 @@ def test_leakage_is_never_below_the_exact_one(seed, rows, k, outputs, epsilon):
     assert found.value <= mechanism.epsilon
     if found.witness is not None and epsilon <= 20:
         likelihood = np.exp(mechanism.log_likelihood(found.witness.report)[0])
-        first, second = G[found.witness.likelier], G[found.witness.other]
+        first = G[found.witness.likelier]
+        second = G[found.witness.other]
         ratio = math.log(first @ likelihood) - math.log(second @ likelihood)
         assert found.value == pytest.approx(ratio, rel=1e-9, abs=1e-12)
         assert int(likelihood.argmax()) in found.witness.likely
 
 
 def test_leakage_names_its_witness():
-    job, age = Attribute("job", ("a", "b")), Attribute("age", ("young", "old", "oldest"))
+    job = Attribute("job", ("a", "b"))
+    age = Attribute("age", ("young", "old", "oldest"))
     G = Channel(np.array([[0.9, 0.1, 0.0], [0.0, 0.4, 0.6]]), given=job, output=age)
     mechanism = exponential(DISTANCE[:3, :3], 2.0)
     witness = mechanism.leakage(G).witness
@@ -230,7 +264,9 @@ def test_the_guess_and_its_channel(name):
     guesses = mechanism.infer(mechanism.perturb(codes, 9))
     seen = np.bincount(codes * k + guesses, minlength=k * k).reshape(k, k) / 50_000
     assert np.abs(seen - mechanism.inferred_channel()).max() < 0.015
-    assert mechanism.hit_rate == pytest.approx(np.diag(mechanism.inferred_channel()).mean())
+    assert mechanism.hit_rate == pytest.approx(
+        np.diag(mechanism.inferred_channel()).mean()
+    )
     assert mechanism.guess_sets is None
     assert mechanism.likely_sets is None
 
@@ -246,7 +282,7 @@ def test_guesses_are_the_report_or_the_likeliest_value():
     assert np.allclose(wide.log_likelihood(every), np.log(wide.channel().T))
 
 
-# Edges -------------------------------------------------------------------------------------------
+# Edges --------------------------------------------------------------------------------
 
 
 def test_one_value_has_no_leakage():

@@ -29,7 +29,9 @@ BUDGETS = [(0.0, 1e-6), (1e-12, 1e-12), (1.0, 1e-6), (50.0, 1e-6), (700.0, 1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_gaussian_thresholds_are_an_increasing_table(epsilon: float, delta: float) -> None:
+def test_gaussian_thresholds_are_an_increasing_table(
+    epsilon: float, delta: float
+) -> None:
     sigma = gaussian_sigma(epsilon, delta)
     grid = GaussianGrid(sigma, delta * 2**-32)
     edges = 0.5 + (np.arange(-grid.edge, grid.edge) + 0.5) * grid.step
@@ -54,13 +56,17 @@ def test_gaussian_grid_is_within_delta_by_summing_over_all_reports(
     monkeypatch.setattr(gaussian, "TABLE_SIGMAS", 7)
     sigma = gaussian_sigma(epsilon, delta)
     grid = GaussianGrid(sigma, delta * 2**-32)
-    zero, one = cell_law(grid), cell_law(grid)[::-1]
-    growth, realised = exp_below(epsilon), Fraction(0)
+    zero = cell_law(grid)
+    one = cell_law(grid)[::-1]
+    growth = exp_below(epsilon)
+    realised = Fraction(0)
     for first in range(len(zero)):
         for second in range(len(zero)):
             gap = one[first] * zero[second] - growth * zero[first] * one[second]
             realised += max(gap, Fraction(0))
-    assert realised <= Fraction(gaussian_delta(epsilon, sigma, 40)) + grid.added <= delta
+    assert (
+        realised <= Fraction(gaussian_delta(epsilon, sigma, 40)) + grid.added <= delta
+    )
     assert realised > 0.5 * delta
 
 
@@ -78,7 +84,9 @@ def test_gaussian_draws_fit_sigma_and_no_other(epsilon: float, delta: float) -> 
 
 
 def test_gaussian_draws_that_the_lead_cannot_decide_use_all_bits() -> None:
-    """With a lead equal to a threshold's, the remaining bits split the draws in its proportion."""
+    """With a lead equal to a threshold's, the remaining bits split the draws in its
+    proportion.
+    """
     grid = GaussianGrid(1.0, 1e-10)
     cell = grid.edge
     rest = grid.thresholds[cell] & ((1 << (grid.bits - 32)) - 1)
@@ -99,7 +107,14 @@ def test_gaussian_draws_that_the_lead_cannot_decide_use_all_bits() -> None:
 # The Gaussian mechanism's delta, against SciPy and each other
 
 
-NORMAL_BUDGETS = [(0.0, 1e-6), (1e-12, 1e-12), (0.1, 1e-9), (1.0, 1e-6), (1.0, 0.5), (5.0, 1e-3)]
+NORMAL_BUDGETS = [
+    (0.0, 1e-6),
+    (1e-12, 1e-12),
+    (0.1, 1e-9),
+    (1.0, 1e-6),
+    (1.0, 0.5),
+    (5.0, 1e-3),
+]
 EXTREMES = [(50.0, 1e-6), (700.0, 1e-6), (800.0, 1e-9), (1.0, 1e-100), (0.0, 1 - 1e-6)]
 
 
@@ -108,17 +123,26 @@ EXTREMES = [(50.0, 1e-6), (700.0, 1e-6), (800.0, 1e-9), (1.0, 1e-100), (0.0, 1 -
 def test_delta_is_the_published_formula(epsilon: float, sigma: float) -> None:
     root = math.sqrt(2)
     likely = ndtr(1 / (root * sigma) - epsilon * sigma / root)
-    published = likely - math.exp(epsilon) * ndtr(-1 / (root * sigma) - epsilon * sigma / root)
-    assert float(gaussian_delta(epsilon, sigma, 30)) == pytest.approx(published, abs=1e-13)
+    published = likely - math.exp(epsilon) * ndtr(
+        -1 / (root * sigma) - epsilon * sigma / root
+    )
+    assert float(gaussian_delta(epsilon, sigma, 30)) == pytest.approx(
+        published, abs=1e-13
+    )
 
 
 def test_delta_is_the_largest_excess_over_intervals() -> None:
     """The hockey-stick distance of N(0, s^2) and N(sqrt 2, s^2) by brute force."""
-    epsilon, sigma, step = 0.7, 0.9, 1e-3
+    epsilon = 0.7
+    sigma = 0.9
+    step = 1e-3
     excess = 0.0
     for cell in range(-8_000, 10_000):
-        left, right = cell * step, (cell + 1) * step
-        near = ndtr((right - math.sqrt(2)) / sigma) - ndtr((left - math.sqrt(2)) / sigma)
+        left = cell * step
+        right = (cell + 1) * step
+        near = ndtr((right - math.sqrt(2)) / sigma) - ndtr(
+            (left - math.sqrt(2)) / sigma
+        )
         far = ndtr(right / sigma) - ndtr(left / sigma)
         excess += max(0.0, float(near - math.exp(epsilon) * far))
     assert float(gaussian_delta(epsilon, sigma, 20)) == pytest.approx(excess, abs=1e-6)
@@ -134,6 +158,10 @@ def test_sigma_is_the_smallest_within_delta(epsilon: float, delta: float) -> Non
 
 
 def test_sigma_without_epsilon_has_a_closed_form() -> None:
-    """At epsilon 0 delta is the total variation distance, erf(1/(2 sigma)); about 1/(s sqrt pi)."""
-    assert gaussian_sigma(0.0, 1e-12) * 1e-12 * math.sqrt(math.pi) == pytest.approx(1, rel=1e-8)
+    """At epsilon 0 delta is the total variation distance, erf(1/(2 sigma)); about 1/(s
+    sqrt pi).
+    """
+    assert gaussian_sigma(0.0, 1e-12) * 1e-12 * math.sqrt(math.pi) == pytest.approx(
+        1, rel=1e-8
+    )
     assert math.erf(1 / (2 * gaussian_sigma(0.0, 0.3))) == pytest.approx(0.3, rel=1e-8)

@@ -1,4 +1,6 @@
-"""The hash family: uniform, independent, rich in splits; and the tests can tell a bad one."""
+"""The hash family: uniform, independent, rich in splits; and the tests can tell a bad
+one.
+"""
 
 import itertools
 
@@ -26,7 +28,9 @@ def values_to_hash(kind):
 
 
 def multiply_shift(seeds, values, buckets):
-    """A family that is proven pairwise independent, but splits successive values poorly."""
+    """A family that is proven pairwise independent, but splits successive values
+    poorly.
+    """
     odd = (seeds * np.uint64(0xD1342543DE82EF95)) | np.uint64(1)
     mixed = odd * values.astype(np.uint64) + seeds
     return (mixed >> np.uint64(16)) * np.uint64(buckets) >> np.uint64(48)
@@ -40,12 +44,16 @@ def remainder(seeds, values, buckets):
 def worst_value(family, seeds, values, buckets):
     """Return the smallest chi-square p-value over the values' own counts."""
     found = family(seeds[:, None], values, buckets).astype(np.int64)
-    return min(stats.chisquare(np.bincount(row, minlength=buckets)).pvalue for row in found.T)
+    return min(
+        stats.chisquare(np.bincount(row, minlength=buckets)).pvalue for row in found.T
+    )
 
 
 def worst_pair(family, seeds, values, buckets):
     """Return the smallest chi-square p-value over all pairs of values."""
-    found = np.ascontiguousarray(family(seeds[:, None], values, buckets).T.astype(np.int64))
+    found = np.ascontiguousarray(
+        family(seeds[:, None], values, buckets).T.astype(np.int64)
+    )
     cells, expected = buckets**2, len(seeds) / buckets**2
     largest = max(
         ((np.bincount(first * buckets + second, minlength=cells) - expected) ** 2).sum()
@@ -70,15 +78,23 @@ def test_values_and_pairs_are_uniform_throughout(buckets, kind, seeds):
 
 
 @pytest.mark.parametrize("buckets", [2, 17])
-@pytest.mark.parametrize(("kind", "seeds"), [("sequential", "random"), ("random", "successive")])
+@pytest.mark.parametrize(
+    ("kind", "seeds"), [("sequential", "random"), ("random", "successive")]
+)
 def test_values_and_pairs_are_uniform(buckets, kind, seeds):
-    chosen = random_seeds(30_000) if seeds == "random" else np.arange(30_000, dtype=np.uint64)
+    chosen = (
+        random_seeds(30_000)
+        if seeds == "random"
+        else np.arange(30_000, dtype=np.uint64)
+    )
     values = values_to_hash(kind)
     assert worst_value(bucket_of, chosen, values, buckets) > LEVEL
     assert worst_pair(bucket_of, chosen, values, buckets) > LEVEL
 
 
-@pytest.mark.parametrize(("k", "buckets"), [(1, 17), (2, 17), (3, 5), (5, 3), (5, 4), (10, 2)])
+@pytest.mark.parametrize(
+    ("k", "buckets"), [(1, 17), (2, 17), (3, 5), (5, 3), (5, 4), (10, 2)]
+)
 @pytest.mark.parametrize("begin", [0, 1000, 2**40])
 def test_every_split_of_a_small_alphabet_is_as_likely(k, buckets, begin):
     values = np.arange(begin, begin + k, dtype=np.uint64)
@@ -104,7 +120,9 @@ def test_the_tests_reject_bad_families():
     def slightly_dependent(seeds, values, buckets):
         shared = bucket_of(seeds, np.uint64(2**50), 6) == 0
         return np.where(
-            shared, bucket_of(seeds, np.uint64(2**51), buckets), bucket_of(seeds, values, buckets)
+            shared,
+            bucket_of(seeds, np.uint64(2**51), buckets),
+            bucket_of(seeds, values, buckets),
         )
 
     for buckets in BUCKETS:
@@ -115,7 +133,9 @@ def test_the_tests_reject_bad_families():
 
 @pytest.mark.parametrize("buckets", [2, 3, 5, 17, 1000, MAX_BUCKETS])
 def test_buckets_are_equal_intervals_up_to_one_of_48_bits(buckets):
-    """The mixing is a bijection, so the intervals' lengths are the buckets' probabilities."""
+    """The mixing is a bijection, so the intervals' lengths are the buckets'
+    probabilities.
+    """
     ends = [-(-bucket * 2**48 // buckets) for bucket in range(buckets + 1)]
     lengths = {after - before for before, after in itertools.pairwise(ends)}
     assert max(lengths) - min(lengths) <= 1
@@ -125,7 +145,9 @@ def test_buckets_are_equal_intervals_up_to_one_of_48_bits(buckets):
 
 
 def test_the_mixing_is_a_bijection():
-    """Both steps can be undone, so over uniform seeds one value's hash is exactly uniform."""
+    """Both steps can be undone, so over uniform seeds one value's hash is exactly
+    uniform.
+    """
 
     def mix(x):
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -156,5 +178,11 @@ def test_the_definition_is_fixed():
 
 
 def test_the_upper_bits_are_those_of_splitmix64():
-    """Its first outputs from seed 0 are e220a8397b1dcdaf, 6e789e6aa1b965f4, 06c45d188009454f."""
-    assert bucket_of(np.uint64(0), [0, 1, 2], 2**16).tolist() == [0xE220, 0x6E78, 0x06C4]
+    """Its first outputs from seed 0 are e220a8397b1dcdaf, 6e789e6aa1b965f4,
+    06c45d188009454f.
+    """
+    assert bucket_of(np.uint64(0), [0, 1, 2], 2**16).tolist() == [
+        0xE220,
+        0x6E78,
+        0x06C4,
+    ]

@@ -45,18 +45,20 @@ def random_channel(seed, rows, columns):
     return np.random.default_rng(seed).dirichlet(np.full(columns, 0.4), size=rows)
 
 
-# What it promises ---------------------------------------------------------------------------------
+# What it promises ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_epsilon_comes_from_the_probabilities(family, epsilon):
     mechanism = family(7, epsilon)
-    right, wrong = (
-        mechanism.true,
-        (1 - mechanism.true) / (mechanism.buckets - 1),
+    right = mechanism.true
+    wrong = (1 - mechanism.true) / (mechanism.buckets - 1)
+    assert (
+        right / wrong
+        <= power_of_e(epsilon)
+        <= right / wrong * (1 + Fraction(1, 10**37))
     )
-    assert right / wrong <= power_of_e(epsilon) <= right / wrong * (1 + Fraction(1, 10**37))
     assert mechanism.epsilon == mechanism.likely_sets.contrast == epsilon
     assert mechanism.delta == 0
 
@@ -123,13 +125,14 @@ def test_likelihoods_of_all_buckets(family, epsilon):
         assert gain == pytest.approx(np.full(5, epsilon), abs=1e-12)
 
 
-# What it does -------------------------------------------------------------------------------------
+# What it does -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
 @pytest.mark.parametrize("secure", [False, True])
 def test_drawn_buckets_have_the_stated_probabilities(family, secure):
-    n, epsilon = 60_000, 1.0
+    n = 60_000
+    epsilon = 1.0
     mechanism = family(9, epsilon)
     g = mechanism.buckets
     codes = np.arange(n) % 9
@@ -182,11 +185,13 @@ def test_memory_beyond_the_reports_is_bounded():
     assert peak < reports.seeds.nbytes + reports.buckets.nbytes + 16 * 2**20
 
 
-# What an adversary makes of it --------------------------------------------------------------------
+# What an adversary makes of it --------------------------------------------------------
 
 
 def exact_hit(right, k, g):
-    """Return P(guess = 0 given 0) over all assignments of values to buckets, in fractions."""
+    """Return P(guess = 0 given 0) over all assignments of values to buckets, in
+    fractions.
+    """
     hit = Fraction(0)
     for assigned in itertools.product(range(g), repeat=k):
         for reported in range(g):
@@ -221,7 +226,7 @@ def test_guesses_lie_in_the_reported_bucket():
     assert len(np.unique(guesses[~some])) > 1
 
 
-# Edges --------------------------------------------------------------------------------------------
+# Edges --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -241,7 +246,12 @@ def test_reports_use_the_smallest_integers_and_survive_a_file(epsilon, dtype, tm
 def test_damaged_reports_raise():
     mechanism = OLH(4, 1.0)
     damaged = reports_of(mechanism, [1, 2], [0, 77])
-    for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood, mechanism.tally):
+    for use in (
+        mechanism.estimate,
+        mechanism.infer,
+        mechanism.log_likelihood,
+        mechanism.tally,
+    ):
         with pytest.raises(InputError, match="buckets below 4") as caught:
             use(damaged)
         assert "77" not in str(caught.value)

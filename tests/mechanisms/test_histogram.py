@@ -18,15 +18,27 @@ from seepage.mechanisms.reports import VectorReports
 from seepage.study.reproduction.tables_fig6 import bayes_guesses
 
 EPSILONS = [0.0, 1e-12, 1e-6, 0.3, 1.0, 5.0, 50.0, 700.0, 800.0, 1e5]
-BUDGETS = [(0.0, 1e-6), (1e-12, 1e-9), (1.0, 1e-6), (1.0, 0.9), (50.0, 1e-12), (700.0, 1e-6)]
+BUDGETS = [
+    (0.0, 1e-6),
+    (1e-12, 1e-9),
+    (1.0, 1e-6),
+    (1.0, 0.9),
+    (50.0, 1e-12),
+    (700.0, 1e-6),
+]
 
 
 def she_hit_rate(k: int, epsilon: float) -> Decimal:
-    """The integral of f(y - 1) F(y)^(k-1) dy, the power expanded, with hundreds of digits."""
+    """The integral of f(y - 1) F(y)^(k-1) dy, the power expanded, with hundreds of
+    digits.
+    """
     with localcontext(prec=900):
-        rate, half = Decimal(epsilon) / 2, Decimal("0.5")
+        rate = Decimal(epsilon) / 2
+        half = Decimal("0.5")
         shrink = (-rate).exp()
-        between, power, weight = Decimal(0), Decimal(1), Decimal(1)
+        between = Decimal(0)
+        power = Decimal(1)
+        weight = Decimal(1)
         for i in range(k):  # power = shrink^(i-1), weight = C(k-1, i) (-1/2)^i
             part = 1 / shrink - 1 if i == 0 else rate
             if i > 1:
@@ -40,10 +52,12 @@ def she_hit_rate(k: int, epsilon: float) -> Decimal:
 
 
 def of(mechanism: SHE | Gaussian, vectors: object) -> VectorReports:
-    return VectorReports(mechanism.describe(), np.atleast_2d(np.asarray(vectors, dtype=float)))
+    return VectorReports(
+        mechanism.describe(), np.atleast_2d(np.asarray(vectors, dtype=float))
+    )
 
 
-# Budgets -----------------------------------------------------------------------------------------
+# Budgets ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -52,7 +66,11 @@ def test_she_epsilon_is_recomputed_from_its_scale(epsilon: float) -> None:
     assert mechanism.epsilon <= epsilon
     assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-15)
     if epsilon:
-        assert 2 / Fraction(mechanism.scale) <= Fraction(mechanism.epsilon) <= Fraction(epsilon)
+        assert (
+            2 / Fraction(mechanism.scale)
+            <= Fraction(mechanism.epsilon)
+            <= Fraction(epsilon)
+        )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -73,7 +91,9 @@ def test_she_at_epsilon_0_reports_the_zero_vector(epsilon: float) -> None:
     assert mechanism.log_likelihood(reports).tolist() == [[0.0] * 3] * 4
     assert mechanism.hit_rate == pytest.approx(1 / 3)
     guesses = mechanism.infer(mechanism.perturb([0] * 6000, 1), 2)
-    assert np.abs(np.bincount(guesses, minlength=3) - 2000).max() < 5 * math.sqrt(6000 * 2 / 9)
+    assert np.abs(np.bincount(guesses, minlength=3) - 2000).max() < 5 * math.sqrt(
+        6000 * 2 / 9
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
@@ -94,16 +114,22 @@ def test_gaussian_rejects_a_delta_out_of_range(delta: object) -> None:
         Gaussian(4, 1.0, delta)  # type: ignore[arg-type]
 
 
-# Noise -------------------------------------------------------------------------------------------
+# Noise --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("secure", [False, True])
-@pytest.mark.parametrize("mechanism", [SHE(5, 0.8), SHE(5, 30.0), Gaussian(5, 0.8, 1e-5)])
-def test_noise_has_its_variance_and_no_other(mechanism: SHE | Gaussian, secure: bool) -> None:
+@pytest.mark.parametrize(
+    "mechanism", [SHE(5, 0.8), SHE(5, 30.0), Gaussian(5, 0.8, 1e-5)]
+)
+def test_noise_has_its_variance_and_no_other(
+    mechanism: SHE | Gaussian, secure: bool
+) -> None:
     codes = np.arange(20_000) % 5
     vectors = mechanism.perturb(codes, None if secure else 11).vectors
     noise = (vectors - np.eye(5)[codes]).ravel() / math.sqrt(mechanism.noise_variance)
-    spread = math.sqrt((6 if isinstance(mechanism, SHE) else 3) - 1) / math.sqrt(len(noise))
+    spread = math.sqrt((6 if isinstance(mechanism, SHE) else 3) - 1) / math.sqrt(
+        len(noise)
+    )
     assert abs(noise.mean()) < 5 / math.sqrt(len(noise))
     assert abs(np.mean(noise**2) - 1) < 5 * spread < 0.3
 
@@ -123,13 +149,14 @@ def test_signs_of_seeded_laplace_noise_are_even_and_independent_of_size() -> Non
     assert abs(np.corrcoef(positive, np.abs(noise))[0, 1]) < 5 / math.sqrt(len(noise))
 
 
-# The attack --------------------------------------------------------------------------------------
+# The attack ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 16, 128, 1000])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 5.0, 20.0, 100.0, 700.0])
 def test_she_hit_rate_against_hundreds_of_digits(k: int, epsilon: float) -> None:
-    mechanism, exact = SHE(k, epsilon), she_hit_rate(k, epsilon)
+    mechanism = SHE(k, epsilon)
+    exact = she_hit_rate(k, epsilon)
     assert abs(Decimal(mechanism.hit_rate) - exact) < Decimal("1e-13")
     if k > 1:
         contrast = float((exact * (k - 1) / (1 - exact)).ln())
@@ -138,7 +165,9 @@ def test_she_hit_rate_against_hundreds_of_digits(k: int, epsilon: float) -> None
 
 @pytest.mark.parametrize("k", [1, 2, 7, 300])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (4.0, 0.2), (50.0, 1e-6)])
-def test_gaussian_hit_rate_against_quadrature(k: int, epsilon: float, delta: float) -> None:
+def test_gaussian_hit_rate_against_quadrature(
+    k: int, epsilon: float, delta: float
+) -> None:
     mechanism = Gaussian(k, epsilon, delta)
 
     def true_entry_largest(z: float) -> float:
@@ -148,9 +177,13 @@ def test_gaussian_hit_rate_against_quadrature(k: int, epsilon: float, delta: flo
     assert mechanism.hit_rate == pytest.approx(exact, abs=1e-10)
 
 
-def test_hit_rate_of_two_values_is_the_chance_that_one_entry_exceeds_the_other() -> None:
+def test_hit_rate_of_two_values_is_the_chance_that_one_entry_exceeds_the_other() -> (
+    None
+):
     gauss = Gaussian(2, 1.0, 1e-6)
-    assert gauss.hit_rate == pytest.approx(norm.cdf(1 / (gauss.sigma * math.sqrt(2))), abs=1e-14)
+    assert gauss.hit_rate == pytest.approx(
+        norm.cdf(1 / (gauss.sigma * math.sqrt(2))), abs=1e-14
+    )
 
 
 priors = st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any)
@@ -186,15 +219,20 @@ def test_tied_likelihoods_go_to_the_largest_entry_and_equal_entries_to_chance() 
     assert likelihood[0] == likelihood[1] > likelihood[2]
     assert mechanism.infer(of(mechanism, [2.0, 3.0, 0.5])).tolist() == [1]
     prior = np.array([0.5, 0.4, 0.1])
-    assert bayes_guesses(mechanism, of(mechanism, [2.0, 3.0, 0.5]), prior).tolist() == [0]
+    assert bayes_guesses(mechanism, of(mechanism, [2.0, 3.0, 0.5]), prior).tolist() == [
+        0
+    ]
     guesses = mechanism.infer(of(mechanism, [[2.0, 2.0, 0.5]] * 4000), 7)
     assert set(guesses.tolist()) == {0, 1}
     assert abs(guesses.mean() - 0.5) < 5 * 0.5 / math.sqrt(4000)
 
 
 def test_breaking_ties_by_the_entry_is_as_good_as_any_rule() -> None:
-    """The paper's posterior, ties broken at random, hits as often as the closed form says."""
-    mechanism, size = SHE(4, 1.0), 60_000
+    """The paper's posterior, ties broken at random, hits as often as the closed form
+    says.
+    """
+    mechanism = SHE(4, 1.0)
+    size = 60_000
     codes = np.arange(size) % 4
     evidence = np.clip(2 * mechanism.perturb(codes, 9).vectors - 1, -1, 1)
     keys = np.random.default_rng(10).random(evidence.shape)
@@ -212,19 +250,23 @@ def test_breaking_ties_by_the_entry_is_as_good_as_any_rule() -> None:
         (gauss := Gaussian(3, 1.0, 1e-3), norm(scale=gauss.sigma)),
     ],
 )
-def test_likelihoods_have_the_ratios_of_the_density(mechanism: SHE | Gaussian, noise) -> None:
+def test_likelihoods_have_the_ratios_of_the_density(
+    mechanism: SHE | Gaussian, noise
+) -> None:
     vectors = mechanism.perturb(np.arange(300) % 3, 3).vectors
     density = noise.logpdf(vectors[:, None] - np.eye(3)).sum(axis=2)
     found = mechanism.log_likelihood(of(mechanism, vectors))
     assert found - found[:, :1] == pytest.approx(density - density[:, :1], abs=1e-12)
 
 
-# Leakage -----------------------------------------------------------------------------------------
+# Leakage ------------------------------------------------------------------------------
 
 CHANNEL = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]])
 
 
-def log_ratio_of(mechanism: SHE | Gaussian, vector: object, channel: np.ndarray = CHANNEL) -> float:
+def log_ratio_of(
+    mechanism: SHE | Gaussian, vector: object, channel: np.ndarray = CHANNEL
+) -> float:
     """Return ln of one report's largest likelihood ratio between two target values."""
     likelihood = mechanism.log_likelihood(of(mechanism, vector))[0]
     rows = channel @ np.exp(likelihood - likelihood.max())
@@ -236,7 +278,9 @@ def test_no_she_report_exceeds_the_leakage(epsilon: float) -> None:
     mechanism = SHE(3, epsilon)
     leakage = mechanism.leakage(CHANNEL)
     seen = mechanism.perturb(np.arange(3000) % 3, 5).vectors
-    corners = np.stack(np.meshgrid([0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0]), axis=-1)
+    corners = np.stack(
+        np.meshgrid([0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0]), axis=-1
+    )
     most = max(log_ratio_of(mechanism, y) for y in (*seen, *corners.reshape(-1, 3)))
     assert most <= leakage.value + 1e-12
     assert log_ratio_of(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(
@@ -249,7 +293,10 @@ def test_gaussian_leakage_is_a_supremum() -> None:
     leakage = mechanism.pure_leakage(CHANNEL)
     assert leakage.value == pytest.approx(math.log(0.5 / 0.1))
     assert leakage.witness.likely == (2,)
-    steps = [log_ratio_of(mechanism, [0, 0, nats * mechanism.sigma**2]) for nats in (1, 5, 20)]
+    steps = [
+        log_ratio_of(mechanism, [0, 0, nats * mechanism.sigma**2])
+        for nats in (1, 5, 20)
+    ]
     assert steps == sorted(steps)
     assert steps[-1] < leakage.value
     assert log_ratio_of(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(
@@ -260,9 +307,9 @@ def test_gaussian_leakage_is_a_supremum() -> None:
 def test_gaussian_leakage_is_infinite_where_a_value_is_impossible() -> None:
     mechanism = Gaussian(3, 1.0, 1e-6)
     assert mechanism.pure_leakage([[0.5, 0.5, 0.0], [0.4, 0.5, 0.1]]).value == math.inf
-    assert mechanism.pure_leakage([[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]]).value == pytest.approx(
-        math.log(0.5 / 0.4)
-    )
+    assert mechanism.pure_leakage(
+        [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]]
+    ).value == pytest.approx(math.log(0.5 / 0.4))
     assert mechanism.leakage([[0.5, 0.5, 0.0]]).value == 0
 
 
@@ -274,12 +321,16 @@ def test_gaussian_relaxed_leakage_is_the_bound_with_its_share_of_delta() -> None
     assert relaxed.delta == pytest.approx(mechanism.delta * share)
 
 
-# Damaged reports -------------------------------------------------------------------------
+# Damaged reports ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-3)])
-@pytest.mark.parametrize("vectors", [[[0.1, 0.2]], [[0.1, math.nan, 0.2]], [[0.1, math.inf, 2]]])
-def test_damaged_reports_raise(mechanism: SHE | Gaussian, vectors: list[list[float]]) -> None:
+@pytest.mark.parametrize(
+    "vectors", [[[0.1, 0.2]], [[0.1, math.nan, 0.2]], [[0.1, math.inf, 2]]]
+)
+def test_damaged_reports_raise(
+    mechanism: SHE | Gaussian, vectors: list[list[float]]
+) -> None:
     reports = of(mechanism, vectors)
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
         with pytest.raises(InputError, match="reports must hold"):

@@ -42,12 +42,16 @@ def test_bits_of_all_reports():
     bits = list(product((0, 1), repeat=3))
     for column, both in enumerate([(1, 1), (1, 0), (0, 1), (0, 0)]):
         chosen = [report[:2] == both for report in bits]
-        np.testing.assert_allclose(encoding.pair[:, column], matrix[:2, chosen].sum(axis=1))
+        np.testing.assert_allclose(
+            encoding.pair[:, column], matrix[:2, chosen].sum(axis=1)
+        )
 
 
 @pytest.mark.parametrize("name", ["grr", "exp", "ss", "oue", "rappor"])
 def test_registered_mechanisms(name):
-    """Matrices of named mechanisms are theirs, and what two values decide is their epsilon."""
+    """Matrices of named mechanisms are theirs, and what two values decide is their
+    epsilon.
+    """
     named = read(mechanism=name, epsilon=1.5, k=5)
     made = sp.mechanism(name, 5, 1.5)
     bits = name in ("oue", "rappor")
@@ -64,7 +68,9 @@ def test_registered_mechanisms(name):
 
 
 def test_pairs_are_sums_of_reports():
-    """What reports say of two values is their matrix, summed over all else: subset selection."""
+    """What reports say of two values is their matrix, summed over all else: subset
+    selection.
+    """
     subset = read(mechanism="ss", epsilon=0.5, k=6)
     sets = list(combinations(range(6), subset.mechanism.size))
     assert subset.mechanism.size > 1
@@ -87,7 +93,9 @@ def test_matrices_mechanisms_and_files(tmp_path):
     cells = [[0.9, 0.1], [0.2, 0.8]]
     given = sp.Randomiser.read(np.array(cells))["value"]
     path = tmp_path / "survey.json"
-    path.write_text(json.dumps({"attributes": {"ill": {"matrix": cells, "reports": ["a", "b"]}}}))
+    path.write_text(
+        json.dumps({"attributes": {"ill": {"matrix": cells, "reports": ["a", "b"]}}})
+    )
     saved = sp.Randomiser.read(path)["ill"]
     assert saved.reports == ("a", "b")
     assert saved.values == ("0", "1")
@@ -102,7 +110,9 @@ def test_matrices_mechanisms_and_files(tmp_path):
 
 def test_rounds_and_links():
     parts = {name: {"keep": 0.6, "k": 2} for name in "abc"}
-    whole = sp.Randomiser.read({"attributes": parts, "rounds": 3, "linked": [["a", "c"]]})
+    whole = sp.Randomiser.read(
+        {"attributes": parts, "rounds": 3, "linked": [["a", "c"]]}
+    )
     assert list(whole) == ["a", "b", "c"]
     assert whole.rounds == 3
     assert not whole.memoised
@@ -112,15 +122,27 @@ def test_rounds_and_links():
 @pytest.mark.parametrize(
     ("source", "line"),
     [
-        ({"keeep": 1, "k": 2}, "there is no key 'keeep' in 'value'; did you mean 'keep'?"),
-        ({"keep": 0.5, "k": 2, "q": 1}, "there is no key 'q' in 'value'; its keys are k, keep"),
+        (
+            {"keeep": 1, "k": 2},
+            "there is no key 'keeep' in 'value'; did you mean 'keep'?",
+        ),
+        (
+            {"keep": 0.5, "k": 2, "q": 1},
+            "there is no key 'q' in 'value'; its keys are k, keep",
+        ),
         (
             {"attributes": {"a": {"keep": 1, "k": 2}}, "round": 2},
             "there is no key 'round' in the specification; did you mean 'rounds'?",
         ),
-        ({"p": 0.5}, "'value' must have one of the keys matrix, mechanism, keep, p0, f, q, got p"),
+        (
+            {"p": 0.5},
+            "'value' must have one of the keys matrix, mechanism, keep, p0, f, q, got p",
+        ),
         ({"keep": 0.5}, "'value' must have values or k, got neither"),
-        ({"keep": 1.5, "k": 2}, "cannot be read: Expected `float` <= 1.0 - at `$.keep`"),
+        (
+            {"keep": 1.5, "k": 2},
+            "cannot be read: Expected `float` <= 1.0 - at `$.keep`",
+        ),
         (
             {"p": 0.5, "p0": 0.2, "p1": 0.2},
             "'value' cannot be read: p + p0 + p1 must be 1, got 0.9",
@@ -132,7 +154,10 @@ def test_rounds_and_links():
         ),
         ({"keep": 0.5, "values": ["a", "a"]}, "must have 2 different labels"),
         ({"mechanism": "gr", "epsilon": 1, "k": 2}, "did you mean 'grr'?"),
-        ({"attributes": {"a": {"keep": 1, "k": 2}}, "linked": [["b"]]}, "each of linked must be"),
+        (
+            {"attributes": {"a": {"keep": 1, "k": 2}}, "linked": [["b"]]},
+            "each of linked must be",
+        ),
         ("no/such.json", "no/such.json cannot be read"),
         ("no/such.csv", "no/such.csv cannot be read"),
     ],

@@ -1,4 +1,6 @@
-"""Draws made from known bytes are exact to the last bit; guesses among set bits are uniform."""
+"""Draws made from known bytes are exact to the last bit; guesses among set bits are
+uniform.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,8 @@ class Scripted(Randomness):
         self.left = content
 
     def bytes(self, count):
-        part, self.left = self.left[:count], self.left[count:]
+        part = self.left[:count]
+        self.left = self.left[count:]
         assert len(part) == count, "more bytes drawn than expected"
         return np.frombuffer(part, dtype=np.uint8)
 
@@ -30,7 +33,9 @@ def shorts(*numbers):
     return Scripted(np.array(numbers, dtype="<u2").tobytes())
 
 
-@pytest.mark.parametrize("threshold", [1, 2**56, 2**63 + 12_345, 200 * 2**56 - 1, CERTAIN - 1])
+@pytest.mark.parametrize(
+    "threshold", [1, 2**56, 2**63 + 12_345, 200 * 2**56 - 1, CERTAIN - 1]
+)
 def test_an_event_happens_below_its_threshold_and_not_at_it(threshold):
     for number in (0, threshold - 1, threshold, threshold + 1, CERTAIN - 1):
         if number == CERTAIN:
@@ -48,7 +53,9 @@ def test_certain_and_impossible_events_need_no_draw():
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 255, 256, 1000, 1023, 1024])
 def test_every_number_below_a_limit_is_equally_likely(limit):
-    """All 2^16 draws: each result as often as any other, at most one draw in 64 rejected."""
+    """All 2^16 draws: each result as often as any other, at most one draw in 64
+    rejected.
+    """
     found, rejected = shorts(*range(1 << 16))._multiply(limit, 1 << 16)
     kept = np.delete(found, rejected)
     assert np.bincount(kept).tolist() == [(1 << 16) // limit] * limit
@@ -57,11 +64,19 @@ def test_every_number_below_a_limit_is_equally_likely(limit):
 
 @pytest.mark.parametrize("limit", [1025, 65_537, 3 << 30, (1 << 32) - 1, 1 << 32])
 def test_large_limits_are_exact_in_32_bits(limit):
-    """Result r has the draws from ceil(r 2^32 / limit) on, 2^32 // limit of them are kept."""
+    """Result r has the draws from ceil(r 2^32 / limit) on, 2^32 // limit of them are
+    kept.
+    """
     each = (1 << 32) // limit
     for result in (0, 1, limit // 3, limit - 1):
-        first, end = (-(-(position << 32) // limit) for position in (result, result + 1))
-        numbers = range(first, end) if end - first < 9 else (first, first + 1, end - 2, end - 1)
+        first, end = (
+            -(-(position << 32) // limit) for position in (result, result + 1)
+        )
+        numbers = (
+            range(first, end)
+            if end - first < 9
+            else (first, first + 1, end - 2, end - 1)
+        )
         source = Scripted(np.array(numbers, dtype="<u4").tobytes())
         found, rejected = source._multiply(limit, len(numbers))
         assert set(found.tolist()) == {result}
@@ -99,7 +114,9 @@ def source(seed=0):
 
 @pytest.mark.parametrize("k", [1, 3, 64, 65, 200])
 def test_a_single_bit_is_always_found(k):
-    assert guess_supported(np.eye(k, dtype=np.bool_), source()).tolist() == list(range(k))
+    assert guess_supported(np.eye(k, dtype=np.bool_), source()).tolist() == list(
+        range(k)
+    )
 
 
 @pytest.mark.parametrize("k", [5, 70, 130])
@@ -111,7 +128,10 @@ def test_guesses_are_uniform_among_the_set_bits(k):
     assert counts[~bits].sum() == 0
     assert stats.chisquare(counts[bits]).pvalue > 1e-4
     shares = np.where(np.flatnonzero(bits) == 0, 0.7, 1.1)
-    assert stats.chisquare(counts[bits], counts.sum() * shares / shares.sum()).pvalue < 1e-9
+    assert (
+        stats.chisquare(counts[bits], counts.sum() * shares / shares.sum()).pvalue
+        < 1e-9
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 9, 100])

@@ -23,7 +23,9 @@ CHANCES = st.floats(0.01, 0.99)
 
 
 def exact_epsilon(f, p, q, reports):
-    """Return exp(epsilon) of so many reports of two bits, over all reports, in fractions."""
+    """Return exp(epsilon) of so many reports of two bits, over all reports, in
+    fractions.
+    """
     flip, p, q = Fraction(f) / 2, Fraction(p), Fraction(q)
     patterns = list(itertools.product([0, 1], repeat=reports))
 
@@ -51,7 +53,9 @@ def test_one_report_follows_the_formulas(f, p, q):
     expected = math.log(true * (1 - other) / (other * (1 - true)))
     assert mechanism.epsilon == pytest.approx(expected, rel=1e-12)
     assert mechanism.epsilon == pytest.approx(mechanism.epsilon_after(1), rel=1e-13)
-    assert math.exp(mechanism.epsilon) == pytest.approx(float(exact_epsilon(f, p, q, 1)))
+    assert math.exp(mechanism.epsilon) == pytest.approx(
+        float(exact_epsilon(f, p, q, 1))
+    )
 
 
 def test_the_papers_setting_is_the_default():
@@ -64,7 +68,9 @@ def test_the_papers_setting_is_the_default():
         "q": 0.75,
     }
     assert mechanism.support == (0.6875, 0.5625)
-    assert mechanism.epsilon == pytest.approx(math.log(0.6875 * 0.4375 / (0.5625 * 0.3125)))
+    assert mechanism.epsilon == pytest.approx(
+        math.log(0.6875 * 0.4375 / (0.5625 * 0.3125))
+    )
     assert mechanism.epsilon_infinity == pytest.approx(2 * math.log(3))
 
 
@@ -93,20 +99,30 @@ def test_without_permanent_noise_many_reports_reveal_the_value():
     assert mechanism.epsilon_after(10**6) == mechanism.epsilon_infinity == math.inf
 
 
-@pytest.mark.parametrize(("f", "p", "q"), [(1.0, 0.1, 0.9), (0.5, 0.3, 0.3), (0.5, 1 / 3, 1 / 3)])
+@pytest.mark.parametrize(
+    ("f", "p", "q"), [(1.0, 0.1, 0.9), (0.5, 0.3, 0.3), (0.5, 1 / 3, 1 / 3)]
+)
 def test_parameters_with_epsilon_0(f, p, q):
     mechanism = BasicRAPPOR(4, f, p, q)
-    assert mechanism.epsilon == mechanism.realised_epsilon == mechanism.epsilon_after(1) == 0
+    assert (
+        mechanism.epsilon
+        == mechanism.realised_epsilon
+        == mechanism.epsilon_after(1)
+        == 0
+    )
     with pytest.raises(InputError, match="no information"):
         mechanism.estimate(mechanism.perturb([0, 1], 1))
 
 
-@pytest.mark.parametrize(("f", "p", "q"), [*SETTINGS, (1e-30, 0.0, 1.0), (0.5, 0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("f", "p", "q"), [*SETTINGS, (1e-30, 0.0, 1.0), (0.5, 0.3, 0.3)]
+)
 def test_the_drawn_distribution_is_within_the_stated_epsilon(f, p, q):
     mechanism = BasicRAPPOR(4, f, p, q)
     stated = (mechanism.true, mechanism.other)
     drawn, limit = (
-        true * (1 - other) / (other * (1 - true)) for true, other in (mechanism.drawn, stated)
+        true * (1 - other) / (other * (1 - true))
+        for true, other in (mechanism.drawn, stated)
     )
     assert 1 <= drawn <= limit
     assert mechanism.realised_epsilon <= mechanism.epsilon
@@ -129,8 +145,15 @@ def test_estimates_are_unbiased_and_their_errors_right():
 
 def test_one_value():
     mechanism = BasicRAPPOR(1)
-    assert mechanism.epsilon == mechanism.epsilon_infinity == mechanism.epsilon_after(9) == 0
-    assert mechanism.estimate(mechanism.perturb([0, 0], 1)).frequencies.tolist() == [1.0]
+    assert (
+        mechanism.epsilon
+        == mechanism.epsilon_infinity
+        == mechanism.epsilon_after(9)
+        == 0
+    )
+    assert mechanism.estimate(mechanism.perturb([0, 0], 1)).frequencies.tolist() == [
+        1.0
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA, BitReports, count_bits
 
 MECHANISMS = [sp.GRR(5, 1.0), sp.OUE(5, 1.0), sp.OLH(5, 1.0), sp.SHE(5, 1.0)]
-every_kind = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda made: made.name)
+every_kind = pytest.mark.parametrize(
+    "mechanism", MECHANISMS, ids=lambda made: made.name
+)
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
@@ -22,7 +24,8 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, mechanism, step):
     path = tmp_path / "reports.parquet"
     reports = mechanism.perturb([0, 1, 2, 3, 4] * 4)
     write(reports, path)
-    content, expected = path.read_bytes(), mechanism.estimate(reports).frequencies
+    content = path.read_bytes()
+    expected = mechanism.estimate(reports).frequencies
     raised = 0
     for position in range(0, len(content), step):
         damaged = bytearray(content)
@@ -36,15 +39,26 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, mechanism, step):
 
 
 NOT_JSON = [b"", b"{", b"\xff", b'{"kind": "\xff"}', b"[" * 5000]
-NOT_DESCRIBED = [b"null", b"[]", b"3", b"{}", b'{"kind": "bits"}', b'{"kind": [], "origin": {}}']
+NOT_DESCRIBED = [
+    b"null",
+    b"[]",
+    b"3",
+    b"{}",
+    b'{"kind": "bits"}',
+    b'{"kind": [], "origin": {}}',
+]
 NOT_DESCRIBED += [b'{"kind": "x", "origin": {}}', b'{"kind": "bits", "origin": 3}']
 
 
 @pytest.mark.parametrize("content", NOT_JSON + NOT_DESCRIBED)
 def test_missing_or_invalid_metadata_raise(tmp_path, content):
     field = pa.field("report", pa.uint8(), metadata={METADATA: content})
-    pq.write_table(pa.table([[1]], schema=pa.schema([field])), tmp_path / "reports.parquet")
-    with pytest.raises(InputError, match="'report' does not hold reports: its metadata") as caught:
+    pq.write_table(
+        pa.table([[1]], schema=pa.schema([field])), tmp_path / "reports.parquet"
+    )
+    with pytest.raises(
+        InputError, match="'report' does not hold reports: its metadata"
+    ) as caught:
         read(tmp_path / "reports.parquet")
     assert "\n" not in str(caught.value)
 
@@ -65,7 +79,9 @@ def test_missing_or_invalid_metadata_raise(tmp_path, content):
 def test_another_type_under_true_metadata(tmp_path, mechanism, column):
     metadata = mechanism.perturb([0]).field("report").metadata
     field = pa.field("report", column.type, metadata=metadata)
-    pq.write_table(pa.table([column], schema=pa.schema([field])), tmp_path / "reports.parquet")
+    pq.write_table(
+        pa.table([column], schema=pa.schema([field])), tmp_path / "reports.parquet"
+    )
     with pytest.raises(InputError, match="reports"):
         mechanism.estimate(read(tmp_path / "reports.parquet"))
 
@@ -75,7 +91,9 @@ def test_another_type_under_true_metadata(tmp_path, mechanism, column):
 def test_an_entry_out_of_range_raises_in_an_estimate(mechanism, entry):
     reports = mechanism.perturb([0, 1, 2] * 100)
     reports.vectors[17, 1] = entry
-    with pytest.raises(InputError, match=r"reports must hold numbers from .* report 18 does not"):
+    with pytest.raises(
+        InputError, match=r"reports must hold numbers from .* report 18 does not"
+    ):
         mechanism.estimate(reports)
 
 

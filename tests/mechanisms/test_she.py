@@ -30,7 +30,8 @@ def magnitude_law(grid: LaplaceGrid, count: int) -> list[Fraction]:
     block = [1]
     for chance in reversed(grid.chances):  # the first bit is the lowest
         block = [part * share for part in block for share in (CERTAIN - chance, chance)]
-    law, beyond = [], Fraction(CERTAIN - grid.farther, CERTAIN * CERTAIN ** len(grid.chances))
+    law = []
+    beyond = Fraction(CERTAIN - grid.farther, CERTAIN * CERTAIN ** len(grid.chances))
     while len(law) < count:
         law += [part * beyond for part in block]
         beyond *= Fraction(grid.farther, CERTAIN)
@@ -46,7 +47,9 @@ def test_laplace_grid_never_exceeds_its_budget(shift_budget: float) -> None:
 @pytest.mark.parametrize("shift_budget", [b for b in SHIFT_BUDGETS if 1e-6 <= b <= 40])
 def test_laplace_grid_uses_its_budget(shift_budget: float) -> None:
     """Not a grid that keeps its budget by being far noisier."""
-    assert math.log(LaplaceGrid(shift_budget).worst) == pytest.approx(shift_budget, rel=1e-9)
+    assert math.log(LaplaceGrid(shift_budget).worst) == pytest.approx(
+        shift_budget, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("shift_budget", [0.01, 0.5, 3.0, 20.0, 60.0, 200.0])
@@ -57,11 +60,15 @@ def test_worst_is_the_largest_ratio_over_all_cells(
     grid = LaplaceGrid(shift_budget)
     reach = 4 * (grid.mirror + (1 << len(grid.chances)))
     law = magnitude_law(grid, reach + grid.mirror + 1)
-    ratios = [law[abs(cell)] / law[abs(grid.mirror - cell)] for cell in range(-reach, reach)]
+    ratios = [
+        law[abs(cell)] / law[abs(grid.mirror - cell)] for cell in range(-reach, reach)
+    ]
     assert max(max(ratios), 1 / min(ratios)) == grid.worst
 
 
-def test_laplace_grid_has_the_law_of_the_density(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_laplace_grid_has_the_law_of_the_density(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(histogram, "LAPLACE_CELLS", 3)
     grid = LaplaceGrid(0.5)
     law = magnitude_law(grid, 1000)
@@ -70,9 +77,12 @@ def test_laplace_grid_has_the_law_of_the_density(monkeypatch: pytest.MonkeyPatch
         assert float(probability) == pytest.approx((1 - shrink) * shrink**n, rel=1e-12)
 
 
-def test_laplace_draws_follow_the_enumerated_law(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_laplace_draws_follow_the_enumerated_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(histogram, "LAPLACE_CELLS", 1)
-    grid, size = LaplaceGrid(2.0), 200_000
+    grid = LaplaceGrid(2.0)
+    size = 200_000
     cells = grid.draw(seeded(3), size)
     law = magnitude_law(grid, 40)
     kept = 1 - law[0] / 2

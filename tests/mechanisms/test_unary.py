@@ -40,7 +40,9 @@ def random_channel(seed, rows, columns):
 
 
 def exact_hit_and_miss(p, q, k):
-    """Return P(guess = 0 given 0) and P(guess = 1 given 0) over all reports, in fractions."""
+    """Return P(guess = 0 given 0) and P(guess = 1 given 0) over all reports, in
+    fractions.
+    """
     hit = miss = Fraction(0)
     for bits in itertools.product([0, 1], repeat=k):
         chance = p if bits[0] else 1 - p
@@ -52,7 +54,7 @@ def exact_hit_and_miss(p, q, k):
     return hit, miss
 
 
-# What it promises ---------------------------------------------------------------------------------
+# What it promises ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", PURE)
@@ -87,7 +89,9 @@ def test_a_wrong_parameterisation_is_detected():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_probabilities_are_the_textbook_ones(epsilon):
     half = math.exp(epsilon / 2)
-    assert RAPPOR(9, epsilon).support == pytest.approx((half / (half + 1), 1 / (half + 1)))
+    assert RAPPOR(9, epsilon).support == pytest.approx(
+        (half / (half + 1), 1 / (half + 1))
+    )
     assert OUE(9, epsilon).support == pytest.approx((0.5, 1 / (math.exp(epsilon) + 1)))
 
 
@@ -102,7 +106,8 @@ def test_likelihoods_of_all_reports(family, k, epsilon):
     if k > 1:
         widest = (likelihood.max(axis=1) - likelihood.min(axis=1)).max()
         assert widest == pytest.approx(epsilon, rel=1e-9, abs=1e-13)
-    p, q = mechanism.true, mechanism.other
+    p = mechanism.true
+    q = mechanism.other
     for value in range(k):
         for row, report in enumerate(bits[:8]):
             chance = Fraction(1)
@@ -110,10 +115,12 @@ def test_likelihoods_of_all_reports(family, k, epsilon):
                 one = p if index == value else q
                 chance *= one if bit else 1 - one
             logarithm = math.log(chance.numerator) - math.log(chance.denominator)
-            assert likelihood[row, value] == pytest.approx(logarithm, rel=1e-12, abs=1e-11)
+            assert likelihood[row, value] == pytest.approx(
+                logarithm, rel=1e-12, abs=1e-11
+            )
 
 
-# Approximate symmetric unary encoding -------------------------------------------------------------
+# Approximate symmetric unary encoding -------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -136,7 +143,8 @@ def test_approximate_sue_has_the_stated_epsilon_and_delta(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
 def test_approximate_sue_follows_the_formula(epsilon, delta):
     with localcontext(prec=60):
-        growth, slack = Decimal(epsilon).exp(), Decimal(delta)
+        growth = Decimal(epsilon).exp()
+        slack = Decimal(delta)
         p = (growth - (growth * (1 - slack) + slack).sqrt()) / (growth - 1)
     mechanism = ApproximateSUE(6, epsilon, delta)
     assert float(mechanism.true) == pytest.approx(float(p), rel=1e-15)
@@ -145,7 +153,8 @@ def test_approximate_sue_follows_the_formula(epsilon, delta):
 
 def test_approximate_sue_at_its_limits():
     for epsilon in EPSILONS:
-        pure, relaxed = RAPPOR(5, epsilon), ApproximateSUE(5, epsilon, 0.0)
+        pure = RAPPOR(5, epsilon)
+        relaxed = ApproximateSUE(5, epsilon, 0.0)
         assert float(relaxed.other) == pytest.approx(float(pure.other), rel=1e-15)
     assert ApproximateSUE(5, 0.0, 0.2).support == pytest.approx((0.6, 0.4))
     assert ApproximateSUE(5, 1e-9, 0.2).support == pytest.approx((0.6, 0.4), rel=1e-8)
@@ -173,17 +182,21 @@ def test_the_relaxed_leakage_holds_except_with_probability_delta(seed, rows, k):
         excess = np.maximum(first - math.exp(relaxed.value) * second, 0).sum()
         assert excess <= relaxed.delta + 1e-14
     for value in (0.0, 0.1, 0.4, 1.0):
-        exact = max(np.maximum(x - math.exp(value) * y, 0).sum() for x in seen for y in seen)
+        exact = max(
+            np.maximum(x - math.exp(value) * y, 0).sum() for x in seen for y in seen
+        )
         assert exact <= relaxed.delta_at(value) + 1e-14
 
 
-# What it does -------------------------------------------------------------------------------------
+# What it does -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", PURE)
 @pytest.mark.parametrize("secure", [False, True])
 def test_drawn_bits_have_the_stated_probabilities(family, secure):
-    k, n, epsilon = 70, 20_000, 1.0
+    k = 70
+    n = 20_000
+    epsilon = 1.0
     mechanism = family(k, epsilon)
     codes = np.arange(n) % k
     bits = mechanism.perturb(codes, None if secure else 3).bits()
@@ -207,7 +220,12 @@ def test_bits_are_independent():
     patterns = np.bincount(bits @ [1, 2, 4], minlength=8)
     p, q = RAPPOR(3, 1.0).support
     expected = [
-        np.prod([one if bit else 1 - one for bit, one in zip(report, (p, q, q), strict=True)])
+        np.prod(
+            [
+                one if bit else 1 - one
+                for bit, one in zip(report, (p, q, q), strict=True)
+            ]
+        )
         for report in ([n & 1, n >> 1 & 1, n >> 2 & 1] for n in range(8))
     ]
     assert stats.chisquare(patterns, 60_000 * np.array(expected)).pvalue > 1e-5
@@ -244,7 +262,7 @@ def test_memory_beyond_the_reports_is_bounded():
     assert peak < reports.words.nbytes + 16 * 2**20
 
 
-# What an adversary makes of it --------------------------------------------------------------------
+# What an adversary makes of it --------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", PURE)
@@ -273,14 +291,19 @@ def test_guesses_of_unary_encodings_at_epsilon_0_are_uniform():
     assert OUE(1, 3.0).guess_contrast == 0
 
 
-# Edges --------------------------------------------------------------------------------------------
+# Edges --------------------------------------------------------------------------------
 
 
 def test_damaged_reports_raise():
     mechanism = OUE(4, 1.0)
     spare = BitReports(mechanism.describe(), np.array([[0b10001]], dtype=np.uint64))
     wide = BitReports(mechanism.describe(), np.zeros((1, 2), dtype=np.uint64))
-    for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood, mechanism.tally):
+    for use in (
+        mechanism.estimate,
+        mechanism.infer,
+        mechanism.log_likelihood,
+        mechanism.tally,
+    ):
         with pytest.raises(InputError, match="bits below 4"):
             use(spare)
         with pytest.raises(InputError, match="must have 1 words, got 2"):

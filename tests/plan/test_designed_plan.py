@@ -35,7 +35,9 @@ def test_a_plan_has_the_totals_of_its_design(people, found):
     plan = plan_of_design(found)
     assert plan.kind == "certified"
     assert plan.basis == "mechanism"
-    assert [form.attributes for form in plan.forms] == [form.attributes for form in found.forms]
+    assert [form.attributes for form in plan.forms] == [
+        form.attributes for form in found.forms
+    ]
     assert plan.totals.tolist() == totals(found).tolist()
     assert plan.totals.max() <= 1.0
     for k, planned in enumerate(plan.attributes):
@@ -78,7 +80,9 @@ def test_a_plan_with_public_and_unprotected_attributes_is_checked(people):
 
 
 def test_collected_reports_estimate_with_the_predicted_error(people, found):
-    """The mean of 60 runs; the standard error of 300 squared errors is 8 % of their mean."""
+    """The mean of 60 runs; the standard error of 300 squared errors is 8 % of their
+    mean.
+    """
     plan = plan_of_design(found)
     rng = np.random.default_rng(1)
     truth = [people.marginal(j) / people.records for j in range(5)]
@@ -94,12 +98,18 @@ def test_collected_reports_estimate_with_the_predicted_error(people, found):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder")
+@pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder"
+)
 @pytest.mark.parametrize(
     ("name", "limit", "people"), [("adult", 3.0, 5_000), ("celeba", 1.0, 5_000)]
 )
-def test_simulated_collections_of_real_tables_have_the_predicted_error(name, limit, people):
-    """200 collections of 5,000 people each; errors are inversely proportional to the people."""
+def test_simulated_collections_of_real_tables_have_the_predicted_error(
+    name, limit, people
+):
+    """200 collections of 5,000 people each; errors are inversely proportional to the
+    people.
+    """
     data = sp.dataset(name)
     records = sp.Records.from_data(data.read(), **data.table)
     found = find_design(records, limit, seconds=20, scope="table", shape="never")
@@ -107,12 +117,16 @@ def test_simulated_collections_of_real_tables_have_the_predicted_error(name, lim
     rng = np.random.default_rng(2)
     names = records.domain.names
     truth = [records.marginal(j) / records.records for j in range(len(names))]
-    squared, runs = np.zeros(len(names)), int(os.environ.get("SEEPAGE_RUNS", "200"))
+    squared = np.zeros(len(names))
+    runs = int(os.environ.get("SEEPAGE_RUNS", "200"))
     values = [np.array(one.edges[:-1] or one.values) for one in records.domain]
     for run in range(runs):
         rows = records.sample(people, rng)
         table = pa.table(
-            {n: v[rows[:, j]] for j, (n, v) in enumerate(zip(names, values, strict=True))}
+            {
+                n: v[rows[:, j]]
+                for j, (n, v) in enumerate(zip(names, values, strict=True))
+            }
         )
         estimates = plan.estimate(plan.perturb(table, rng=run))
         for j, attribute in enumerate(names):
@@ -129,9 +143,15 @@ def test_a_form_with_one_question_is_checked_for_any_mechanism():
             *(sp.Attribute(name, ("0", "1")) for name in ("ill", "sex")),
         ]
     )
-    people = sp.Records(domain, np.column_stack([rng.integers(0, k, 500) for k in (9, 2, 2)]))
-    asked = ProductChannel(questions=(Question(attribute="job", mechanism="ss", epsilon=1.0),))
-    plan = plan_of_forms(people.pairs(), [Form.of(asked, "exact", [2.0] * 3)], limit=2.0)
+    people = sp.Records(
+        domain, np.column_stack([rng.integers(0, k, 500) for k in (9, 2, 2)])
+    )
+    asked = ProductChannel(
+        questions=(Question(attribute="job", mechanism="ss", epsilon=1.0),)
+    )
+    plan = plan_of_forms(
+        people.pairs(), [Form.of(asked, "exact", [2.0] * 3)], limit=2.0
+    )
     leakages = sp.leakage_matrix(people, 1.0, mechanism="ss")
     expected = [1.0, *(leakages[name, "job"].value for name in ("ill", "sex"))]
     assert plan.check(people).totals.tolist() == expected
@@ -139,21 +159,30 @@ def test_a_form_with_one_question_is_checked_for_any_mechanism():
 
 def test_limits_are_compared_with_a_shared_confidence():
     people = sp.make_survey(3_000).select(["age", "income", "coffee", "sleep"])
-    found = sp.compare_limits(people, [3, 1, 2, 1], seconds=20, shape="never", precision=0.02)
+    found = sp.compare_limits(
+        people, [3, 1, 2, 1], seconds=20, shape="never", precision=0.02
+    )
     assert found.limits == (1.0, 2.0, 3.0)
     assert [plan.confidence for plan in found.plans] == [0.9834] * 3
     assert all(
-        plan.totals.max() <= limit for plan, limit in zip(found.plans, (1, 2, 3), strict=True)
+        plan.totals.max() <= limit
+        for plan, limit in zip(found.plans, (1, 2, 3), strict=True)
     )
     columns = found.to_arrow().to_pydict()
     assert columns["people"] == [plan.people_for(0.02) for plan in found.plans]
     for key, sign in (("half_width", -1), ("people", -1), ("record", 1)):
         assert all(sign * np.diff(columns[key]) > 0)
-    wide = np.multiply(columns["half_width"], np.sqrt(found.people / np.array(columns["people"])))
+    wide = np.multiply(
+        columns["half_width"], np.sqrt(found.people / np.array(columns["people"]))
+    )
     np.testing.assert_allclose(wide, 0.02, rtol=1e-3)
     alone = sp.design(people, 2.0, seconds=20, shape="never", confidence=0.9834)
-    assert [f.attributes for f in alone.forms] == [f.attributes for f in found.plans[1].forms]
-    assert {row["series"] for row in found.chart().to_dict()["concat"][0]["data"]["values"]} == {
+    assert [f.attributes for f in alone.forms] == [
+        f.attributes for f in found.plans[1].forms
+    ]
+    assert {
+        row["series"] for row in found.chart().to_dict()["concat"][0]["data"]["values"]
+    } == {
         "the design",
         "one question each",
     }
@@ -181,17 +210,20 @@ def test_limits_take_the_options_of_a_design(people):
         sp.compare_limits(people, [1.0], limit=2.0)
 
 
-# For the population ------------------------------------------------------------------------------
+# For the population -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", ["never", "forms"])
 def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
-    """Every report of a form, every two values of a target; shown rounded up by less than 0.01."""
+    """Every report of a form, every two values of a target; shown rounded up by less
+    than 0.01.
+    """
     table = sp.make_survey(4_000, rng=3).select(["coffee", "screen", "sleep"])
     declared = sp.count_pairs(table).domain
     records = sp.Records.from_data(table, domain=declared)
     plan = sp.design(records, 2.0, seconds=3, shape=shape)
-    codes, weights = records.codes, np.asarray(records.weights, dtype=float)
+    codes = records.codes
+    weights = np.asarray(records.weights, dtype=float)
     checked = 0
     for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
         names = [records.domain.index(name) for name in form.attributes]
@@ -205,10 +237,14 @@ def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
             sizes = [records.domain[j].size for j in names]
             cells = np.ravel_multi_index([codes[:, j] for j in names], sizes)
             likelihoods = mechanisms["report"].channel()[cells]
-        for k, (shown, total) in enumerate(zip(form.observed, form.total_values, strict=True)):
+        for k, (shown, total) in enumerate(
+            zip(form.observed, form.total_values, strict=True)
+        ):
             values = np.arange(records.domain[k].size)
             groups = [codes[:, k] == value for value in values]
-            laws = [np.average(likelihoods[g], axis=0, weights=weights[g]) for g in groups]
+            laws = [
+                np.average(likelihoods[g], axis=0, weights=weights[g]) for g in groups
+            ]
             direct = np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max()
             assert direct <= shown * (1 + 1e-12)
             assert shown == total or shown < direct + 0.01 + 1e-6
@@ -219,11 +255,18 @@ def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
 def test_a_plan_says_how_many_people_are_in_the_table_and_how_many_certify():
     table = sp.make_survey(3_000, rng=3).select(["coffee", "screen", "sleep"])
     plan = sp.design(table, 2.0, seconds=2)
-    certify, fixed = plan.provenance.records, plan.provenance.settings["fixing records"]
+    certify = plan.provenance.records
+    fixed = plan.provenance.settings["fixing records"]
     assert certify + fixed == 3_000
-    said = f"3,000 records ({certify:,} records certify it, {fixed:,} fixed the answers)"
+    said = (
+        f"3,000 records ({certify:,} records certify it, {fixed:,} fixed the answers)"
+    )
     assert said in ground(plan)
     page = plan_page(plan)
     assert said in page
-    assert f"{certify:,} records that certify the limits, and {fixed:,} that fixed" in page
-    assert "fixed the answers" not in ground(sp.design(table, 2.0, seconds=1, scope="table"))
+    assert (
+        f"{certify:,} records that certify the limits, and {fixed:,} that fixed" in page
+    )
+    assert "fixed the answers" not in ground(
+        sp.design(table, 2.0, seconds=1, scope="table")
+    )

@@ -26,7 +26,12 @@ from seepage._numerics import summed_up
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs.form import Form, cumulative, integer_shares
-from seepage.designs.report_channels import MatrixChannel, ProductChannel, Question, parse_integer
+from seepage.designs.report_channels import (
+    MatrixChannel,
+    ProductChannel,
+    Question,
+    parse_integer,
+)
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import registered
@@ -55,7 +60,7 @@ def edited(path, keys, value):
     path.write_text(json.dumps(content))
 
 
-# The model ---------------------------------------------------------------------------------------
+# The model ----------------------------------------------------------------------------
 
 
 def test_a_plan_of_forms_is_saved_and_loaded(saved):
@@ -82,7 +87,9 @@ def test_the_budgets_and_totals_of_several_forms():
     assert not PLAN.is_single
     with pytest.raises(InputError, match="forms"):
         _ = PLAN.mechanisms
-    assert repr(PLAN).startswith("Plan(3 forms, 4 of 4 attributes collected, epsilon 0.8 to 2")
+    assert repr(PLAN).startswith(
+        "Plan(3 forms, 4 of 4 attributes collected, epsilon 0.8 to 2"
+    )
     assert PLAN.to_arrow()["forms"].to_pylist() == [2, 2, 1, 2]
     assert sum(form.chance for form in PLAN.forms) == 2**64
     exact = PAIRS.marginals[0] / PAIRS.records
@@ -109,7 +116,10 @@ def test_guarantees_of_forms_make_one_of_the_plan():
         ]
         return plan_of_forms(PAIRS, forms, limit=1.0)
 
-    assert (plan("exact", "exact").guarantee, plan("exact", "exact").kind) == ("exact", "certified")
+    assert (plan("exact", "exact").guarantee, plan("exact", "exact").kind) == (
+        "exact",
+        "certified",
+    )
     assert (plan("exact", "merged").guarantee, plan("exact", "merged").kind) == (
         "by form",
         "certified",
@@ -119,14 +129,20 @@ def test_guarantees_of_forms_make_one_of_the_plan():
         plan("exact", None)
 
 
-@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=9).filter(lambda some: sum(some) > 0))
+@given(
+    st.lists(st.floats(0, 1e300), min_size=1, max_size=9).filter(
+        lambda some: sum(some) > 0
+    )
+)
 def test_shares_are_rounded_to_integers_that_sum_to_all(shares):
     rounded = integer_shares(shares)
     total = sum(map(Fraction, shares))
     assert sum(rounded) == 2**64
     assert min(rounded) >= 0
     for share, whole in zip(shares, rounded, strict=True):
-        assert abs(Fraction(whole, 2**64) - Fraction(share) / total) <= Fraction(len(shares), 2**64)
+        assert abs(Fraction(whole, 2**64) - Fraction(share) / total) <= Fraction(
+            len(shares), 2**64
+        )
 
 
 @pytest.mark.parametrize("shares", [[], [0.0], [1.0, -1.0], [math.nan], [math.inf]])
@@ -142,7 +158,9 @@ def test_forms_with_share_0_are_dropped():
     assert cumulative(PLAN.forms)[-1] == 2**64
 
 
-@pytest.mark.parametrize("text", ["", "-1", "01", "1.0", " 1", "1e3", "\u0663", str(2**64 + 1), 1])
+@pytest.mark.parametrize(
+    "text", ["", "-1", "01", "1.0", " 1", "1e3", "\u0663", str(2**64 + 1), 1]
+)
 def test_texts_that_are_not_integers_up_to_2_to_the_64_raise(text):
     with pytest.raises(InputError, match="integer out of 2\\^64"):
         parse_integer(text)
@@ -155,7 +173,9 @@ def test_a_total_above_its_limit_names_its_form():
     ]
     with pytest.raises(InputError, match=r"limit 1\.5, got 2\.0 in form 2"):
         plan_of_forms(PAIRS, forms, limit=1.5)
-    with pytest.raises(InputError, match="form 1 must have one total for each of 4 attributes"):
+    with pytest.raises(
+        InputError, match="form 1 must have one total for each of 4 attributes"
+    ):
         plan_of_forms(PAIRS, [Form.of(product(sex=1.0), "worst", [1.0] * 3)], limit=1.5)
     assert plan_of_forms(PAIRS, forms, limit=2.0)["sex"].form == 2
 
@@ -168,7 +188,7 @@ def test_the_record_leakage_is_at_least_the_sum_of_budgets():
     assert product(sex=1e308, ill=1e308).record == math.inf
 
 
-# The file ----------------------------------------------------------------------------------------
+# The file -----------------------------------------------------------------------------
 
 
 MATRIX = ["plan", "forms", 2, "channel"]
@@ -178,8 +198,16 @@ MATRIX = ["plan", "forms", 2, "channel"]
     ("keys", "value", "message"),
     [
         (["plan", "forms", 0, "share"], "1", "must sum to 2^64"),
-        (["plan", "forms", 1, "channel", "questions", 0, "attribute"], "jab", "form 2 asks for"),
-        (["plan", "forms", 1, "channel", "questions", 0, "attribute"], "ill", "at most once"),
+        (
+            ["plan", "forms", 1, "channel", "questions", 0, "attribute"],
+            "jab",
+            "form 2 asks for",
+        ),
+        (
+            ["plan", "forms", 1, "channel", "questions", 0, "attribute"],
+            "ill",
+            "at most once",
+        ),
         ([*MATRIX, "attributes"], ["sex", "sex", "age"], "at most once"),
         (
             [*MATRIX, "attributes"],
@@ -233,7 +261,9 @@ def test_a_matrix_must_not_exceed_its_epsilon():
     st.lists(
         st.tuples(
             st.floats(1e-6, 1e6),
-            st.dictionaries(st.sampled_from(DOMAIN.names), st.floats(0, 20), min_size=1),
+            st.dictionaries(
+                st.sampled_from(DOMAIN.names), st.floats(0, 20), min_size=1
+            ),
         ),
         min_size=1,
         max_size=5,
@@ -252,7 +282,7 @@ def test_any_forms_are_saved_and_loaded(tmp_path_factory, forms):
     assert set(plan.collected.names) == {name for _, asked in forms for name in asked}
 
 
-# The wire form -----------------------------------------------------------------------------------
+# The wire form ------------------------------------------------------------------------
 
 
 def parts(content):
@@ -270,9 +300,15 @@ def parts(content):
 
 def test_the_wire_holds_text_and_integers_only():
     assert {type(part) for part in parts(PLAN.wire)} == {str, int}
-    written = json.dumps(PLAN.wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    written = json.dumps(
+        PLAN.wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     assert PLAN.collection == hashlib.sha256(written.encode()).hexdigest()
-    assert [form["type"] for form in PLAN.wire["forms"]] == ["product", "product", "matrix"]
+    assert [form["type"] for form in PLAN.wire["forms"]] == [
+        "product",
+        "product",
+        "matrix",
+    ]
     assert [form["until"] for form in PLAN.wire["forms"]] == [
         str(x) for x in cumulative(PLAN.forms)
     ]
@@ -291,14 +327,22 @@ def test_the_wire_form_changes_only_with_the_meaning_of_reports():
 @pytest.mark.parametrize("k", [1, 2, 5, 16])
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 4.0])
 @pytest.mark.parametrize("name", ["grr", "exp", "rappor", "oue", "ss"])
-def test_the_probabilities_of_the_wire_form_are_those_of_the_mechanism(name, epsilon, k):
-    """Probability of supporting the own value, from what a client is told; never above it."""
+def test_the_probabilities_of_the_wire_form_are_those_of_the_mechanism(
+    name, epsilon, k
+):
+    """Probability of supporting the own value, from what a client is told; never above
+    it.
+    """
     made = registered()[name](k, epsilon)
     pairs = counts_of(Domain([Attribute("a", tuple(map(str, range(k))))]))
     question = Question(attribute="a", mechanism=name, epsilon=epsilon)
     plan = forms_plan(pairs, [ProductChannel(questions=(question,))])
     told = plan.wire["forms"][0]["questions"][0]
-    chance = {key: Fraction(int(value), 2**64) for key, value in told.items() if key in CHANCES}
+    chance = {
+        key: Fraction(int(value), 2**64)
+        for key, value in told.items()
+        if key in CHANCES
+    }
     if told["draw"] == "direct":
         true = chance["keep"] + (1 - chance["keep"]) / k
     elif told["draw"] == "bits":
@@ -318,26 +362,33 @@ def counts_of(domain):
 
 def test_a_mechanism_without_a_wire_form_is_named():
     plan = forms_plan(PAIRS, [product(sex=1.0, age=("she", 1.0)), product(job=1.0)])
-    with pytest.raises(InputError, match="'age' is collected by 'she', which a client cannot draw"):
+    with pytest.raises(
+        InputError, match="'age' is collected by 'she', which a client cannot draw"
+    ):
         _ = plan.wire
     louder = forms_plan(PAIRS, [product(sex=1.0, age=("she", 2.0)), product(job=1.0)])
     assert len(plan.collection) == 64
     assert louder.collection != plan.collection
 
 
-# Certifying --------------------------------------------------------------------------------------
+# Certifying ---------------------------------------------------------------------------
 
 
 def brute_total(records, target, channel):
     """ln of the largest likelihood ratio of a matrix report, cell by cell in fractions."""
     rows = [[int(cell) for cell in row] for row in channel.thresholds]
-    names, sizes = channel.attributes, [records.domain[n].size for n in channel.attributes]
+    names = channel.attributes
+    sizes = [records.domain[n].size for n in channel.attributes]
     chances = {}
-    for codes, weight in zip(records.codes.tolist(), records.weights.tolist(), strict=True):
+    for codes, weight in zip(
+        records.codes.tolist(), records.weights.tolist(), strict=True
+    ):
         cell = 0
         for name, size in zip(names, sizes, strict=True):
             cell = cell * size + codes[records.domain.index(name)]
-        own = chances.setdefault(codes[records.domain.index(target)], [0, [0] * len(rows[0])])
+        own = chances.setdefault(
+            codes[records.domain.index(target)], [0, [0] * len(rows[0])]
+        )
         own[0] += weight
         own[1] = [sum_ + weight * t for sum_, t in zip(own[1], rows[cell], strict=True)]
     ratio = max(
@@ -386,13 +437,19 @@ def test_public_attributes_count_in_the_totals_of_a_matrix():
     beside = matrix_totals(channel, "exact", records, ["job"])
     assert beside[1] == math.inf
     assert all(more >= less for more, less in zip(beside, alone, strict=True))
-    with pytest.raises(InputError, match=r"guarantee of a form with one report must be .*exact"):
+    with pytest.raises(
+        InputError, match=r"guarantee of a form with one report must be .*exact"
+    ):
         matrix_totals(channel, "worst", records, ["job"])
 
 
 def test_every_form_is_checked():
     records = Records.from_data(people(500), domain=DOMAIN)
-    channels = product(sex=1.0, ill=0.5), product(job=0.7), matrix(DOMAIN, ["sex", "ill"], 1.0)
+    channels = (
+        product(sex=1.0, ill=0.5),
+        product(job=0.7),
+        matrix(DOMAIN, ["sex", "ill"], 1.0),
+    )
     forms = [Form.of(channel, "exact", [2.0] * 4) for channel in channels]
     plan = plan_of_forms(records.pairs(), forms, shares=[1.0, 2.0, 1.0], limit=2.0)
     checked = plan.check(records)
@@ -404,7 +461,9 @@ def test_every_form_is_checked():
     last = matrix_totals(plan.forms[2].channel, "exact", records)
     by_form = np.array([first, second, last])
     assert checked.totals == pytest.approx(by_form.max(axis=0), rel=1e-12)
-    assert by_form[checked.forms - 1, range(4)] == pytest.approx(checked.totals, rel=1e-12)
+    assert by_form[checked.forms - 1, range(4)] == pytest.approx(
+        checked.totals, rel=1e-12
+    )
     assert checked.within
     with pytest.raises(InputError, match=r"exact.* needs? records"):
         plan.check(records.pairs())

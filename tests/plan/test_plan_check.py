@@ -27,7 +27,7 @@ PAIRS = counts()
 PURE = [name for name, family in registered().items() if not family.approximate]
 
 
-# The best mechanism ------------------------------------------------------------------------------
+# The best mechanism -------------------------------------------------------------------
 
 
 @given(
@@ -54,19 +54,27 @@ def test_the_best_mechanism_changes_with_alphabet_and_budget():
     assert best_mechanism(7, 0.0).name == "grr"
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(0, 1.0), (2.5, 1.0), (2, -1.0), (2, float("nan"))])
+@pytest.mark.parametrize(
+    ("k", "epsilon"), [(0, 1.0), (2.5, 1.0), (2, -1.0), (2, float("nan"))]
+)
 def test_the_best_mechanism_of_invalid_arguments_raises(k, epsilon):
     with pytest.raises(InputError):
         best_mechanism(k, epsilon)
 
 
-# Making ------------------------------------------------------------------------------------------
+# Making -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("named", [None, "grr", "oue"])
 def test_a_calibrated_plan_states_its_table_and_the_mechanisms_of_its_totals(named):
-    plan = sp.calibrate(PAIRS, 4.0, guarantee="independent", mechanism=named, view="inferred")
-    assert (plan.guarantee, plan.kind, plan.view) == ("independent", "assumed", "inferred")
+    plan = sp.calibrate(
+        PAIRS, 4.0, guarantee="independent", mechanism=named, view="inferred"
+    )
+    assert (plan.guarantee, plan.kind, plan.view) == (
+        "independent",
+        "assumed",
+        "inferred",
+    )
     assert plan.basis == ("bound" if named is None else "mechanism")
     budget = plan["sex"].epsilon
     best = [named or best_mechanism(k, budget).name for k in DOMAIN.sizes]
@@ -77,14 +85,18 @@ def test_a_calibrated_plan_states_its_table_and_the_mechanisms_of_its_totals(nam
 def test_a_total_above_its_limit_raises():
     limits = {"sex": 4.0, "job": 3.0, "age": None, "ill": 4.0}
     values = [4.0, np.nextafter(3.0, 4.0), np.inf, 4.0]
-    with pytest.raises(InputError, match=r"the total of 'job' must be at most its limit 3\.0"):
+    with pytest.raises(
+        InputError, match=r"the total of 'job' must be at most its limit 3\.0"
+    ):
         plan_for(PAIRS, limit=limits, totals=values)
     values[1] = 3.0
     assert plan_for(PAIRS, limit=limits, totals=values)["age"].limit is None
 
 
 def test_attributes_that_are_public_or_not_collected():
-    plan = sp.calibrate(PAIRS, 4.0, guarantee="independent", public=["ill"], left_out=["sex"])
+    plan = sp.calibrate(
+        PAIRS, 4.0, guarantee="independent", public=["ill"], left_out=["sex"]
+    )
     assert plan.collected.names == ("job", "age")
     assert plan["ill"].public
     assert plan["ill"].limit is None
@@ -93,9 +105,17 @@ def test_attributes_that_are_public_or_not_collected():
 
 
 def test_settings_are_kept_as_they_are_read_back(tmp_path):
-    settings = {"weights": np.array([1.0, 2.0]), "limit": np.float64(3), "names": ("a", "b")}
+    settings = {
+        "weights": np.array([1.0, 2.0]),
+        "limit": np.float64(3),
+        "names": ("a", "b"),
+    }
     plan = plan_for(PAIRS, settings=settings)
-    assert plan.provenance.settings == {"weights": [1.0, 2.0], "limit": 3.0, "names": ["a", "b"]}
+    assert plan.provenance.settings == {
+        "weights": [1.0, 2.0],
+        "limit": 3.0,
+        "names": ["a", "b"],
+    }
     plan.save(tmp_path / "plan.json")
     assert Plan.load(tmp_path / "plan.json") == plan
 
@@ -109,7 +129,7 @@ def test_reports_depend_on_the_collection_alone():
     assert plan_for(renamed).collection != plan.collection
 
 
-# Checking on another table ------------------------------------------------------------------------
+# Checking on another table ------------------------------------------------------------
 
 
 def independent_plan(limit=3.0, mechanism=None, epsilon=0.6):
@@ -124,7 +144,11 @@ def test_the_totals_of_a_plan_on_its_own_table_are_its_totals():
         assert found.totals.tolist() == plan.totals.tolist()
         assert found.within
         assert found.exceeded == ()
-        assert (found.guarantee, found.kind, found.records) == ("independent", "assumed", 2000)
+        assert (found.guarantee, found.kind, found.records) == (
+            "independent",
+            "assumed",
+            2000,
+        )
         assert repr(found) == (
             "PlanCheck(every total within its limit; independent, assumed on 2,000 records)"
         )
@@ -137,7 +161,9 @@ def test_a_total_above_its_limit_is_named():
     assert not found.within
     assert found.exceeded == DOMAIN.names
     assert found["sex"] == pytest.approx(2.4)
-    assert repr(found).startswith("PlanCheck(exceeded: sex 2.4 above 2, job 2.4 above 2, ")
+    assert repr(found).startswith(
+        "PlanCheck(exceeded: sex 2.4 above 2, job 2.4 above 2, "
+    )
     frame = found.to_pandas()
     assert frame["within"].tolist() == [False] * 4
     assert frame["limit"].tolist() == [2.0] * 4
@@ -147,15 +173,22 @@ def test_a_total_above_its_limit_is_named():
 def test_records_are_read_in_the_domain_of_the_plan(tmp_path):
     pyarrow.csv.write_csv(people(2000), tmp_path / "people.csv")
     plan = independent_plan()
-    for data in (tmp_path / "people.csv", Records.from_data(people(2000), domain=DOMAIN)):
+    for data in (
+        tmp_path / "people.csv",
+        Records.from_data(people(2000), domain=DOMAIN),
+    ):
         assert plan.check(data).totals.tolist() == plan.totals.tolist()
-    pyarrow.csv.write_csv(people(2000).set_column(0, "sex", [["X"] * 2000]), tmp_path / "bad.csv")
+    pyarrow.csv.write_csv(
+        people(2000).set_column(0, "sex", [["X"] * 2000]), tmp_path / "bad.csv"
+    )
     with pytest.raises(DomainError, match="record 1: column 'sex'"):
         plan.check(tmp_path / "bad.csv")
 
 
 def test_a_dataset_is_read_in_the_domain_of_the_plan():
-    """Its own bins give way to those of the plan, and columns outside the plan are ignored."""
+    """Its own bins give way to those of the plan, and columns outside the plan are
+    ignored.
+    """
     survey = as_records("survey").select(["sleep", "coffee"])
     plan = plan_for(survey.pairs(), limit=2.5, guarantee="exact", totals=[2.5, 2.5])
     checked = plan.check("survey")
@@ -166,7 +199,9 @@ def test_a_dataset_is_read_in_the_domain_of_the_plan():
 
 
 def same(first, second):
-    return first.to_arrow().equals(second.to_arrow()) and first.records == second.records
+    return (
+        first.to_arrow().equals(second.to_arrow()) and first.records == second.records
+    )
 
 
 def test_a_dataset_that_is_not_at_hand_is_checked_from_its_counts(monkeypatch):
@@ -180,7 +215,9 @@ def test_a_dataset_that_is_not_at_hand_is_checked_from_its_counts(monkeypatch):
         plan.check("adult")
 
 
-@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA is not set")
+@pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA is not set"
+)
 def test_adult_is_checked_in_the_bins_of_the_plan():
     chosen = as_pairs("adult", columns=["age", "sex"], bins={"age": [0, 40, 100]})
     plan = plan_for(chosen)
@@ -231,18 +268,24 @@ def test_sampled_totals_use_new_reports():
     domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
     records = Records.from_joint(domain, [[300, 100], [200, 400]])
     options = {"target_delta": 0.05, "confidence": 0.9, "reports": 3000}
-    totals = total_leakage(records, 1.0, mechanism="grr", guarantee="sampled", **options)
+    totals = total_leakage(
+        records, 1.0, mechanism="grr", guarantee="sampled", **options
+    )
     plan = plan_of_totals(totals, limit=2.5)
     assert plan.kind == "statistical"
     again = [plan.check(records) for _ in range(3)]
     assert all(found.kind == "statistical" for found in again)
     assert all(found.deltas.tolist() == [0.05] * 2 for found in again)
-    assert all(", delta 0.05; sampled, statistical on 1,000 records" in repr(f) for f in again)
+    assert all(
+        ", delta 0.05; sampled, statistical on 1,000 records" in repr(f) for f in again
+    )
     assert len({found.totals.tobytes() for found in again}) > 1
 
 
 def test_a_plan_of_pairs_without_records():
-    empty = PairCounts(DOMAIN, [np.zeros(k, dtype=int) for k in DOMAIN.sizes], 0 * PAIRS.counts)
+    empty = PairCounts(
+        DOMAIN, [np.zeros(k, dtype=int) for k in DOMAIN.sizes], 0 * PAIRS.counts
+    )
     plan = plan_for(empty)
     assert plan.provenance.records == 0
     with pytest.raises(DomainError, match="without records"):
@@ -271,10 +314,13 @@ def test_a_public_attribute_beside_a_delta():
 
 @pytest.mark.parametrize("guarantee", ["worst", "independent"])
 @pytest.mark.parametrize(
-    "given", [sp.GRR(2, 0.2), sp.GRR(2, 3.0), sp.BasicRAPPOR(2, 0.3, 0.4, 0.8), "basic-rappor"]
+    "given",
+    [sp.GRR(2, 0.2), sp.GRR(2, 3.0), sp.BasicRAPPOR(2, 0.3, 0.4, 0.8), "basic-rappor"],
 )
 def test_a_calibrated_plan_collects_by_the_mechanisms_of_its_totals(given, guarantee):
-    """An object keeps its budget and parameters: another one would leak more than the totals."""
+    """An object keeps its budget and parameters: another one would leak more than the
+    totals.
+    """
     named = {"sex": given, "job": "grr", "age": "grr", "ill": "grr"}
     plan = sp.calibrate(PAIRS, 4.0, guarantee=guarantee, mechanism=named)
     if not isinstance(given, str):
@@ -286,7 +332,10 @@ def test_a_calibrated_plan_collects_by_the_mechanisms_of_its_totals(given, guara
 def test_totals_for_the_population_count_the_budget_of_an_object():
     """Its own budget, not that of the other attribute, which is smaller."""
     records = Records.from_data(people(2000), domain=DOMAIN).select(["sex", "ill"])
-    limits, named = {"sex": 0.6, "ill": 2.0}, {"sex": "grr", "ill": sp.GRR(2, 1.5)}
-    plan = sp.calibrate(records, limits, mechanism=named, guarantee="merged", scope="population")
+    limits = {"sex": 0.6, "ill": 2.0}
+    named = {"sex": "grr", "ill": sp.GRR(2, 1.5)}
+    plan = sp.calibrate(
+        records, limits, mechanism=named, guarantee="merged", scope="population"
+    )
     assert plan["sex"].epsilon < plan["ill"].epsilon / 2 == 0.75
     assert plan.totals.tolist() == [0.6, min(2.0, summed_up(plan.epsilons))]

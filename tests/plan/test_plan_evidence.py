@@ -1,4 +1,6 @@
-"""The evidence pack: the registry's fields and no others, what is promised, and what is not."""
+"""The evidence pack: the registry's fields and no others, what is promised, and what is
+not.
+"""
 
 import re
 
@@ -26,7 +28,11 @@ SCHEMA = {
             "publication_date": ...,
             "data_product_sector": ...,
         },
-        "dp_variant": {"variant_name": ..., "data_domain": ..., "unprotected_quantities": ...},
+        "dp_variant": {
+            "variant_name": ...,
+            "data_domain": ...,
+            "unprotected_quantities": ...,
+        },
         "privacy_loss": {
             "privacy_unit": ...,
             "privacy_unit_details": ...,
@@ -68,16 +74,24 @@ def test_the_entry_has_the_fields_of_the_registry(plan, tmp_path):
     text = file.read_text(encoding="utf-8")
     entry = yaml.safe_load(text)
     _keys(entry, SCHEMA)
-    assert (entry["url_slug"], entry["status"], entry["tier"]) == ("caf-a-b-survey-b", "Draft", 3)
+    assert (entry["url_slug"], entry["status"], entry["tier"]) == (
+        "caf-a-b-survey-b",
+        "Draft",
+        3,
+    )
     assert entry["deployment"]["dp_variant"]["variant_name"] == "Pure DP"
     assert entry["deployment"]["basic"]["name"] == "Café: a <b>survey</b>"
     assert entry["deployment"]["basic"]["description"] == promise(plan)
-    assert all(len(line.split(":", 1)) == 2 for line in text.splitlines() if line[0] != "#")
+    assert all(
+        len(line.split(":", 1)) == 2 for line in text.splitlines() if line[0] != "#"
+    )
 
 
 def test_epsilon_is_that_of_the_largest_record_rounded_up(plan, tmp_path):
     plan.evidence(tmp_path, name="a")
-    loss = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]["privacy_loss"]
+    loss = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"][
+        "privacy_loss"
+    ]
     record = max(form.record for form in plan.forms)
     assert record <= loss["privacy_parameters"]["epsilon"] <= record + 1e-3
     assert "delta" not in loss["privacy_parameters"]
@@ -99,7 +113,9 @@ def test_the_delta_is_that_of_the_record_where_totals_have_smaller_ones(tmp_path
         adult, 2.5, mechanism="approximate-grr", delta=1e-5, guarantee="independent"
     )
     made.evidence(tmp_path, name="a")
-    loss = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]["privacy_loss"]
+    loss = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"][
+        "privacy_loss"
+    ]
     assert max(planned.total_delta for planned in made.attributes) < 1.2e-5
     assert 3e-5 <= loss["privacy_parameters"]["delta"] < 3.0001e-5
     page = (tmp_path / "evidence.html").read_text(encoding="utf-8")
@@ -111,7 +127,9 @@ def test_the_page_names_inference_first_and_what_is_not_accounted_for(plan, tmp_
     page = (tmp_path / "evidence.html").read_text(encoding="utf-8")
     assert "<script" not in page
     first = page.index("Inference is what this plan measures")
-    assert first < page.index("not accounted for in epsilon") < page.index("Singling out")
+    assert (
+        first < page.index("not accounted for in epsilon") < page.index("Singling out")
+    )
     for source in ("Article 29 Working Party", "NIST SP 800-226", "W3C"):
         assert source in page
     assert TUNED.partition(".")[0] in (tmp_path / "script.yaml").read_text()
@@ -137,6 +155,9 @@ def test_files_of_others_are_kept(plan, tmp_path):
 def test_the_command(plan, tmp_path, capsys):
     plan.save(tmp_path / "survey.json")
     folder = tmp_path / "pack"
-    assert main(["report", str(tmp_path / "survey.json"), "--evidence", str(folder)]) is None
+    assert (
+        main(["report", str(tmp_path / "survey.json"), "--evidence", str(folder)])
+        is None
+    )
     assert "wrote plan.html, evidence.html, survey.yaml" in capsys.readouterr().out
     assert (folder / "survey.yaml").is_file()

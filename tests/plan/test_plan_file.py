@@ -21,7 +21,9 @@ from seepage.plan import Plan
 
 @pytest.fixture(scope="module")
 def plan():
-    return plan_for(counts(), [0.5, 1.0, 2.0, 0.7], settings={"limit": 3, "how": ["equal"]})
+    return plan_for(
+        counts(), [0.5, 1.0, 2.0, 0.7], settings={"limit": 3, "how": ["equal"]}
+    )
 
 
 @pytest.fixture
@@ -112,11 +114,15 @@ def test_every_field_of_a_plan_is_saved_and_loaded(tmp_path):
 
 
 @given(
-    values=st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=5, unique=True),
+    values=st.lists(
+        st.text(min_size=1, max_size=4), min_size=1, max_size=5, unique=True
+    ),
     epsilon=st.floats(1e-9, 50.0),
     limit=st.floats(51.0, 1e300),
 )
-def test_any_domain_and_budget_is_saved_and_loaded(tmp_path_factory, values, epsilon, limit):
+def test_any_domain_and_budget_is_saved_and_loaded(
+    tmp_path_factory, values, epsilon, limit
+):
     pairs = PairCounts(Domain([Attribute("a", tuple(values))]), [[1] * len(values)], [])
     plan = plan_for(pairs, epsilon, limit=limit, guarantee="exact", totals=[51.0])
     path = tmp_path_factory.mktemp("plans") / "plan.json"
@@ -168,7 +174,22 @@ def test_an_edit_of_any_field_is_detected(plan, saved):
         load_error(saved)
 
 
-JUNK = [None, True, 0, -1, 10**400, 1.5, 1e308, 5e-324, "", "x", "inf", "nan", "\0", "\ud800"]
+JUNK = [
+    None,
+    True,
+    0,
+    -1,
+    10**400,
+    1.5,
+    1e308,
+    5e-324,
+    "",
+    "x",
+    "inf",
+    "nan",
+    "\0",
+    "\ud800",
+]
 JUNK += [[], [1], ["a"], {}, {"x": 1}, {"f": 1e308}]
 
 
@@ -183,7 +204,8 @@ def key_paths(content, path=()):
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_replacement_is_rejected_or_equivalent(tmp_path, every):
     """What a file may leave out, written in full or not, is no edit; all else raises."""
-    two, saved = counts().select(["sex", "age"]), tmp_path / "plan.json"
+    two = counts().select(["sex", "age"])
+    saved = tmp_path / "plan.json"
     plan = plan_for(two, [0.5, 1.0], settings={"limit": 3, "how": ["equal"]})
     plan.save(saved)
     original = json.loads(saved.read_text())
@@ -217,7 +239,9 @@ def test_any_changed_byte_is_rejected(saved):
 def test_endless_nesting_is_rejected(saved, depth):
     content = saved.read_text()
     assert '"limit": 3' in content
-    saved.write_text(content.replace('"limit": 3', f'"limit": {"[" * depth}{"]" * depth}'))
+    saved.write_text(
+        content.replace('"limit": 3', f'"limit": {"[" * depth}{"]" * depth}')
+    )
     assert "is no valid plan" in load_error(saved)
 
 
@@ -237,7 +261,10 @@ def test_an_edited_plan_raises_with_a_hint(saved):
 def test_a_forged_plan_with_its_digest_is_rejected(plan, saved, guarantee, total):
     """Budgets sum to 4.2, and the largest is 2: smaller totals cannot be."""
     totals = [total] * len(plan.domain)
-    forms = [msgspec.structs.replace(f, guarantee=guarantee, totals=totals) for f in plan.forms]
+    forms = [
+        msgspec.structs.replace(f, guarantee=guarantee, totals=totals)
+        for f in plan.forms
+    ]
     forged = msgspec.structs.replace(plan, forms=tuple(forms))
     forged.save(saved)
     message = load_error(saved)
@@ -279,7 +306,11 @@ WRONG = {
     "negative": ([*QUESTIONS, 0, "epsilon"], -1, "questions[0].epsilon"),
     "boolean": ([*QUESTIONS, 0, "epsilon"], True, "questions[0].epsilon"),
     "delta of 1": ([*QUESTIONS, 0, "delta"], 1, "questions[0].delta"),
-    "number for a name": (["plan", "attributes", 0, "name"], 3, "$.plan.attributes[0].name"),
+    "number for a name": (
+        ["plan", "attributes", 0, "name"],
+        3,
+        "$.plan.attributes[0].name",
+    ),
     "a value twice": (
         ["plan", "attributes", 0, "values"],
         ["F", "F"],
@@ -295,7 +326,11 @@ WRONG = {
         [0.5, 0.6],
         "the frequencies of 'sex' must be 2 numbers",
     ),
-    "unknown mechanism": ([*QUESTIONS, 1, "mechanism"], "gr", "did you mean 'grr'? - at `$.plan`"),
+    "unknown mechanism": (
+        [*QUESTIONS, 1, "mechanism"],
+        "gr",
+        "did you mean 'grr'? - at `$.plan`",
+    ),
     "unknown parameter": (
         [*QUESTIONS, 1, "parameters"],
         {"f": 1},
@@ -306,17 +341,49 @@ WRONG = {
         0.5,
         "has delta 0, got delta 0.5 - at `$.plan`",
     ),
-    "a question for nothing": ([*QUESTIONS, 0, "attribute"], "sax", "did you mean 'sex'?"),
-    "a question twice": ([*QUESTIONS, 0, "attribute"], "job", "ask for 'job' at most once"),
+    "a question for nothing": (
+        [*QUESTIONS, 0, "attribute"],
+        "sax",
+        "did you mean 'sex'?",
+    ),
+    "a question twice": (
+        [*QUESTIONS, 0, "attribute"],
+        "job",
+        "ask for 'job' at most once",
+    ),
     "no questions": (QUESTIONS, [], "at least one attribute, got none"),
-    "an unknown channel": (["plan", "forms", 0, "channel", "type"], "x", "Invalid value 'x'"),
+    "an unknown channel": (
+        ["plan", "forms", 0, "channel", "type"],
+        "x",
+        "Invalid value 'x'",
+    ),
     "no share": (["plan", "forms", 0, "share"], "0", "at least 1 out of 2^64"),
     "a number for a share": (["plan", "forms", 0, "share"], 1, "$.plan.forms[0].share"),
-    "digits of another script": (["plan", "forms", 0, "share"], "\u0663", "$.plan.forms[0].share"),
-    "half of the people": (["plan", "forms", 0, "share"], str(2**63), "must sum to 2^64"),
-    "more than all people": (["plan", "forms", 0, "share"], str(2**64 + 1), "out of 2^64"),
-    "too few totals": (["plan", "forms", 0, "totals"], [1.0], "one total for each of 4"),
-    "too few deltas": (["plan", "forms", 0, "total_deltas"], [0.1], "one for each of 4 totals"),
+    "digits of another script": (
+        ["plan", "forms", 0, "share"],
+        "\u0663",
+        "$.plan.forms[0].share",
+    ),
+    "half of the people": (
+        ["plan", "forms", 0, "share"],
+        str(2**63),
+        "must sum to 2^64",
+    ),
+    "more than all people": (
+        ["plan", "forms", 0, "share"],
+        str(2**64 + 1),
+        "out of 2^64",
+    ),
+    "too few totals": (
+        ["plan", "forms", 0, "totals"],
+        [1.0],
+        "one total for each of 4",
+    ),
+    "too few deltas": (
+        ["plan", "forms", 0, "total_deltas"],
+        [0.1],
+        "one for each of 4 totals",
+    ),
     "an unknown guarantee of the form": (
         ["plan", "forms", 0, "guarantee"],
         "sure",
@@ -328,7 +395,11 @@ WRONG = {
         True,
         "so no form must ask for it, and form 1 does - at `$.plan`",
     ),
-    "a lower bound": (["plan", "forms", 0, "guarantee"], "witness", "guarantee must be one of"),
+    "a lower bound": (
+        ["plan", "forms", 0, "guarantee"],
+        "witness",
+        "guarantee must be one of",
+    ),
     "a total above its limit": (
         ["plan", "attributes", 1, "limit"],
         4.0,
@@ -336,7 +407,11 @@ WRONG = {
     ),
     "confidence of 1": (["plan", "confidence"], 1.0, "$.plan.confidence"),
     "an unknown scope": (["plan", "scope"], "world", "$.plan.scope"),
-    "a population without confidence": (["plan", "scope"], "population", "have a confidence"),
+    "a population without confidence": (
+        ["plan", "scope"],
+        "population",
+        "have a confidence",
+    ),
     "records as text": (
         ["plan", "provenance", "records"],
         "9",
@@ -378,7 +453,9 @@ def test_another_version_is_rejected_before_its_fields(saved):
     assert "it has version 3 of the format, seepage reads 1" in message
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"PAR1", b'{"plan": 1}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b"PAR1", b'{"plan": 1}']
+)
 def test_a_file_that_is_no_plan_is_rejected(tmp_path, content):
     path = tmp_path / "plan.json"
     path.write_bytes(content)

@@ -1,11 +1,21 @@
-"""Expected errors: those of the design, of simulated collections, and of the other ways."""
+"""Expected errors: those of the design, of simulated collections, and of the other
+ways.
+"""
 
 import msgspec
 import numpy as np
 import pytest
 
 import seepage as sp
-from plan_examples import counts, forms_plan, people, plan_for, product, survey_design, three_forms
+from plan_examples import (
+    counts,
+    forms_plan,
+    people,
+    plan_for,
+    product,
+    survey_design,
+    three_forms,
+)
 from seepage.designs.a_optimal import RECORD_SMP
 from seepage.designs.form import Strategy
 from seepage.errors import InputError
@@ -23,7 +33,9 @@ def test_a_design_has_the_errors_that_it_was_found_with():
     assert not all(form.is_product for form in found.forms)
     ours = {name: float(each.sum()) for name, each in answer_variances(plan).items()}
     # the plan's nominal frequencies are rounded to whole percent
-    assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=0.03)
+    assert [v / 2000 for v in ours.values()] == pytest.approx(
+        found.errors.tolist(), rel=0.03
+    )
     assert plan.alternatives == found.comparison[:-1]
     assert len(plan.alternatives) == 6
 
@@ -31,7 +43,9 @@ def test_a_design_has_the_errors_that_it_was_found_with():
 def test_estimates_of_people_drawn_anew_vary_as_expected():
     pairs = counts(4000)
     plan = three_forms(pairs)
-    expected = {name: float(each.sum()) for name, each in answer_variances(plan).items()}
+    expected = {
+        name: float(each.sum()) for name, each in answer_variances(plan).items()
+    }
     errors = {name: [] for name in expected}
     reports = plan.perturb(people(150 * 400, seed=10), rng=10)
     for run in range(150):
@@ -40,21 +54,28 @@ def test_estimates_of_people_drawn_anew_vary_as_expected():
             truth = np.array(plan[name].frequencies)
             errors[name].append(((found[name].frequencies - truth) ** 2).sum())
     for name, each in errors.items():
-        mean, spread = np.mean(each), np.std(each) / np.sqrt(len(each))
+        mean = np.mean(each)
+        spread = np.std(each) / np.sqrt(len(each))
         assert abs(mean - expected[name] / 400) < 4 * spread, name
         assert spread < 0.2 * mean
 
 
 def test_every_share_is_within_the_width_nineteen_times_of_twenty():
-    """With the people of `people_for`, 300 collections: the widest answer covers at 95 %."""
+    """With the people of `people_for`, 300 collections: the widest answer covers at 95
+    %.
+    """
     plan = three_forms(counts(4000))
     variances = answer_variances(plan)
     name = max(variances, key=lambda one: variances[one].max())
     width = 0.2
     number = plan.people_for(width)
-    assert number == int(np.ceil(max(v.max() for v in variances.values()) * (1.96 / width) ** 2))
-    truth, answer = np.array(plan[name].frequencies), int(variances[name].argmax())
-    reports, inside = plan.perturb(people(300 * number), rng=1), 0
+    assert number == int(
+        np.ceil(max(v.max() for v in variances.values()) * (1.96 / width) ** 2)
+    )
+    truth = np.array(plan[name].frequencies)
+    answer = int(variances[name].argmax())
+    reports = plan.perturb(people(300 * number), rng=1)
+    inside = 0
     for run in range(300):
         found = plan.estimate(reports.slice(number * run, number))
         inside += abs(found[name].frequencies[answer] - truth[answer]) <= width
@@ -87,22 +108,29 @@ def test_the_rival_with_the_whole_record_is_named_where_it_wins():
     record = max(form.record for form in plan.forms)
     assert (float(rival.record), rival.certified) == (record, False)
     ratio = precision.ratio(rival)
-    assert any("only the whole record counts" in text for text in advice(plan, precision)) == (
-        ratio < 1
-    )
+    assert any(
+        "only the whole record counts" in text for text in advice(plan, precision)
+    ) == (ratio < 1)
     best = sp.mechanism("grr", 2, record)
     each = [best.variance(1, plan[n].frequencies).sum() for n in plan.collected.names]
-    each = np.array(each) + [1 - np.square(plan[n].frequencies).sum() for n in plan.collected.names]
+    each = np.array(each) + [
+        1 - np.square(plan[n].frequencies).sum() for n in plan.collected.names
+    ]
     expected = np.sqrt(each).sum() ** 2 / 3 / precision.people  # pi_j ~ sqrt(v_j)
     assert precision.error(rival) == pytest.approx(expected, rel=0.01)
 
 
 def test_errors_of_a_strategy_by_objective_and_for_other_numbers_of_people():
-    row = Strategy(name="x", rests_on="", certified=False, errors={"a": 0.6, "b": 0.8, "c": 9.0})
+    row = Strategy(
+        name="x", rests_on="", certified=False, errors={"a": 0.6, "b": 0.8, "c": 9.0}
+    )
     sizes = {"a": 2, "b": 4}
     assert row.objective_error("mean", sizes) == pytest.approx(0.7)
     assert row.objective_error("largest", sizes) == pytest.approx(0.3)
-    assert (row.objective_error("mean", {}), row.objective_error("largest", {})) == (0.0, 0.0)
+    assert (row.objective_error("mean", {}), row.objective_error("largest", {})) == (
+        0.0,
+        0.0,
+    )
     assert row.for_people(0.5).errors == pytest.approx({"a": 0.3, "b": 0.4, "c": 4.5})
 
 
@@ -111,7 +139,9 @@ def test_no_better_than_one_question_each_is_said_with_what_would_help():
     same = sp.Records(domain, [[0, 0], [1, 1]], [500, 500])
     plan = sp.design(same, 1.0, scope="table")
     (text,) = advice(plan, plan_precision(plan))
-    assert text.startswith("This is no better than one question each. What would help: ")
+    assert text.startswith(
+        "This is no better than one question each. What would help: "
+    )
 
 
 def test_the_error_of_an_attribute_that_cannot_be_estimated_is_infinite():

@@ -1,4 +1,6 @@
-"""The integers of a wire form give the probabilities of its mechanism, never beyond epsilon."""
+"""The integers of a wire form give the probabilities of its mechanism, never beyond
+epsilon.
+"""
 
 from fractions import Fraction
 from itertools import combinations
@@ -20,7 +22,8 @@ def largest_ratio(channel):
     """The largest ratio of two chances of one report, in exact fractions."""
     rows = [wires.exact_chances(channel, code) for code in range(channel["k"])]
     return max(
-        max(row[report] for row in rows) / min(row[report] for row in rows) for report in rows[0]
+        max(row[report] for row in rows) / min(row[report] for row in rows)
+        for report in rows[0]
     )
 
 
@@ -57,18 +60,24 @@ def test_delta_is_not_exceeded(epsilon, delta):
     channel = mechanism_wire(ApproximateGRR(5, epsilon, delta))
     rows = [wires.exact_chances(channel, code) for code in range(5)]
     for first, second in combinations(rows, 2):
-        excess = sum(max(Fraction(0), first[y] - exp_below(epsilon) * second[y]) for y in first)
+        excess = sum(
+            max(Fraction(0), first[y] - exp_below(epsilon) * second[y]) for y in first
+        )
         assert excess <= Fraction(delta)
 
 
 @pytest.mark.parametrize("made", [*wires.MECHANISMS.values(), BasicRAPPOR(3)])
 def test_probabilities_are_those_of_the_mechanism(made):
-    """The share of reports that support each value, against the fractions that estimates use."""
+    """The share of reports that support each value, against the fractions that
+    estimates use.
+    """
     channel = mechanism_wire(made)
     for code in range(made.k):
         chances = wires.exact_chances(channel, code)
         if channel["draw"] == "matrix":
-            assert [float(chances[y]) for y in range(made.outputs)] == made.channel()[code].tolist()
+            assert [float(chances[y]) for y in range(made.outputs)] == made.channel()[
+                code
+            ].tolist()
             continue
         for value in range(made.k):
             supported = sum(
@@ -76,16 +85,21 @@ def test_probabilities_are_those_of_the_mechanism(made):
                 for report, chance in chances.items()
                 if value == report or (isinstance(report, tuple) and value in report)
             )
-            assert abs(supported - made.drawn[0 if value == code else 1]) <= Fraction(4000, CERTAIN)
+            assert abs(supported - made.drawn[0 if value == code else 1]) <= Fraction(
+                4000, CERTAIN
+            )
 
 
 @pytest.mark.parametrize(
-    "made", [*wires.MECHANISMS.values(), OLH(8, 1.0), SHE(4, 1.0), ApproximateSUE(3, 1.0, 0.1)]
+    "made",
+    [*wires.MECHANISMS.values(), OLH(8, 1.0), SHE(4, 1.0), ApproximateSUE(3, 1.0, 0.1)],
 )
 def test_a_wire_is_texts_integers_and_lists(made):
     def plain(content):
         if isinstance(content, dict):
-            return all(isinstance(key, str) and plain(value) for key, value in content.items())
+            return all(
+                isinstance(key, str) and plain(value) for key, value in content.items()
+            )
         if isinstance(content, list):
             return all(map(plain, content))
         return type(content) in (str, int)

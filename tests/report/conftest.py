@@ -14,20 +14,26 @@ WINDOW = {"width": 1280, "height": 900}
 
 @pytest.fixture
 def opened(tab, tmp_path):
-    """Open a page or an analysis as a person would, in place of the one that was opened before.
+    """Open a page or an analysis as a person would, in place of the one that was opened
+    before.
 
     Any request, error, message or dialog is a fault, told afterwards.
     """
-    trouble, addresses = [], []
+    trouble = []
+    addresses = []
 
-    def open_page(page, *, viewport=WINDOW, color_scheme="light", before=None, ready=READY):
+    def open_page(
+        page, *, viewport=WINDOW, color_scheme="light", before=None, ready=READY
+    ):
         place = tmp_path / f"report-{len(addresses)}.html"
         text = page if isinstance(page, str) else report_page(page)
         place.write_text(text, encoding="utf-8")
         addresses.append(place.as_uri())
         tab.mouse.move(0, 0)
         tab.set_viewport_size(viewport)
-        tab.emulate_media(media="null", color_scheme=color_scheme, reduced_motion="reduce")
+        tab.emulate_media(
+            media="null", color_scheme=color_scheme, reduced_motion="reduce"
+        )
         if before is not None:
             before(tab)
         tab.goto(addresses[-1])
@@ -39,8 +45,12 @@ def opened(tab, tmp_path):
         dialog.dismiss()
 
     listeners = {
-        "request": lambda r: None if r.url.split("#")[0] in addresses else trouble.append(r.url),
-        "console": lambda message: trouble.append(f"console {message.type}: {message.text}"),
+        "request": lambda r: (
+            None if r.url.split("#")[0] in addresses else trouble.append(r.url)
+        ),
+        "console": lambda message: trouble.append(
+            f"console {message.type}: {message.text}"
+        ),
         "pageerror": lambda error: trouble.append(str(error)),
         "dialog": told,
     }

@@ -16,7 +16,9 @@ def analysed(pairs, epsilon=1.0, mechanism=None, view="report", **more):
 
 
 def synthetic(attributes, values, records=2000, seed=0, names=None):
-    """Return the pair counts of a table in which groups of six attributes follow one cause."""
+    """Return the pair counts of a table in which groups of six attributes follow one
+    cause.
+    """
     generator = np.random.default_rng(seed)
     causes = generator.integers(0, 4, (records, max(1, attributes // 6)))
     columns = {}
@@ -26,7 +28,9 @@ def synthetic(attributes, values, records=2000, seed=0, names=None):
         kept = generator.random(records) < generator.uniform(0.1, 0.9)
         name = names[j] if names else f"attribute {j + 1}"
         codes = np.where(kept, follows, noise)
-        columns[name] = np.array([f"{name} value {v}" for v in range(values)], dtype=object)[codes]
+        columns[name] = np.array(
+            [f"{name} value {v}" for v in range(values)], dtype=object
+        )[codes]
     table = {name: pa.array(list(column)) for name, column in columns.items()}
     return sp.count_pairs(pa.table(table))
 
@@ -34,7 +38,8 @@ def synthetic(attributes, values, records=2000, seed=0, names=None):
 class ProcessorClock:
     """CPU time of a page's main thread, to which a busy machine does not add.
 
-    Chromium counts from where the document was committed: start before the page is opened.
+    Chromium counts from where the document was committed: start before the page is
+    opened.
     """
 
     def start(self, page):
@@ -44,7 +49,9 @@ class ProcessorClock:
 
     def seconds(self):
         metrics = self._tools.send("Performance.getMetrics")["metrics"]
-        return next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
+        return next(
+            metric["value"] for metric in metrics if metric["name"] == "ThreadTime"
+        )
 
     def seconds_until_painted(self):
         """Return what the page took from its first byte until its content is shown."""

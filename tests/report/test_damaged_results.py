@@ -17,7 +17,23 @@ from seepage.analysis import sealed
 from seepage.errors import InputError
 
 SAVED = (Path(__file__).parent / "result.json").read_text(encoding="utf-8")
-JUNK = [None, True, -1, 7, 0.5, 1e308, "x", "NaN", "inf", "-inf", [], {}, [[]], [None], {"x": 1}]
+JUNK = [
+    None,
+    True,
+    -1,
+    7,
+    0.5,
+    1e308,
+    "x",
+    "NaN",
+    "inf",
+    "-inf",
+    [],
+    {},
+    [[]],
+    [None],
+    {"x": 1},
+]
 
 
 def _saved():
@@ -82,9 +98,14 @@ def test_extreme_numbers_are_drawn(tmp_path):
 
 def _counts(change):
     result = _saved()
-    numbers = np.frombuffer(zlib.decompress(base64.b64decode(result["counts"])), dtype="<i8")
+    numbers = np.frombuffer(
+        zlib.decompress(base64.b64decode(result["counts"])), dtype="<i8"
+    )
     changed = change(numbers.copy()).tobytes()
-    return {**result, "counts": base64.b64encode(zlib.compress(changed)).decode("ascii")}
+    return {
+        **result,
+        "counts": base64.b64encode(zlib.compress(changed)).decode("ascii"),
+    }
 
 
 def _with(**more):
@@ -147,7 +168,10 @@ def test_an_edited_result_is_rejected_in_one_line(tmp_path, result, message):
         (_with_totals(1.01, "exact"), "the exact total"),
         (_with_totals(2.99, "worst"), "the worst total of 'sex' must be at least 3"),
         (_with_totals(1.0, "independent"), "the independent total"),
-        (_with_kind("independent", "certified"), "independent totals are assumed, not certified"),
+        (
+            _with_kind("independent", "certified"),
+            "independent totals are assumed, not certified",
+        ),
     ],
 )
 def test_forged_totals_are_rejected_with_a_new_checksum_too(tmp_path, result, message):
@@ -162,7 +186,11 @@ def test_infinite_evidence_is_loaded_as_numbers(tmp_path):
     found |= {"own": "inf", "held_out": "-inf", "value": "inf"}
     (tmp_path / "result.json").write_text(json.dumps(sealed(result)), encoding="utf-8")
     loaded = sp.Analysis.load(tmp_path / "result.json").totals["witness"].evidence[0]
-    assert (loaded.own, loaded.held_out, loaded.value) == (math.inf, -math.inf, math.inf)
+    assert (loaded.own, loaded.held_out, loaded.value) == (
+        math.inf,
+        -math.inf,
+        math.inf,
+    )
     assert not loaded.beyond_own
 
 

@@ -21,7 +21,8 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def table():
     columns = [
-        [f"{name}{(i * (j + 2) + i // 3) % 3}" for i in range(60)] for j, name in enumerate(HOSTILE)
+        [f"{name}{(i * (j + 2) + i // 3) % 3}" for i in range(60)]
+        for j, name in enumerate(HOSTILE)
     ]
     return pa.table(columns, names=HOSTILE)
 
@@ -56,7 +57,13 @@ def shown(opened):
 def test_names_can_be_read_in_the_picture_and_none_runs(shown, found, tmp_path):
     sp.save_chart(found.chart(), tmp_path / "chart.svg")
     words = shown((tmp_path / "chart.svg").read_text(encoding="utf-8"))
-    for begin in ("< /script><", "< !--< scri", "<svg onload", '"><img src=', "constructor"):
+    for begin in (
+        "< /script><",
+        "< !--< scri",
+        "<svg onload",
+        '"><img src=',
+        "constructor",
+    ):
         assert begin in words
 
 

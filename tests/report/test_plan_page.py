@@ -90,7 +90,9 @@ def test_a_design_for_the_population_is_compared_with_its_confidence(opened):
     plan = sp.design(people, 2.0, shape="never")
     assert plan.scope == "population"
     page = opened(plan_page(plan))
-    rows = {row.split("\t")[0]: row for row in page.locator(".ways tr").all_inner_texts()}
+    rows = {
+        row.split("\t")[0]: row for row in page.locator(".ways tr").all_inner_texts()
+    }
     assert "with confidence 0.95" in rows["this plan"]
     assert "worst" in rows["equal split (SPL)"]
     assert "confidence" not in rows["equal split (SPL)"]
@@ -119,7 +121,9 @@ def test_forms_that_rest_on_different_guarantees_name_the_weakest():
         Form.of(product(**{"question 2": 1.0}), "independent", [1.0, 1.0]),
     ]
     plan = plan_of_forms(pairs, forms, limit=1.0)
-    assert "(independent, exact). The weakest: It RESTS ON AN ASSUMPTION" in ground(plan)
+    assert "(independent, exact). The weakest: It RESTS ON AN ASSUMPTION" in ground(
+        plan
+    )
     assert "promises" not in promise(plan)
 
 
@@ -147,7 +151,9 @@ def test_the_page_reads_top_to_bottom(opened, designed):
     assert page.inner_text(".ways tbody tr >> nth=0").startswith("no privacy")
     assert page.locator(".sign tbody tr").count() == 3
     together, pairs = pairs_together(designed)
-    assert f"{len(together)} of {len(pairs)} cross-tables" in page.inner_text("#precision")
+    assert f"{len(together)} of {len(pairs)} cross-tables" in page.inner_text(
+        "#precision"
+    )
     assert designed.digest in page.inner_text(".paste")
     assert _wide(page) <= 0
 
@@ -155,7 +161,9 @@ def test_the_page_reads_top_to_bottom(opened, designed):
 def test_precision_is_that_of_the_design(opened, designed, found):
     page = opened(plan_page(designed))
     table = page.inner_text(".ways")
-    cells = re.findall(r"^(.*?)\s+([\d,]+) \(([\d.]+) ×", table.replace("\t", " "), re.MULTILINE)
+    cells = re.findall(
+        r"^(.*?)\s+([\d,]+) \(([\d.]+) ×", table.replace("\t", " "), re.MULTILINE
+    )
     times = {name: float(ratio) for name, _, ratio in cells}
     for one in found.comparison[:-1]:
         if one.name != NO_NOISE:
@@ -179,7 +187,9 @@ def test_two_plans_are_compared_for_the_same_people(opened, designed):
     assert people_sentence(other, plan_precision(other)) in text
     people = plan_precision(designed).people
     width = 1.96 * np.sqrt(answer_variances(other)["sex"].sum() / 2 / people)
-    rows = dict(row.split("\t", 1) for row in page.locator(".pair tr").all_inner_texts())
+    rows = dict(
+        row.split("\t", 1) for row in page.locator(".pair tr").all_inner_texts()
+    )
     assert rows["sex"] == f"not asked\t± {points(width)}"
     assert page.inner_text(".headline").startswith(
         "For every share within 3.0 points, a.json needs"
@@ -188,7 +198,9 @@ def test_two_plans_are_compared_for_the_same_people(opened, designed):
 
 
 @pytest.mark.parametrize("make", [with_matrix, many_forms, lambda: plan_for(counts())])
-def test_text_has_contrast_in_light_and_dark_and_a_phone_scrolls_down_only(opened, make):
+def test_text_has_contrast_in_light_and_dark_and_a_phone_scrolls_down_only(
+    opened, make
+):
     page = opened(plan_page(make()))
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -247,7 +259,10 @@ def test_a_matrix_says_that_one_report_holds_all_answers(opened):
     assert page.locator(".forms td.cell.shaped", has_text="shaped").count() == 3
     legend = " ".join(page.inner_text(".legend-line").split())
     budgets = [
-        q.epsilon for form in plan.forms for name in form.attributes if (q := form.question(name))
+        q.epsilon
+        for form in plan.forms
+        for name in form.attributes
+        if (q := form.question(name))
     ]
     assert f" {max(budgets):.2f}: the larger, the less noise. ⊞ shaped" in legend
     page.click("text=Every form in words")
@@ -257,7 +272,10 @@ def test_a_matrix_says_that_one_report_holds_all_answers(opened):
 def test_paper_shows_every_form_in_light(opened):
     page = opened(plan_page(with_matrix()), color_scheme="dark")
     page.emulate_media(media="print")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert page.locator("nav").is_visible() is False
     assert page.locator("details ol li >> nth=0").is_visible()
     assert page.pdf().startswith(b"%PDF")
@@ -277,7 +295,9 @@ def test_hostile_names_are_text(opened):
 
 def test_the_policy_allows_no_script(tab, tmp_path, designed):
     place = tmp_path / "plan.html"
-    page_text = plan_page(designed).replace("<main>", "<main><script>document.title='run'</script>")
+    page_text = plan_page(designed).replace(
+        "<main>", "<main><script>document.title='run'</script>"
+    )
     place.write_text(page_text, encoding="utf-8")
     tab.goto(place.as_uri())
     assert tab.title() == "Plan of a collection: a plan"
@@ -289,7 +309,8 @@ def test_the_page_says_what_was_merged_and_two_designs_of_one_title_are_told_apa
     ill = pa.array(np.where(np.arange(len(people)) % 100, "no", "yes"))
     people = people.append_column("days", days).append_column("ill", ill)
     found = {
-        str(limit): sp.design(people, limit, seconds=0.5, title="Days") for limit in (1.0, 2.0)
+        str(limit): sp.design(people, limit, seconds=0.5, title="Days")
+        for limit in (1.0, 2.0)
     }
     assert found["1.0"].provenance.settings["values"] == {"days": 31}
     page = plan_page(found["1.0"])

@@ -1,4 +1,6 @@
-"""The page in a real browser, used as a person would: pointer, keys, narrow, dark, print."""
+"""The page in a real browser, used as a person would: pointer, keys, narrow, dark,
+print.
+"""
 
 import json
 
@@ -111,7 +113,9 @@ def test_the_slider_changes_the_map_at_once(opened, adult, adult_page):
     for target, *shown in rows:
         for source, cell in zip(head[1:], shown, strict=True):
             if source != target:
-                assert float(cell) == pytest.approx(exact[target, source].value, abs=5.1e-4)
+                assert float(cell) == pytest.approx(
+                    exact[target, source].value, abs=5.1e-4
+                )
 
 
 def test_the_map_is_worked_with_keys(opened, adult_page):
@@ -129,7 +133,9 @@ def test_the_map_is_worked_with_keys(opened, adult_page):
 
 def test_every_control_is_reached_by_tab(opened):
     page = opened(analysed(synthetic(3, 2)))
-    wanted = set(page.eval_on_selector_all("input, select, canvas", "all => all.map(n => n.id)"))
+    wanted = set(
+        page.eval_on_selector_all("input, select, canvas", "all => all.map(n => n.id)")
+    )
     reached = set()
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -156,7 +162,9 @@ def test_nothing_moves_for_people_who_want_no_motion(opened):
         assert page.evaluate(style) == scrolls
 
 
-def test_the_verdict_names_what_it_rests_on_and_the_established_leaks(opened, adult, adult_page):
+def test_the_verdict_names_what_it_rests_on_and_the_established_leaks(
+    opened, adult, adult_page
+):
     page = opened(adult_page)
     found = analysed(adult, limit=5.0)
     verdict = page.inner_text("#verdict")
@@ -173,7 +181,9 @@ def test_the_verdict_names_what_it_rests_on_and_the_established_leaks(opened, ad
 def test_refuted_assumptions_are_marked(opened):
     from seepage.data.records import Records
 
-    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    domain = sp.Domain(
+        [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    )
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
     page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantee="all", limit=2.0))
     totals = page.inner_text("#totals")
@@ -188,7 +198,9 @@ def test_refuted_assumptions_are_marked(opened):
 
 
 def test_names_are_shown_as_they_are_and_run_nothing(opened):
-    page = opened(analysed(synthetic(6, 3, names=ODD), limit=2.0, name="</title><script>alert(3)"))
+    page = opened(
+        analysed(synthetic(6, 3, names=ODD), limit=2.0, name="</title><script>alert(3)")
+    )
     assert page.inner_text("h1") == "</title><script>alert(3)"
     shown = page.locator("#limits .name").all_inner_texts()
     assert sorted(shown) == sorted(name.strip() for name in ODD)
@@ -201,14 +213,22 @@ def test_names_are_shown_as_they_are_and_run_nothing(opened):
 def test_a_script_that_slips_in_does_not_run(tab, tmp_path):
     page_text = report_page(analysed(synthetic(2, 2)))
     place = tmp_path / "changed.html"
-    place.write_text(page_text.replace("<main>", "<main><script>window.slipped = 1</script>"))
+    place.write_text(
+        page_text.replace("<main>", "<main><script>window.slipped = 1</script>")
+    )
     tab.goto(place.as_uri())
     assert tab.evaluate("window.slipped === undefined")
 
 
-@pytest.mark.parametrize("attributes", [1, pytest.param(2, marks=pytest.mark.slow), 15, 40])
+@pytest.mark.parametrize(
+    "attributes", [1, pytest.param(2, marks=pytest.mark.slow), 15, 40]
+)
 def test_a_narrow_window_does_not_scroll_sideways(opened, attributes, forty_page):
-    made = forty_page(2) if attributes == 40 else analysed(synthetic(attributes, 2), limit=3.0)
+    made = (
+        forty_page(2)
+        if attributes == 40
+        else analysed(synthetic(attributes, 2), limit=3.0)
+    )
     page = opened(made, viewport={"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
@@ -219,7 +239,10 @@ def test_print_shows_everything_on_white(opened, adult_page):
     assert printed.startswith(b"%PDF")
     assert len(printed) > 50_000
     page.emulate_media(media="print")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert not page.is_visible("nav")
     rows = page.locator("#limits .rows")
     assert rows.evaluate("n => n.scrollHeight <= n.clientHeight + 1")
@@ -235,7 +258,9 @@ def test_forty_attributes_are_quick(opened, forty_page):
 @pytest.mark.slow
 def test_a_hundred_and_fifty_attributes_are_usable(opened):
     clock = ProcessorClock()
-    page = opened(analysed(synthetic(150, 2, records=500), limit=20.0), before=clock.start)
+    page = opened(
+        analysed(synthetic(150, 2, records=500), limit=20.0), before=clock.start
+    )
     assert 0 < clock.seconds_until_painted() < 1.5
     page.evaluate("seepage.setPair(0, 1)")
     assert page.locator("#pair .direction").count() == 2
@@ -269,7 +294,9 @@ def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
 
 def test_a_mechanism_with_a_delta_has_other_budgets(opened):
     pairs = synthetic(3, 3)
-    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantee="worst"))
+    page = opened(
+        sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantee="worst")
+    )
     assert "gauss, epsilon 1 each, delta 1e-06" in page.inner_text("#setting")
     page.focus("#epsilon")
     page.keyboard.press("ArrowLeft")
@@ -279,12 +306,16 @@ def test_a_mechanism_with_a_delta_has_other_budgets(opened):
 
 
 def test_budgets_of_each_attribute_start_the_map(opened):
-    pairs, budgets, mechanisms = synthetic(3, 4), [0.5, 1.0, 2.0], ["grr", "oue", "ss"]
+    pairs = synthetic(3, 4)
+    budgets = [0.5, 1.0, 2.0]
+    mechanisms = ["grr", "oue", "ss"]
     page = opened(analysed(pairs, budgets, mechanisms))
     exact = sp.leakage_matrix(pairs, budgets, mechanism=mechanisms)
     shown = page.evaluate("Array.from(seepage.matrix())")
     assert shown == pytest.approx(exact.values.ravel().tolist(), abs=2e-6)
-    assert "Largest epsilon, the others in proportion: 2.00" in page.inner_text("#map-controls")
+    assert "Largest epsilon, the others in proportion: 2.00" in page.inner_text(
+        "#map-controls"
+    )
 
 
 def test_a_sample_is_labelled_as_such(opened, adult, adult_page):
@@ -304,7 +335,9 @@ def test_a_sample_is_labelled_as_such(opened, adult, adult_page):
 
 def test_a_witness_that_is_not_confirmed_says_so(opened, tmp_path):
     """Held-out people who never make such reports have a leakage of minus infinity."""
-    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    domain = sp.Domain(
+        [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    )
     coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
     result = sp.analyse(coins, 1.0, mechanism="grr", guarantee="witness").to_dict()
     for found, held_out in zip(
@@ -321,10 +354,14 @@ def test_a_witness_that_is_not_confirmed_says_so(opened, tmp_path):
 
 def test_witnesses_of_a_sample_refute_by_name(opened):
     """They are of kind assumed, as all totals of a sample."""
-    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    domain = sp.Domain(
+        [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    )
     codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
     coins = sp.Records(domain, codes, [1000] * 4, population=10**6)
-    found = sp.analyse(coins, 1.0, mechanism="grr", guarantee=["independent", "witness"])
+    found = sp.analyse(
+        coins, 1.0, mechanism="grr", guarantee=["independent", "witness"]
+    )
     text = opened(found).inner_text("#totals")
     assert "Refuted for 3" in text
     assert "NaN" not in text

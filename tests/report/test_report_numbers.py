@@ -14,7 +14,15 @@ MOVE = """(at) => { const slider = document.querySelector("#epsilon"); slider.va
 
 
 def test_every_point_of_the_slider_shows_what_python_computed(opened):
-    names = ["age", "workclass", "race", "sex", "native-country", "relationship", "income"]
+    names = [
+        "age",
+        "workclass",
+        "race",
+        "sex",
+        "native-country",
+        "relationship",
+        "income",
+    ]
     sample = sp.load_pairs("adult").select(names)
     page = opened(analysed(sample, 0.6, "oue", limit=3.0))
     for at, epsilon in enumerate(sorted({0.6, *GRID})):
@@ -27,9 +35,13 @@ def test_every_point_of_the_slider_shows_what_python_computed(opened):
 def test_a_pair_shows_what_python_says(opened, adult, adult_page):
     page = opened(adult_page)
     names = list(adult.domain.names)
-    page.evaluate(f"seepage.setPair({names.index('sex')}, {names.index('relationship')})")
+    page.evaluate(
+        f"seepage.setPair({names.index('sex')}, {names.index('relationship')})"
+    )
     exact = sp.leakage_matrix(adult, 1.0)["sex", "relationship"]
-    value = float(page.locator("#pair-body [data-value]").first.get_attribute("data-value"))
+    value = float(
+        page.locator("#pair-body [data-value]").first.get_attribute("data-value")
+    )
     assert value == pytest.approx(exact.value, abs=AGREEMENT)
     sentence = page.locator("#pair-body .witness").first.inner_text()
     assert f"“{exact.witness.likelier}”" in sentence
@@ -44,8 +56,12 @@ def test_a_pair_shows_what_python_says(opened, adult, adult_page):
 
 
 def test_smoothing_and_unseen_values_are_kept(opened):
-    domain = sp.Domain([sp.Attribute("a", ("x", "y", "never")), sp.Attribute("b", ("0", "1", "2"))])
-    pairs = sp.PairCounts(domain, [[60, 40, 0], [50, 48, 2]], [30, 29, 1, 20, 19, 1, 0, 0, 0])
+    domain = sp.Domain(
+        [sp.Attribute("a", ("x", "y", "never")), sp.Attribute("b", ("0", "1", "2"))]
+    )
+    pairs = sp.PairCounts(
+        domain, [[60, 40, 0], [50, 48, 2]], [30, 29, 1, 20, 19, 1, 0, 0, 0]
+    )
     found = sp.analyse(pairs, 2.0, mechanism="oue", min_count=3.0, prior=0.5)
     page = opened(found)
     shown = np.reshape(page.evaluate("Array.from(seepage.matrix())"), (2, 2))

@@ -22,7 +22,10 @@ from seepage.plan.plan_page import STYLES as PLAN_STYLES
 from seepage.report import GRID, SCRIPTS, STYLES, UNIT, leakage_grid, report_page
 
 TEMPLATES = Path(sp.__file__).parent / "templates"
-TEXTS = {name: (TEMPLATES / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
+TEXTS = {
+    name: (TEMPLATES / "js" / f"{name}.js").read_text(encoding="utf-8")
+    for name in SCRIPTS
+}
 FORBIDDEN = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttp|"
     r"https?://(?!www\.w3\.org/2000/svg)"
@@ -67,7 +70,9 @@ def test_the_command_writes_the_page(small, tmp_path):
 )
 def test_other_files_than_results_are_rejected(tmp_path, content, message):
     (tmp_path / "odd.json").write_bytes(content)
-    with pytest.raises(InputError, match=rf"{message}.*; an analysis is written as JSON"):
+    with pytest.raises(
+        InputError, match=rf"{message}.*; an analysis is written as JSON"
+    ):
         sp.Analysis.load(tmp_path / "odd.json")
 
 
@@ -79,7 +84,10 @@ def test_a_missing_file_is_rejected(tmp_path):
 def test_the_policy_allows_this_script_and_style_alone(small):
     page = report_page(small)
     policy = re.search(r'Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
-    for tag, directive in (('script type="module"', "script-src"), ("style", "style-src")):
+    for tag, directive in (
+        ('script type="module"', "script-src"),
+        ("style", "style-src"),
+    ):
         inside = re.search(rf"<{tag}>(.*?)</{tag.split()[0]}>", page, re.DOTALL)[1]
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
         assert f"{directive} 'sha256-{digest}'" in policy
@@ -89,7 +97,9 @@ def test_the_policy_allows_this_script_and_style_alone(small):
 
 def test_no_name_can_leave_its_element():
     odd = ["</script><script>alert(1)</script>", "<!-- <script>", "{{script}}"]
-    page = report_page(analysed(synthetic(3, 2, names=odd), name="</title><script>alert(2)"))
+    page = report_page(
+        analysed(synthetic(3, 2, names=odd), name="</title><script>alert(2)")
+    )
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     data = re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1]
@@ -101,7 +111,9 @@ def test_forty_attributes_fit_three_megabytes(forty_page, values):
     assert len(forty_page(values).encode()) < 3_000_000
 
 
-def test_a_page_of_many_attributes_has_the_witnesses_of_the_largest_leakages(monkeypatch):
+def test_a_page_of_many_attributes_has_the_witnesses_of_the_largest_leakages(
+    monkeypatch,
+):
     found = analysed(synthetic(12, 3), mechanism="grr")
     monkeypatch.setattr("seepage.report.MAX_ATTRIBUTES", 5)
     page = report_page(found)
@@ -109,7 +121,10 @@ def test_a_page_of_many_attributes_has_the_witnesses_of_the_largest_leakages(mon
     assert "analysed budgets only, and the witnesses of the 25 largest" in page
     assert len(data["grid"]) == 1
     kept = sorted(found.matrix.values.ravel(), reverse=True)[:25]
-    assert sorted((found.matrix.values.flat[int(c)] for c in data["pairs"]), reverse=True) == kept
+    assert (
+        sorted((found.matrix.values.flat[int(c)] for c in data["pairs"]), reverse=True)
+        == kept
+    )
 
 
 @pytest.mark.slow
@@ -141,7 +156,9 @@ def test_scripts_are_clean(name):
 
 def test_scripts_compute_nothing_and_stay_few():
     assert sum(len(CODE_LINE.findall(text)) for text in TEXTS.values()) <= 800
-    assert not re.search(r"Math\.(log|log1p|expm1)\b", "".join(TEXTS.values()).replace("log10", ""))
+    assert not re.search(
+        r"Math\.(log|log1p|expm1)\b", "".join(TEXTS.values()).replace("log10", "")
+    )
 
 
 def test_every_script_and_style_is_on_a_page():
@@ -169,7 +186,11 @@ def test_scripts_parse_as_modules():
     def parsed(scripts):
         options = ["--experimental-vm-modules", "--eval", PARSE]
         return subprocess.run(
-            [node, *options], input=json.dumps(scripts), capture_output=True, text=True, check=False
+            [node, *options],
+            input=json.dumps(scripts),
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     found = parsed(TEXTS)
@@ -179,14 +200,18 @@ def test_scripts_parse_as_modules():
 
 def test_a_result_cannot_lose_its_population(small, tmp_path):
     pairs = small.matrix.pairs
-    sample = sp.PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=10**6)
+    sample = sp.PairCounts(
+        pairs.domain, pairs.marginals, pairs.counts, population=10**6
+    )
     result = analysed(sample).to_dict()
     place = tmp_path / "result.json"
     for edited in ({**result, "population": None}, {**result, "population": 10**7}):
         place.write_bytes(msgspec.json.encode(edited))
         with pytest.raises(InputError, match="does not match its checksum"):
             sp.Analysis.load(place)
-    without = {key: value for key, value in small.to_dict().items() if key != "population"}
+    without = {
+        key: value for key, value in small.to_dict().items() if key != "population"
+    }
     place.write_bytes(msgspec.json.encode(without))
     with pytest.raises(InputError, match="missing required field `population`"):
         sp.Analysis.load(place)
@@ -198,7 +223,7 @@ def test_a_public_attribute_has_no_page_and_says_so():
         report_page(found)
 
 
-# The grid of budgets -----------------------------------------------------------------------------
+# The grid of budgets ------------------------------------------------------------------
 
 
 def _grid(page):
@@ -216,7 +241,9 @@ def test_leakages_on_the_page_are_never_below_those_of_python(mechanism, view):
     assert [point["largest"] for point in grid] == sorted({0.8, *GRID})
     assert grid[analysed_at]["largest"] == 0.8
     for point in grid:
-        exact = sp.leakage_matrix(pairs, point["largest"], mechanism=mechanism, view=view).values
+        exact = sp.leakage_matrix(
+            pairs, point["largest"], mechanism=mechanism, view=view
+        ).values
         shown = UNIT * np.array(point["values"]).reshape(exact.shape)
         assert (shown >= exact * (1 - 1e-12)).all()
         assert (shown <= exact + 1.001 * UNIT).all()
@@ -228,7 +255,9 @@ def test_budgets_of_the_grid_are_in_proportion():
     assert grid[at]["epsilons"] == [0.5, 1.0, 20.0]
     assert [point["largest"] for point in grid] == [2 * step for step in GRID]
     for point in grid:
-        assert np.array(point["epsilons"]) / point["largest"] == pytest.approx([0.025, 0.05, 1.0])
+        assert np.array(point["epsilons"]) / point["largest"] == pytest.approx(
+            [0.025, 0.05, 1.0]
+        )
 
 
 def test_a_budget_of_0_is_on_the_grid():
@@ -240,11 +269,15 @@ def test_a_budget_of_0_is_on_the_grid():
 
 def test_a_mechanism_that_the_registry_does_not_create_has_no_other_budgets():
     pairs = synthetic(3, 3)
-    survey = sp.MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="survey")
+    survey = sp.MatrixMechanism(
+        [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="survey"
+    )
     page = report_page(sp.analyse(pairs, 1.0, mechanism=[survey] * 3))
     assert "Leakages at other budgets are not known for these mechanisms" in page
     assert len(_grid(page)[1]) == 1
-    false = sp.MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="grr")
+    false = sp.MatrixMechanism(
+        [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="grr"
+    )
     assert len(leakage_grid(sp.leakage_matrix(pairs, 1.0, mechanism=[false] * 3))) == 1
 
 

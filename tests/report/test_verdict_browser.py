@@ -15,15 +15,21 @@ COPIES = sp.Records(DOMAIN, [[0, 0, 0], [1, 1, 1]], [6_000, 4_000])
 
 
 def copies(guarantees, limit, **more):
-    return sp.analyse(COPIES, 1.0, mechanism="grr", guarantee=guarantees, limit=limit, **more)
+    return sp.analyse(
+        COPIES, 1.0, mechanism="grr", guarantee=guarantees, limit=limit, **more
+    )
 
 
 @pytest.fixture(scope="module")
 def lived_page():
-    """The page of a table with drawn people, a name that a spreadsheet could run among them."""
+    """The page of a table with drawn people, a name that a spreadsheet could run among
+    them.
+    """
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("=1+1", "b", "c")])
     people = sp.Records(domain, COPIES.codes, COPIES.weights)
-    found = sp.analyse(people, 1.0, mechanism="grr", guarantee=["exact", "worst"], limit=2.0)
+    found = sp.analyse(
+        people, 1.0, mechanism="grr", guarantee=["exact", "worst"], limit=2.0
+    )
     return report_page(found)
 
 
@@ -32,14 +38,21 @@ def lived_page():
     [
         (["exact"], 3.5, "within", "These budgets keep the limits"),
         (["exact"], 2.5, "exceeded", "Do not collect with these budgets"),
-        (["worst", "independent"], 2.5, "not certifiable", "no limit is proven exceeded"),
+        (
+            ["worst", "independent"],
+            2.5,
+            "not certifiable",
+            "no limit is proven exceeded",
+        ),
     ],
 )
 def test_the_three_states(opened, guarantees, limit, state, decision):
     page = opened(copies(guarantees, limit, people=0))
     assert page.locator("#limits .state").all_inner_texts() == [state] * 3
     assert decision in page.inner_text("#decision")
-    assert ("To settle it" in page.inner_text("#decision")) == (state == "not certifiable")
+    assert ("To settle it" in page.inner_text("#decision")) == (
+        state == "not certifiable"
+    )
     rest = page.inner_text("#limits") + page.inner_text("#totals")
     assert ("exceeded" in rest) == (state == "exceeded")
 
@@ -114,7 +127,9 @@ def test_the_phone_shows_the_selected_cell(opened, forty_page):
       const box = document.querySelector("#map-scroll");
       const at = m.label + (m.order.indexOf(seepage.pair.source) + 0.5) * m.cell;
       return at >= box.scrollLeft && at <= box.scrollLeft + box.clientWidth; }"""
-    assert page.evaluate("document.querySelector('#map-scroll').scrollLeft") == 0  # with names
+    assert (
+        page.evaluate("document.querySelector('#map-scroll').scrollLeft") == 0
+    )  # with names
     for source in (0, 17, 39, 5):
         page.evaluate(f"seepage.setPair({(source + 1) % 40}, {source})")
         assert page.evaluate(inside)

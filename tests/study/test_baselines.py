@@ -32,7 +32,16 @@ def pairs():
 
 
 def test_registry_holds_the_papers_analysers():
-    names = {"spl-anl", "grf 0.2", "grf 0.4", "its", "cbp", "grr-anl", "exp-anl", "algorithm 2"}
+    names = {
+        "spl-anl",
+        "grf 0.2",
+        "grf 0.4",
+        "its",
+        "cbp",
+        "grr-anl",
+        "exp-anl",
+        "algorithm 2",
+    }
     assert names <= set(ANALYSERS)
 
 
@@ -42,13 +51,16 @@ def test_contract(name, pairs):
     values = analyse_with(analyser(name), pairs, epsilons)
     assert values.shape == (3, 3)
     assert (np.diag(values) == 0).all()
-    assert (values <= epsilons[None, :] + 1e-12).all(), "no analyser exceeds the source's epsilon"
+    assert (values <= epsilons[None, :] + 1e-12).all(), (
+        "no analyser exceeds the source's epsilon"
+    )
 
 
 def test_graph_joins_whole_components():
     rng = np.random.default_rng(2)
     a, c = rng.integers(2, size=(2, 4_000))
-    b, d = a.copy(), rng.integers(2, size=4_000)
+    b = a.copy()
+    d = rng.integers(2, size=4_000)
     b[:1000], e = c[:1000], c.copy()
     e[:1000] = rng.integers(2, size=1_000)
     b[2000:3500] = c[2000:3500]
@@ -74,7 +86,9 @@ def test_covariance_based_never_exceeds_grr_on_random_pairs():
     for _ in range(300):
         table = rng.integers(1, 200, size=(2, 2))
         pairs = sp.PairCounts(
-            BINARY.select(["a", "b"]), [table.sum(axis=1), table.sum(axis=0)], table.ravel()
+            BINARY.select(["a", "b"]),
+            [table.sum(axis=1), table.sum(axis=0)],
+            table.ravel(),
         )
         budget = np.full(2, rng.uniform(0.1, 4))
         symmetric = analyse_with(analyser("cbp"), pairs, budget)
@@ -83,7 +97,9 @@ def test_covariance_based_never_exceeds_grr_on_random_pairs():
 
 
 def test_covariance_based_raises_for_larger_alphabets():
-    with pytest.raises(sp.DomainError, match=r"binary attributes only, and 'age' has 6 values"):
+    with pytest.raises(
+        sp.DomainError, match=r"binary attributes only, and 'age' has 6 values"
+    ):
         analyser("cbp").leakages(sp.load_pairs("adult"), np.ones(15))
 
 
@@ -144,13 +160,16 @@ def test_unknown_names_raise(name):
         analyser(name)
 
 
-# The Dependency Triad ----------------------------------------------------------------------------
+# The Dependency Triad -----------------------------------------------------------------
 
 
 def artifact(alpha, delta, phi, epsilon):
     """Return the leakage by the artifact's formulas with beta, for finite alpha > 0."""
-    growth, e_alpha = math.expm1(epsilon), math.exp(alpha)
-    e_beta = (1 + phi + e_alpha * (delta - 1) - 2 * delta) / (1 + (phi - 1) * e_alpha - delta)
+    growth = math.expm1(epsilon)
+    e_alpha = math.exp(alpha)
+    e_beta = (1 + phi + e_alpha * (delta - 1) - 2 * delta) / (
+        1 + (phi - 1) * e_alpha - delta
+    )
     other = (e_beta - 1) * (1 - delta) / (e_alpha * e_beta - 1)
     if delta - 1 + e_alpha - delta * math.exp(epsilon) < 0:
         other = 0.0
@@ -194,7 +213,10 @@ def test_triad_of_two_source_values_is_the_bound():
     [
         ([[1.0, 0.0], [0.0, 1.0]], 1.5),  # disjoint supports
         ([[0.5, 0.5], [0.5, 0.5]], 0.0),
-        ([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], math.log1p(0.5 * math.expm1(1.5))),  # alpha = 0
+        (
+            [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]],
+            math.log1p(0.5 * math.expm1(1.5)),
+        ),  # alpha = 0
     ],
 )
 def test_triad_of_extreme_channels(channel, expected):

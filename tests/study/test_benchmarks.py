@@ -23,7 +23,13 @@ def test_undershoot_and_overshoot_by_hand():
 
 @pytest.mark.parametrize(
     ("undershoot", "overshoot", "region"),
-    [(0, 0, "P1"), (0.1, 0, "R1"), (0, 0.1, "R2"), (0.1, 0.1, "R3"), (1e-7, 1e-7, "P1")],
+    [
+        (0, 0, "P1"),
+        (0.1, 0, "R1"),
+        (0, 0.1, "R2"),
+        (0.1, 0.1, "R3"),
+        (1e-7, 1e-7, "P1"),
+    ],
 )
 def test_regions(undershoot, overshoot, region):
     reference = np.array([[0, 0.5], [0.5, 0]])
@@ -60,14 +66,22 @@ def test_an_error_of_a_chosen_analyser_is_raised(adult):
 
 
 def test_its_is_exact_for_grr(adult):
-    found = sp.benchmark_analysers(adult, [1.0, 3.0], reference="grr", chosen=["ITS", "EXP-ANL"])
-    assert {(s.analyser, s.region) for s in found.scores} == {("ITS", "P1"), ("EXP-ANL", "R1")}
+    found = sp.benchmark_analysers(
+        adult, [1.0, 3.0], reference="grr", chosen=["ITS", "EXP-ANL"]
+    )
+    assert {(s.analyser, s.region) for s in found.scores} == {
+        ("ITS", "P1"),
+        ("EXP-ANL", "R1"),
+    }
 
 
 @real_data
 def test_celeba_numbers():
     found = sp.benchmark_analysers(pairs_of("celeba"), [1.0])
-    scores = {s.analyser: (round(s.undershoot, 4), round(s.overshoot, 4)) for s in found.scores}
+    scores = {
+        s.analyser: (round(s.undershoot, 4), round(s.overshoot, 4))
+        for s in found.scores
+    }
     assert scores["SPL-ANL"] == (0, 0.8501)
     assert scores["GRF 0.2"] == (0.0183, 0.6313)
     assert scores["GRF 0.4"] == (0.1226, 0.0356)
@@ -79,7 +93,9 @@ def test_celeba_numbers():
 @real_data
 def test_its_overestimates_the_inferred_value_of_oue():
     tables = {name: pairs_of(name) for name in ("celeba", "cardio")}
-    exact = sp.benchmark_analysers(tables, [1.0], reference="oue:inferred", chosen=["ITS"])
+    exact = sp.benchmark_analysers(
+        tables, [1.0], reference="oue:inferred", chosen=["ITS"]
+    )
     assert [score.region for score in exact.scores] == ["R2", "R2"]
     simulated = sp.benchmark_analysers(
         tables["cardio"], [1.0], reference="statistical:oue", chosen=["ITS"]
@@ -98,7 +114,9 @@ def test_mechanisms_cover_the_eight(mechanisms):
 
 def test_simulated_errors_agree_with_closed_forms(mechanisms):
     for score in mechanisms.scores:
-        assert score.zero_one_error == pytest.approx(score.expected_zero_one_error, abs=0.003)
+        assert score.zero_one_error == pytest.approx(
+            score.expected_zero_one_error, abs=0.003
+        )
         ratio = score.frequency_error / score.expected_frequency_error
         assert 0.7 < ratio < 1.35, score
 
@@ -113,7 +131,9 @@ def test_whole_reports_of_the_rich_mechanisms_reach_the_bound(mechanisms):
 def test_olh_against_subset_selection_as_in_the_paper(mechanisms):
     """The paper: a frequency error near 0.002 at 60% of the normalised TCPL of SS."""
     scores = {score.mechanism: score for score in mechanisms.scores}
-    ratio = scores["olh"].normalised_tcpl_inferred / scores["ss"].normalised_tcpl_inferred
+    ratio = (
+        scores["olh"].normalised_tcpl_inferred / scores["ss"].normalised_tcpl_inferred
+    )
     assert ratio == pytest.approx(0.6, abs=0.1)
     assert scores["olh"].expected_frequency_error == pytest.approx(0.002, abs=0.001)
 
@@ -122,7 +142,9 @@ def test_a_seed_gives_the_same_numbers(adult):
     few = adult.select(["sex", "race", "income"])
 
     def errors(seed):
-        found = sp.benchmark_mechanisms(few, [1.0], mechanisms=["grr", "olh", "she"], rng=seed)
+        found = sp.benchmark_mechanisms(
+            few, [1.0], mechanisms=["grr", "olh", "she"], rng=seed
+        )
         return [(score.frequency_error, score.zero_one_error) for score in found.scores]
 
     assert errors(3) == errors(3) != errors(4)
@@ -131,7 +153,9 @@ def test_a_seed_gives_the_same_numbers(adult):
 def test_frames_and_dicts(adult, mechanisms):
     frame = mechanisms.to_pandas()
     assert list(frame["mechanism"]) == list(EIGHT)
-    found = sp.benchmark_analysers({"a": adult, "b": adult}, [1.0, 2.0], chosen=["SPL-ANL"])
+    found = sp.benchmark_analysers(
+        {"a": adult, "b": adult}, [1.0, 2.0], chosen=["SPL-ANL"]
+    )
     assert found.to_pandas()["data"].tolist() == ["a", "a", "b", "b"]
     assert len(found.to_dict()["scores"]) == 4
 
@@ -139,12 +163,18 @@ def test_frames_and_dicts(adult, mechanisms):
 def test_benchmarks_of_a_sample_have_a_note(adult):
     adult = adult.select(["sex", "race"])
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
-    part = sp.Records(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
+    part = sp.Records(
+        domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000
+    ).pairs()
     analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
     assert len(analysed.notes) == 1
-    assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: valid only if")
+    assert analysed.notes[0].startswith(
+        "few: from a sample of 30 of 4,000 records: valid only if"
+    )
     drawn = sp.benchmark_mechanisms(part, [1.0], mechanisms=["grr"])
-    assert drawn.notes[0].startswith("data: from a sample of 30 of 4,000 records: valid only if")
+    assert drawn.notes[0].startswith(
+        "data: from a sample of 30 of 4,000 records: valid only if"
+    )
     for found in (analysed, drawn):
         assert found.to_dict()["notes"] == list(found.notes)
         assert "sample of 30 of 4,000 records" in found.chart().to_json()
@@ -156,8 +186,18 @@ def test_benchmarks_of_a_sample_have_a_note(adult):
 
 
 def test_charts_show_every_point(adult, mechanisms):
-    chart = sp.benchmark_analysers(adult, [1.0], chosen=["SPL-ANL", "ITS"]).chart().to_json()
-    for word in ("P1 exact", "R1 underestimates", "R2 overestimates", "R3 both", "SPL-ANL"):
+    chart = (
+        sp.benchmark_analysers(adult, [1.0], chosen=["SPL-ANL", "ITS"])
+        .chart()
+        .to_json()
+    )
+    for word in (
+        "P1 exact",
+        "R1 underestimates",
+        "R2 overestimates",
+        "R3 both",
+        "SPL-ANL",
+    ):
         assert word in chart
     text = mechanisms.chart().to_json()
     assert "whole report" in text
@@ -181,7 +221,9 @@ def test_budgets_must_be_positive(adult, epsilon):
 
 
 def test_one_attribute_raises(adult):
-    with pytest.raises(sp.InputError, match="one attribute; a benchmark compares at least two"):
+    with pytest.raises(
+        sp.InputError, match="one attribute; a benchmark compares at least two"
+    ):
         sp.benchmark_analysers(adult.select(["sex"]), [1.0])
     with pytest.raises(sp.InputError, match="one attribute"):
         sp.benchmark_mechanisms(adult.select(["sex"]), [1.0])
@@ -195,7 +237,9 @@ def test_a_constant_column_changes_nothing_but_the_mean():
     assert regions["ITS"] == "P1"
     assert regions["SPL-ANL"] == "R2"
     assert (
-        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "oue"]).scores[0].normalised_tcpl
+        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "oue"])
+        .scores[0]
+        .normalised_tcpl
         == 1
     )
 
@@ -216,26 +260,44 @@ def test_objects_and_mappings_are_scored_beside_names() -> None:
         ("grr", 2.0),
         ("grr, duchi", 2.0),
     ]
-    own = {"mine": {name: sp.OUE(pairs.domain[name].size, 1.0) for name in pairs.domain.names}}
+    own = {
+        "mine": {
+            name: sp.OUE(pairs.domain[name].size, 1.0) for name in pairs.domain.names
+        }
+    }
     [score] = sp.benchmark_mechanisms(pairs, [1.0, 2.0], mechanisms=own).scores
     [named] = sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"mine": "oue"}).scores
-    fields = ("epsilon", "frequency_error", "zero_one_error", "normalised_tcpl", "estimates")
+    fields = (
+        "epsilon",
+        "frequency_error",
+        "zero_one_error",
+        "normalised_tcpl",
+        "estimates",
+    )
     assert all(getattr(score, name) == getattr(named, name) for name in fields)
     with pytest.raises(sp.InputError, match="must have different names"):
         sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", sp.GRR(2, 1.0)])
-    with pytest.raises(sp.InputError, match="mechanism must be given for every attribute"):
+    with pytest.raises(
+        sp.InputError, match="mechanism must be given for every attribute"
+    ):
         sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"one": {"sex": "grr"}})
 
 
-def test_a_mechanism_that_cannot_estimate_every_frequency_stays_in_the_results() -> None:
+def test_a_mechanism_that_cannot_estimate_every_frequency_stays_in_the_results() -> (
+    None
+):
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     mixed = {"sex": "grr", "race": duchi(5), "income": "grr"}
-    found = sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"grr": "grr", "for means": mixed})
+    found = sp.benchmark_mechanisms(
+        pairs, [1.0], mechanisms={"grr": "grr", "for means": mixed}
+    )
     grr, limited = found.scores
     assert grr.estimates == "every frequency"
     assert limited.estimates == "1 linear combination of the 5 frequencies"
     assert limited.frequency_error is limited.expected_frequency_error is None
-    assert limited.zero_one_error == pytest.approx(limited.expected_zero_one_error, abs=0.01)
+    assert limited.zero_one_error == pytest.approx(
+        limited.expected_zero_one_error, abs=0.01
+    )
     assert 0 < limited.normalised_tcpl < 1
     assert found.to_arrow().column("frequency_error").null_count == 1
     assert len(found.chart().to_dict()["concat"]) == 3
@@ -247,7 +309,9 @@ def test_a_mechanism_object_is_a_reference_too() -> None:
     pairs = sp.load_pairs("adult").select(["sex", "income"])
     grr = sp.GRR(2, 1.0)
     for reference in (grr, {"sex": grr, "income": "grr"}):
-        [score] = sp.benchmark_analysers(pairs, [1.0], reference=reference, chosen=["ITS"]).scores
+        [score] = sp.benchmark_analysers(
+            pairs, [1.0], reference=reference, chosen=["ITS"]
+        ).scores
         assert (score.reference, score.region) == ("grr", "P1")
     with pytest.raises(sp.InputError, match="reference must be"):
         sp.benchmark_analysers(pairs, [1.0], reference=3)

@@ -1,4 +1,6 @@
-"""Intervals cover, corrected estimates correct, p-values are uniform: shown by simulation."""
+"""Intervals cover, corrected estimates correct, p-values are uniform: shown by
+simulation.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,12 @@ from seepage.leakage.channel_leakage import exact_leakage
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.direct import GRR
 from seepage.study.confidence import interval, poisson_distances
-from seepage.study.simulation import Collection, largest_log_ratios, significance, simulate
+from seepage.study.simulation import (
+    Collection,
+    largest_log_ratios,
+    significance,
+    simulate,
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +41,8 @@ def tables_of(pairs):
 def covered(pairs, name, epsilon, replicas=50, confidence=0.95, seed=0, runs=1):
     """Whether each interval of each pair covers the table's own leakage, and its width."""
     generator = np.random.default_rng(seed)
-    hits, widths = [], []
+    hits = []
+    widths = []
     for table in tables_of(pairs):
         channel = mechanism(name, table.shape[1], epsilon).inferred_channel()
         exact = truth(table, channel)
@@ -45,11 +53,12 @@ def covered(pairs, name, epsilon, replicas=50, confidence=0.95, seed=0, runs=1):
     return np.mean(hits), np.mean(widths)
 
 
-# Coverage ----------------------------------------------------------------------------------------
+# Coverage -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "epsilon", "width"), [("grr", 1.0, 0.03), ("grr", 3.0, 0.04), ("oue", 1.0, 0.03)]
+    ("name", "epsilon", "width"),
+    [("grr", 1.0, 0.03), ("grr", 3.0, 0.04), ("oue", 1.0, 0.03)],
 )
 def test_intervals_cover_on_adult(adult, name, epsilon, width):
     share, mean_width = covered(adult, name, epsilon)
@@ -96,13 +105,14 @@ def test_intervals_cover_where_the_largest_ratio_is_not_unique():
 def test_equal_rows_have_an_estimate_of_zero():
     table = np.repeat(np.array([[30, 10, 60]]), 4, axis=0)
     found = interval(
-        simulate(table, GRR(3, 2.0).inferred_channel(), 1, np.random.default_rng(1)), 0.95
+        simulate(table, GRR(3, 2.0).inferred_channel(), 1, np.random.default_rng(1)),
+        0.95,
     )
     assert found.lower == found.corrected == 0.0
     assert found.upper < 0.1
 
 
-# The corrected estimate --------------------------------------------------------------------------
+# The corrected estimate ---------------------------------------------------------------
 
 
 def random_table(generator, shape, records):
@@ -112,8 +122,10 @@ def random_table(generator, shape, records):
 
 
 def test_independent_attributes_of_sixteen_values():
-    channel, generator = GRR(16, 1.0).inferred_channel(), np.random.default_rng(11)
-    corrected, plug_in = [], []
+    channel = GRR(16, 1.0).inferred_channel()
+    generator = np.random.default_rng(11)
+    corrected = []
+    plug_in = []
     for _ in range(40):
         table = random_table(generator, (16, 16), 5_000)
         collection = simulate(table, channel, 1, generator)
@@ -126,7 +138,8 @@ def test_independent_attributes_of_sixteen_values():
 
 
 def test_corrected_is_above_the_truth_at_most_half_the_time(adult):
-    generator, above = np.random.default_rng(12), []
+    generator = np.random.default_rng(12)
+    above = []
     for table in tables_of(adult):
         channel = GRR(table.shape[1], 1.0).inferred_channel()
         found = interval(simulate(table, channel, 5, generator), 0.95)
@@ -137,27 +150,35 @@ def test_corrected_is_above_the_truth_at_most_half_the_time(adult):
 
 def test_pooling_helps_a_target_value_with_one_record():
     table = np.array([[300, 200, 500], [1, 0, 0]])
-    channel, generator = GRR(3, 1.0).inferred_channel(), np.random.default_rng(13)
+    channel = GRR(3, 1.0).inferred_channel()
+    generator = np.random.default_rng(13)
     exact = truth(table, channel)
     errors = []
     for _ in range(100):
         collection = simulate(table, channel, 50, generator)
-        plain = largest_log_ratios(collection.counts[:, :, None], 50 * table.sum(axis=1))[0]
+        plain = largest_log_ratios(
+            collection.counts[:, :, None], 50 * table.sum(axis=1)
+        )[0]
         errors.append([plain - exact, interval(collection, 0.95).corrected - exact])
     plain, pooled = np.sqrt(np.mean(np.square(errors), axis=0))
     assert pooled < plain / 10
 
 
-# Limits of one cell ------------------------------------------------------------------------------
+# Limits of one cell -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("level", [0.025, 1e-4])
 def test_poisson_limits_by_their_definition(level):
     counts = np.array([1.0, 4.0, 37.0, 5e4])
     down, up = poisson_distances(counts, level)
-    lower, upper = counts * np.exp(-down), counts * np.exp(up)
-    assert stats.poisson.sf(counts - 1, lower) == pytest.approx(np.full(4, level), rel=1e-6)
-    assert stats.poisson.cdf(counts, upper) == pytest.approx(np.full(4, level), rel=1e-6)
+    lower = counts * np.exp(-down)
+    upper = counts * np.exp(up)
+    assert stats.poisson.sf(counts - 1, lower) == pytest.approx(
+        np.full(4, level), rel=1e-6
+    )
+    assert stats.poisson.cdf(counts, upper) == pytest.approx(
+        np.full(4, level), rel=1e-6
+    )
 
 
 def test_poisson_limits_join_where_the_approximation_begins():
@@ -178,7 +199,10 @@ def test_a_count_of_zero_has_no_lower_limit():
 def test_large_alphabets_are_handled_in_blocks(monkeypatch):
     generator = np.random.default_rng(14)
     collection = simulate(
-        random_table(generator, (9, 7), 900), GRR(7, 1.0).inferred_channel(), 3, generator
+        random_table(generator, (9, 7), 900),
+        GRR(7, 1.0).inferred_channel(),
+        3,
+        generator,
     )
     whole = interval(collection, 0.95)
     monkeypatch.setattr("seepage.study.confidence.RATIOS_PER_BLOCK", 1)
@@ -186,15 +210,18 @@ def test_large_alphabets_are_handled_in_blocks(monkeypatch):
 
 
 def test_a_report_never_seen_leaves_no_upper_limit():
-    table, channel = np.array([[5, 0], [5, 0]]), np.array([[0.9, 0.1], [0.1, 0.9]])
+    table = np.array([[5, 0], [5, 0]])
+    channel = np.array([[0.9, 0.1], [0.1, 0.9]])
     counts = np.array([[5, 0], [5, 0]])
     nothing = Collection(table, channel, 1, counts, np.array([[10, 0], [0, 0]]))
     assert np.isinf(interval(nothing, 0.95).upper)
-    certain = Collection(table, np.array([[1.0, 0.0], [0.0, 1.0]]), 1, counts, nothing.pooled)
+    certain = Collection(
+        table, np.array([[1.0, 0.0], [0.0, 1.0]]), 1, counts, nothing.pooled
+    )
     assert interval(certain, 0.95).upper < 2
 
 
-# P-values ----------------------------------------------------------------------------------------
+# P-values -----------------------------------------------------------------------------
 
 
 def p_values(replicas, tables, epsilon=1.0):

@@ -37,12 +37,15 @@ def test_the_example_of_the_paper():
 def test_mutual_information_is_the_difference_of_entropies(counts):
     found = values(of_table(counts), "mi")
     joint = stats.entropy(counts.ravel())
-    rows, columns = stats.entropy(counts.sum(axis=1)), stats.entropy(counts.sum(axis=0))
+    rows = stats.entropy(counts.sum(axis=1))
+    columns = stats.entropy(counts.sum(axis=0))
     assert found[0, 1] == pytest.approx(rows + columns - joint, rel=1e-9, abs=1e-13)
     assert np.diag(found) == pytest.approx([rows, columns], rel=1e-9, abs=1e-15)
     nmi = values(of_table(counts), "nmi")[0, 1]
     if joint > 0:
-        assert nmi == pytest.approx((rows + columns - joint) / joint, abs=1e-12 + 1e-15 / joint)
+        assert nmi == pytest.approx(
+            (rows + columns - joint) / joint, abs=1e-12 + 1e-15 / joint
+        )
     else:
         assert nmi == 0
 
@@ -73,7 +76,11 @@ def test_symmetric_and_within_range(counts, metric):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_constant_attribute_correlates_with_nothing(metric):
-    columns = {"constant": [3] * 13, "other": np.arange(13) % 7, "third": np.arange(13) % 2}
+    columns = {
+        "constant": [3] * 13,
+        "other": np.arange(13) % 7,
+        "third": np.arange(13) % 2,
+    }
     found = values(pair_counts(columns, [4, 7, 2]), metric)
     assert found[0].tolist() == found[:, 0].tolist() == [0, 0, 0]
     assert found[1, 2] != 0
@@ -119,7 +126,9 @@ def test_a_matrix_is_indexed_by_names_and_has_a_caution_for_a_sample():
     domain = Domain([attribute("x", 2), attribute("y", 2)])
     part = Records(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000)
     found = correlation_matrix(part, "pcc")
-    assert found["x", "y"] == found["y", "x"] == found.values[0, 1] == pytest.approx(0.5)
+    assert (
+        found["x", "y"] == found["y", "x"] == found.values[0, 1] == pytest.approx(0.5)
+    )
     assert found.cautions[0].startswith("from a sample of 30 of 4,000 records")
     assert repr(found).endswith("2 attributes, of a sample)")
     assert found.to_csv() == f"attribute,other,pcc\nx,y,{found['x', 'y']}\n"

@@ -17,7 +17,7 @@ from seepage.study.simulation import (
     simulate,
 )
 
-# Tables with fixed margins -----------------------------------------------------------------------
+# Tables with fixed margins ------------------------------------------------------------
 
 
 def draw(rows, columns, size, seed=1):
@@ -34,13 +34,15 @@ def pearson(observed, probabilities):
     expected = np.append(expected[usual], expected[~usual].sum())
     if expected[-1] < 1e-6:
         assert counts[-1] == 0
-        counts, expected = counts[:-1], expected[:-1]
+        counts = counts[:-1]
+        expected = expected[:-1]
     statistic = ((counts - expected) ** 2 / expected).sum()
     return stats.chi2.sf(statistic, len(counts) - 1) if len(counts) > 1 else 1.0
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns"), [([3, 5], [2, 6]), ([1, 2, 3], [2, 2, 2]), ([4, 0, 2], [6]), ([5], [2, 3])]
+    ("rows", "columns"),
+    [([3, 5], [2, 6]), ([1, 2, 3], [2, 2, 2]), ([4, 0, 2], [6]), ([5], [2, 3])],
 )
 def test_margins_are_kept(rows, columns):
     found = draw(rows, columns, 50)
@@ -60,7 +62,9 @@ def every_table(rows, columns):
 
 
 def test_tables_have_the_distribution_of_permuted_records():
-    rows, columns, size = [2, 3, 2], [3, 2, 2], 20_000
+    rows = [2, 3, 2]
+    columns = [3, 2, 2]
+    size = 20_000
     expected = dict(every_table(rows, columns))
     total = math.factorial(7)
     assert sum(expected.values()) == pytest.approx(total)
@@ -82,7 +86,9 @@ def brute_force(table):
             continue
         for x, other in product(range(len(table)), repeat=2):
             share = max(table[x, y], 0.5) / totals[x]
-            best = max(best, math.log(share / (max(table[other, y], 0.5) / totals[other])))
+            best = max(
+                best, math.log(share / (max(table[other, y], 0.5) / totals[other]))
+            )
     return best
 
 
@@ -96,10 +102,11 @@ def test_statistic_by_brute_force():
             assert found == pytest.approx(brute_force(table), abs=1e-12)
 
 
-# The permutation null distribution ---------------------------------------------------------------
+# The permutation null distribution ----------------------------------------------------
 
 TABLE = np.array([[30, 12, 8], [20, 25, 5], [4, 10, 26]])
-REPLICAS, RUNS = 3, 500
+REPLICAS = 3
+RUNS = 500
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +118,9 @@ def collection():
 def nulls(monkeypatch, collection, seed=2, draws=RUNS):
     """Every surrogate's statistic, which the result keeps as quantiles only."""
     kept = []
-    monkeypatch.setattr(simulation, "_quantiles", lambda values: kept.append(values) or ())
+    monkeypatch.setattr(
+        simulation, "_quantiles", lambda values: kept.append(values) or ()
+    )
     significance(collection, draws, lambda block: np.random.default_rng([seed, block]))
     return kept[0]
 
@@ -138,13 +147,17 @@ def test_reports_permuted_one_by_one(monkeypatch, collection):
 
 def test_p_value_counts_hits(monkeypatch, collection):
     values = nulls(monkeypatch, collection, draws=99)
-    found = significance(collection, 99, lambda block: np.random.default_rng([2, block]))
+    found = significance(
+        collection, 99, lambda block: np.random.default_rng([2, block])
+    )
     assert found.hits == np.count_nonzero(values >= found.statistic)
     assert found.p_value == (1 + found.hits) / 100
 
 
 def test_quantiles_are_those_of_the_surrogates(monkeypatch, collection):
-    found = significance(collection, 200, lambda block: np.random.default_rng([2, block]))
+    found = significance(
+        collection, 200, lambda block: np.random.default_rng([2, block])
+    )
     values = nulls(monkeypatch, collection, draws=200)
     assert list(found.null) == list(QUANTILES)
     assert list(found.null.values()) == pytest.approx(np.quantile(values, QUANTILES))
@@ -153,7 +166,9 @@ def test_quantiles_are_those_of_the_surrogates(monkeypatch, collection):
 def test_equal_statistics_are_hits():
     table = np.array([[5, 0], [0, 5]])
     same = simulate(table, np.ones((2, 1)), 1, np.random.default_rng(1))
-    assert significance(same, 9, lambda block: np.random.default_rng(block)).p_value == 1.0
+    assert (
+        significance(same, 9, lambda block: np.random.default_rng(block)).p_value == 1.0
+    )
 
 
 def test_blocks_have_seeds_of_their_own(monkeypatch, collection):

@@ -17,11 +17,17 @@ def make(name, k, epsilon):
 
 
 def by_record(how, table, replicas, generator):
-    """The honest simulation: every record perturbs its value and the attacker guesses it."""
-    target, source = np.divmod(np.repeat(np.arange(table.size), table.ravel()), table.shape[1])
-    target, source = np.repeat(target, replicas), np.repeat(source, replicas)
+    """The honest simulation: every record perturbs its value and the attacker guesses
+    it.
+    """
+    target, source = np.divmod(
+        np.repeat(np.arange(table.size), table.ravel()), table.shape[1]
+    )
+    target = np.repeat(target, replicas)
+    source = np.repeat(source, replicas)
     guesses = how.infer(how.perturb(source, generator), generator)
-    counts, pooled = np.zeros(table.shape, int), np.zeros((how.k, how.k), int)
+    counts = np.zeros(table.shape, int)
+    pooled = np.zeros((how.k, how.k), int)
     np.add.at(counts, (target, guesses), 1)
     np.add.at(pooled, (source, guesses), 1)
     return Collection(table, how.inferred_channel(), replicas, counts, pooled)
@@ -32,7 +38,9 @@ def by_count(how, table, replicas, generator):
 
 
 def same_shares(one, two):
-    """The p-value of the test that two tables of reports have the same shares in each row."""
+    """The p-value of the test that two tables of reports have the same shares in each
+    row.
+    """
     total = 0.0
     freedom = 0
     for first, second in zip(one, two, strict=True):
@@ -40,7 +48,8 @@ def same_shares(one, two):
         both = both[:, both.sum(axis=0) > 0]
         if both.shape[1] > 1 and (both.sum(axis=1) > 0).all():
             found = stats.chi2_contingency(both, correction=False)
-            total, freedom = total + found.statistic, freedom + found.dof
+            total = total + found.statistic
+            freedom = freedom + found.dof
     return stats.chi2.sf(total, freedom)
 
 
@@ -60,13 +69,16 @@ def test_margins_of_both_methods(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_both_methods_give_the_same_shares_and_not_those_of_another_budget(name):
-    how, replicas = make(name, 4, 1.0), 400
+    how = make(name, 4, 1.0)
+    replicas = 400
     records = by_record(how, TABLE, replicas, np.random.default_rng(2))
     counts = by_count(how, TABLE, replicas, np.random.default_rng(3))
     assert same_shares(records.counts, counts.counts) > 1e-3
     assert same_shares(records.pooled, counts.pooled) > 1e-3
     for factor in (0.1, 6.0) if name == "basic-rappor" else (0.7, 1.3):
-        other = by_count(make(name, 4, factor), TABLE, replicas, np.random.default_rng(4))
+        other = by_count(
+            make(name, 4, factor), TABLE, replicas, np.random.default_rng(4)
+        )
         assert same_shares(records.counts, other.counts) < 1e-3
 
 
@@ -88,7 +100,10 @@ def test_both_methods_give_estimates_of_the_same_distribution(name):
 
 def test_that_comparison_rejects_other_budgets():
     reference = estimates(by_record, GRR(4, 2.0), 400, 6)
-    assert stats.ks_2samp(reference, estimates(by_count, GRR(4, 2.0), 400, 7)).pvalue > 1e-3
+    assert (
+        stats.ks_2samp(reference, estimates(by_count, GRR(4, 2.0), 400, 7)).pvalue
+        > 1e-3
+    )
     for factor in (0.7, 1.3):
         other = estimates(by_count, GRR(4, 2.0 * factor), 400, 8)
         assert stats.ks_2samp(reference, other).pvalue < 1e-3
@@ -96,8 +111,11 @@ def test_that_comparison_rejects_other_budgets():
 
 @pytest.mark.parametrize("collect", [by_count, by_record])
 def test_cells_vary_as_sums_of_multinomials_not_as_one(collect):
-    how, replicas, runs = GRR(4, 3.0), 2, 600
-    channel, generator = how.inferred_channel(), np.random.default_rng(9)
+    how = GRR(4, 3.0)
+    replicas = 2
+    runs = 600
+    channel = how.inferred_channel()
+    generator = np.random.default_rng(9)
     counts = [collect(how, TABLE[:2], replicas, generator).counts for _ in range(runs)]
     exact = replicas * TABLE[:2] @ (channel * (1 - channel))
     shares = TABLE[:2] @ channel / TABLE[:2].sum(axis=1, keepdims=True)

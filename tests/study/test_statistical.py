@@ -51,10 +51,13 @@ def pairs(people):
 
 def same(one, two):
     matrices = ("plug_in", "corrected", "lower", "upper", "p_values")
-    return all(np.array_equal(getattr(one, m), getattr(two, m), equal_nan=True) for m in matrices)
+    return all(
+        np.array_equal(getattr(one, m), getattr(two, m), equal_nan=True)
+        for m in matrices
+    )
 
 
-# Numbers -----------------------------------------------------------------------------------------
+# Numbers ------------------------------------------------------------------------------
 
 
 def test_estimates_are_near_the_exact_leakage(pairs):
@@ -62,10 +65,17 @@ def test_estimates_are_near_the_exact_leakage(pairs):
     exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred").values
     for target, source in product(range(3), repeat=2):
         if target != source:
-            assert found.plug_in[target, source] == pytest.approx(exact[target, source], abs=0.05)
-            assert found.corrected[target, source] == pytest.approx(exact[target, source], abs=0.02)
+            assert found.plug_in[target, source] == pytest.approx(
+                exact[target, source], abs=0.05
+            )
+            assert found.corrected[target, source] == pytest.approx(
+                exact[target, source], abs=0.02
+            )
     assert found["a", "b"].p_value == pytest.approx(1 / 201)
-    assert (found["a", "b"].significance.hits, found["a", "b"].significance.draws) == (0, 200)
+    assert (found["a", "b"].significance.hits, found["a", "b"].significance.draws) == (
+        0,
+        200,
+    )
 
 
 def test_plug_in_and_deciding_cells_by_brute_force(pairs):
@@ -90,7 +100,12 @@ def test_plug_in_and_deciding_cells_by_brute_force(pairs):
 
 def test_matrices_hold_targets_as_rows_and_nan_elsewhere(pairs):
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, rng=1
+        pairs,
+        mechanism="grr",
+        epsilon=1.0,
+        pairs=[("a", "b"), ("c", "a")],
+        surrogates=9,
+        rng=1,
     )
     assert found.pairs == (("a", "b"), ("c", "a"))
     known = ~np.isnan(found.plug_in)
@@ -99,7 +114,9 @@ def test_matrices_hold_targets_as_rows_and_nan_elsewhere(pairs):
     with pytest.raises(DomainError, match="was not estimated"):
         found["b", "a"]
     assert len(found) == 2
-    assert repr(found).startswith("LeakageEstimates(2 among 3 attributes, largest corrected 0.")
+    assert repr(found).startswith(
+        "LeakageEstimates(2 among 3 attributes, largest corrected 0."
+    )
     assert repr(found["a", "b"]).endswith(" of 'b' about 'a')")
     with pytest.raises(DomainError, match="chosen by target and source, got 'ab'"):
         found["ab"]
@@ -108,7 +125,9 @@ def test_matrices_hold_targets_as_rows_and_nan_elsewhere(pairs):
 
 
 def test_one_target_means_all_its_sources(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, target="b", surrogates=0, rng=1)
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, target="b", surrogates=0, rng=1
+    )
     assert found.pairs == (("b", "a"), ("b", "c"))
 
 
@@ -139,7 +158,7 @@ def test_frames(pairs):
     assert row.p_value == found.p_values[1, 0]
 
 
-# Input -------------------------------------------------------------------------------------------
+# Input --------------------------------------------------------------------------------
 
 
 def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
@@ -156,7 +175,8 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         Records(pairs.domain, codes),
     ):
         assert same(
-            estimate_leakage(data, mechanism="grr", epsilon=1.0, surrogates=19, rng=7), wanted
+            estimate_leakage(data, mechanism="grr", epsilon=1.0, surrogates=19, rng=7),
+            wanted,
         )
 
 
@@ -173,7 +193,10 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"replicas": 2**60}, "at most 333,333 for 3,000 records"),
         ({"replicas": np.int64(2**62)}, "at most 333,333 for 3,000 records"),
         ({"replicas": 333_334}, "got 333334; without surrogates there may be more"),
-        ({"replicas": 2**42, "surrogates": 0}, "at most 3,002,399,751,580 for 3,000 records"),
+        (
+            {"replicas": 2**42, "surrogates": 0},
+            "at most 3,002,399,751,580 for 3,000 records",
+        ),
         ({"surrogates": -1}, "surrogates must be"),
         ({"surrogates": 1.5}, "surrogates must be"),
         ({"rng": -1}, "rng must be"),
@@ -192,7 +215,10 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"pairs": [("a", "b", "c")]}, "two names each"),
         ({"sources": ["a"]}, "sources need a target"),
         ({"target": "a", "sources": "b"}, "sources must be a sequence of strings"),
-        ({"target": "a", "sources": ["b"]}, "data must have records, and has pair counts only"),
+        (
+            {"target": "a", "sources": ["b"]},
+            "data must have records, and has pair counts only",
+        ),
         ({"bins": 4}, "bins has no effect: the data are counted already"),
         ({"checkpoint": "run.part"}, "there is no option 'checkpoint'"),
     ],
@@ -205,7 +231,9 @@ def test_bad_arguments_raise_in_one_line(pairs, arguments, message):
 
 
 def test_surrogates_of_as_many_reports_as_fit(pairs):
-    found = estimate_leakage(pairs, 1.0, mechanism="grr", replicas=333_333, surrogates=19, rng=1)
+    found = estimate_leakage(
+        pairs, 1.0, mechanism="grr", replicas=333_333, surrogates=19, rng=1
+    )
     assert found["a", "b"].p_value == 0.05
     assert found["a", "b"].lower == pytest.approx(found["a", "b"].upper, abs=1e-3)
 
@@ -216,7 +244,7 @@ def test_no_records_no_leakage():
         estimate_leakage(empty, mechanism="grr", epsilon=1.0)
 
 
-# Seeds and threads -------------------------------------------------------------------------------
+# Seeds and threads --------------------------------------------------------------------
 
 
 def test_threads_do_not_change_numbers(pairs):
@@ -228,7 +256,8 @@ def test_threads_do_not_change_numbers(pairs):
     assert same(found[0], found[1])
     assert same(found[0], found[2])
     assert not same(
-        found[0], estimate_leakage(pairs, mechanism="oue", epsilon=1.0, rng=5, threads=1, **call)
+        found[0],
+        estimate_leakage(pairs, mechanism="oue", epsilon=1.0, rng=5, threads=1, **call),
     )
 
 
@@ -245,7 +274,9 @@ def test_without_a_seed_one_is_drawn_and_kept(pairs):
     found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, **call)
     other = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, **call)
     assert found.settings.rng != other.settings.rng
-    again = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, rng=found["a", "b"].seed, **call)
+    again = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, rng=found["a", "b"].seed, **call
+    )
     assert same(found, again)
 
 
@@ -262,12 +293,14 @@ def test_progress_counts_to_the_end(pairs):
     assert calls == [(done, 6) for done in range(1, 7)]
 
 
-# Odd tables --------------------------------------------------------------------------------------
+# Odd tables ---------------------------------------------------------------------------
 
 
 def test_identical_columns_leak_epsilon(people):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)["a", "b"]
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)[
+        "a", "b"
+    ]
     assert found.lower <= 1.0 <= found.upper
     assert found.plug_in == pytest.approx(1.0, abs=0.1)
     assert found.p_value == 0.01
@@ -276,9 +309,9 @@ def test_identical_columns_leak_epsilon(people):
 def test_estimates_are_not_clipped_to_epsilon(people):
     pairs = count(people[0], people[0])
     found = [
-        estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, replicas=1, rng=seed)[
-            "a", "b"
-        ]
+        estimate_leakage(
+            pairs, mechanism="grr", epsilon=1.0, surrogates=0, replicas=1, rng=seed
+        )["a", "b"]
         for seed in range(10)
     ]
     assert max(estimate.plug_in for estimate in found) > 1.0
@@ -288,9 +321,9 @@ def test_estimates_are_not_clipped_to_epsilon(people):
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12])
 def test_no_budget_no_leakage(people, epsilon):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=2)[
-        "a", "b"
-    ]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=2
+    )["a", "b"]
     assert found.lower == 0.0
     assert found.upper < 0.1
 
@@ -298,9 +331,9 @@ def test_no_budget_no_leakage(people, epsilon):
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0])
 def test_an_empty_cell_is_infinite_with_a_caution(people, epsilon):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=1)[
-        "a", "b"
-    ]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=1
+    )["a", "b"]
     assert found.plug_in == found.upper == math.inf
     assert found.unseen == 6
     assert found.deciding[1].seen == 0
@@ -314,7 +347,9 @@ def test_an_empty_cell_is_infinite_with_a_caution(people, epsilon):
 def test_alphabets_of_one_leak_nothing(sizes):
     generator = np.random.default_rng(1)
     pairs = count(*(generator.integers(size, size=50) for size in sizes), sizes=sizes)
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=9, rng=1)["a", "b"]
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=9, rng=1)[
+        "a", "b"
+    ]
     assert (found.plug_in, found.corrected, found.lower, found.upper) == (0, 0, 0, 0)
     assert found.p_value == 1.0
     assert found.deciding == ()
@@ -323,12 +358,13 @@ def test_alphabets_of_one_leak_nothing(sizes):
 def test_a_target_value_seen_once(people):
     a, b, _ = people
     pairs = count([*a, 3], [*b, 0], sizes=[5, 3])
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1, replicas=1)[
-        "a", "b"
-    ]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1, replicas=1
+    )["a", "b"]
     assert found.plug_in == math.inf
     assert (found.deciding[1].value, found.deciding[1].total) == ("a3", 1)
-    first, report = found.deciding[0], found.deciding[1].report
+    first = found.deciding[0]
+    report = found.deciding[1].report
     seen = f"{first.seen:,} times in {first.total:,} under {first.value} and 0 times in 1 under a3"
     rare = "decided by cells seen fewer than 10 times"
     assert f"{rare}: report {report} came {seen}" in found.cautions
@@ -336,7 +372,9 @@ def test_a_target_value_seen_once(people):
     channel = pairs.channel("a", "b").matrix
     exact = exact_leakage(channel, GRR(3, 1.0).inferred_channel()).value
     assert found.lower <= exact <= found.upper
-    many = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)["a", "b"]
+    many = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)[
+        "a", "b"
+    ]
     assert many.deciding[1].total == 50
     few = min(cell.seen for cell in many.deciding) < 10
     assert (rare in " ".join(many.cautions)) == few
@@ -366,7 +404,9 @@ def test_quantiles_of_the_null_ascend(pairs):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=2, max_size=4),
+    st.lists(
+        st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=2, max_size=4
+    ),
     st.integers(1, 3),
     st.sampled_from([0.0, 1.0, 60.0]),
 )
@@ -395,7 +435,7 @@ def test_any_small_table_gives_valid_numbers(cells, replicas, epsilon):
         assert found.plug_in == pytest.approx(found.significance.statistic)
 
 
-# Many tests at once ------------------------------------------------------------------------------
+# Many tests at once -------------------------------------------------------------------
 
 
 SCRIPT = """
@@ -427,7 +467,7 @@ def test_an_interrupt_ends_every_thread_and_is_passed_on():
     assert process.returncode == 0
 
 
-# Several sources ---------------------------------------------------------------------------------
+# Several sources ----------------------------------------------------------------------
 
 
 def test_two_sources_reveal_what_neither_does_alone():
@@ -443,7 +483,9 @@ def test_two_sources_reveal_what_neither_does_alone():
     assert found.pairs == (("a", "b", "c"),)
     assert np.isnan(found.corrected).all()
     assert found.to_arrow()["p_value"].to_pylist() == [0.005]
-    with pytest.raises(DomainError, match="of source 'c' and 'b' about target 'a' was not"):
+    with pytest.raises(
+        DomainError, match="of source 'c' and 'b' about target 'a' was not"
+    ):
         found["a", "c", "b"]
     joint = found["a", "b", "c"]
     assert found.only is joint
@@ -481,9 +523,17 @@ def test_joint_estimate_against_the_joint_channel(people):
 def test_joint_of_one_source_is_the_pair(people, pairs):
     table = pa.table(dict(zip("abc", people, strict=True)))
     found = estimate_leakage(
-        table, mechanism="grr", epsilon=1.0, target="a", sources=["b"], surrogates=0, rng=1
+        table,
+        mechanism="grr",
+        epsilon=1.0,
+        target="a",
+        sources=["b"],
+        surrogates=0,
+        rng=1,
     )["a", "b"]
-    exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred")["a", "b"].value
+    exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred")[
+        "a", "b"
+    ].value
     assert found.lower <= exact <= found.upper
 
 
@@ -491,16 +541,25 @@ def test_distinct_records_serve_as_well_as_a_table(people, pairs):
     tuples = Records(pairs.domain, np.stack(people, axis=1))
     call = {"target": "a", "sources": ["c", "b"], "surrogates": 19, "rng": 1}
     names = {
-        name: [f"{name}{code}" for code in part] for name, part in zip("abc", people, strict=True)
+        name: [f"{name}{code}" for code in part]
+        for name, part in zip("abc", people, strict=True)
     }
     wanted = estimate_leakage(tuples, 1.0, mechanism="grr", **call).only
-    assert estimate_leakage(pa.table(names), 1.0, mechanism="grr", **call).only == wanted
+    assert (
+        estimate_leakage(pa.table(names), 1.0, mechanism="grr", **call).only == wanted
+    )
 
 
 def test_table_options_apply_to_joint_estimates(people):
     a, b, c = people
     table = pa.table({"a": a, "b": b, "c": c + 0.5, "d": c * 1.5})
-    call = {"mechanism": "grr", "target": "a", "sources": ["c"], "surrogates": 0, "rng": 1}
+    call = {
+        "mechanism": "grr",
+        "target": "a",
+        "sources": ["c"],
+        "surrogates": 0,
+        "rng": 1,
+    }
     options = {"bins": {"c": 2, "d": 3}, "drop": ["b"]}
     found = estimate_leakage(table, 1.0, **call, **options)
     few = estimate_leakage(pa.table({"a": a, "c": c + 0.5}), 1.0, **call, bins={"c": 2})
@@ -513,7 +572,9 @@ def test_table_options_apply_to_joint_estimates(people):
 def test_sources_are_other_attributes_each_once(people, sources):
     table = pa.table(dict(zip("abc", people, strict=True)))
     with pytest.raises(InputError, match="sources must be one or more names"):
-        estimate_leakage(table, mechanism="grr", epsilon=1.0, target="a", sources=sources)
+        estimate_leakage(
+            table, mechanism="grr", epsilon=1.0, target="a", sources=sources
+        )
 
 
 def test_too_many_joint_reports_raise():
@@ -522,5 +583,10 @@ def test_too_many_joint_reports_raise():
     table = pa.table({"a": generator.integers(2, size=3_000), **columns})
     with pytest.raises(InputError, match="choose fewer sources"):
         estimate_leakage(
-            table, mechanism="grr", epsilon=1.0, target="a", sources=list(columns), surrogates=0
+            table,
+            mechanism="grr",
+            epsilon=1.0,
+            target="a",
+            sources=list(columns),
+            surrogates=0,
         )

@@ -25,18 +25,24 @@ def joints(draw, most=4, size=4):
     """Draw a joint table of counts with at least one record; zero cells are common."""
     sizes = draw(st.lists(st.integers(1, size), min_size=1, max_size=most))
     cells = math.prod(sizes)
-    counts = draw(st.lists(st.sampled_from([0, 0, 1, 2, 7, 50]), min_size=cells, max_size=cells))
+    counts = draw(
+        st.lists(st.sampled_from([0, 0, 1, 2, 7, 50]), min_size=cells, max_size=cells)
+    )
     counts[draw(st.integers(0, cells - 1))] += 1
     return np.array(counts).reshape(sizes)
 
 
 def two_level_columns(size, kind, contrast, likely=1):
-    """Return every column that favours some values: 1 for them, e^-contrast for the others."""
+    """Return every column that favours some values: 1 for them, e^-contrast for the
+    others.
+    """
     if size == 1:
         return np.ones((1, 1))
     counts = {"singletons": [1], "subsets": [likely], "all": range(1, size)}[kind]
     sets = [s for count in counts for s in itertools.combinations(range(size), count)]
-    return np.array([[1.0 if u in s else math.exp(-contrast) for s in sets] for u in range(size)])
+    return np.array(
+        [[1.0 if u in s else math.exp(-contrast) for s in sets] for u in range(size)]
+    )
 
 
 def report_matrix(mechanism):
@@ -52,8 +58,11 @@ def report_matrix(mechanism):
 
 
 def report_laws(joint, matrices, target):
-    """Return p(y given x) for every value x of the target that occurs, reports y as columns."""
-    table, laws = joint.astype(float), []
+    """Return p(y given x) for every value x of the target that occurs, reports y as
+    columns.
+    """
+    table = joint.astype(float)
+    laws = []
     for x in np.flatnonzero(_marginal(joint, target)):
         law = np.take(table, x, axis=target) / _marginal(joint, target)[x]
         others = [m for axis, m in enumerate(matrices) if axis != target]
@@ -70,7 +79,8 @@ def _marginal(joint, axis):
 def exact_total(joint, matrices, target):
     """Return ln sup over y, x, x' of p(y given x) / p(y given x')."""
     laws = report_laws(joint, matrices, target)
-    high, low = laws.max(axis=0), laws.min(axis=0)
+    high = laws.max(axis=0)
+    low = laws.min(axis=0)
     possible = high > 0
     with np.errstate(divide="ignore"):
         return float(np.log(high[possible] / low[possible]).max())
@@ -87,12 +97,15 @@ def hockey_stick(laws, value):
 
 def smallest_value(laws, delta):
     """Return the smallest L with hockey stick at most delta."""
-    low, high = 0.0, 60.0
+    low = 0.0
+    high = 60.0
     if hockey_stick(laws, low) <= delta:
         return 0.0
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (low, middle) if hockey_stick(laws, middle) <= delta else (middle, high)
+        low, high = (
+            (low, middle) if hockey_stick(laws, middle) <= delta else (middle, high)
+        )
     return high
 
 
@@ -107,8 +120,8 @@ def xor(weight=1):
 def tree_joint(rng, sizes, parents, most=6):
     """Return integers proportional to a joint that follows a tree.
 
-    `parents[i]` is the parent of attribute i, an earlier one; None for a root.  Each conditional
-    is a table of small integers, and every row is scaled to the same sum.
+    `parents[i]` is the parent of attribute i, an earlier one; None for a root.  Each
+    conditional is a table of small integers, and every row is scaled to the same sum.
     """
     joint = np.ones((1,) * len(sizes), dtype=object)
     for node, size in enumerate(sizes):

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joint_oracle import domain_of, exact_total, joints, tree_joint, tuples_of, two_level_columns
+from joint_oracle import (
+    domain_of,
+    exact_total,
+    joints,
+    tree_joint,
+    tuples_of,
+    two_level_columns,
+)
 
 import seepage as sp
 from seepage._numerics import summed_up
@@ -20,7 +27,8 @@ from seepage.totals.total import independent_totals, sum_totals, total_leakage
 @given(st.lists(st.floats(0.0, 1e6), max_size=9))
 def test_worst_is_the_smallest_number_not_below_the_sum_of_budgets(budgets):
     """Against exact fractions: never below the sum, and never a unit more than needed."""
-    exact, total = sum(map(Fraction, budgets), Fraction(0)), summed_up(budgets)
+    exact = sum(map(Fraction, budgets), Fraction(0))
+    total = summed_up(budgets)
     assert exact <= Fraction(total)
     assert total == 0 or Fraction(math.nextafter(total, 0.0)) < exact
     if budgets:
@@ -37,7 +45,9 @@ def merged_channel(joint, target):
 
 
 @settings(max_examples=60)
-@given(joints(), st.sampled_from([0.0, 0.4, 1.0, 3.0, 700.0]), st.sampled_from([0.0, 1e-4]))
+@given(
+    joints(), st.sampled_from([0.0, 0.4, 1.0, 3.0, 700.0]), st.sampled_from([0.0, 1e-4])
+)
 def test_merged_is_the_bound_of_all_sources_as_one(joint, epsilon, delta):
     found = total_leakage(
         tuples_of(joint), epsilon, mechanism=None, guarantee="merged", delta=delta
@@ -57,9 +67,9 @@ def test_merged_holds_for_every_mechanism_with_these_budgets():
     rng = np.random.default_rng(0)
     joint = rng.integers(0, 5, (2, 3, 2))
     limit = (
-        total_leakage(tuples_of(joint), [0.7, 1.1, 0.4], mechanism=None, guarantee="merged").values[
-            0
-        ]
+        total_leakage(
+            tuples_of(joint), [0.7, 1.1, 0.4], mechanism=None, guarantee="merged"
+        ).values[0]
         - 0.7
     )
     channel = merged_channel(joint, 0)
@@ -75,14 +85,20 @@ def test_merged_holds_for_every_mechanism_with_these_budgets():
 def test_worst_is_the_sum_of_direct_leakages():
     pairs = tuples_of(np.ones((2, 3, 4), dtype=np.int64)).pairs()
     worst = total_leakage(
-        pairs, [1.0, 2.0, 0.25], mechanism=None, guarantee="worst", delta=[0.0, 1e-6, 1e-3]
+        pairs,
+        [1.0, 2.0, 0.25],
+        mechanism=None,
+        guarantee="worst",
+        delta=[0.0, 1e-6, 1e-3],
     )
     assert worst.values == pytest.approx([3.25] * 3)
     assert worst.deltas == pytest.approx([1e-3 + 1e-6] * 3)
-    assert total_leakage(pairs, 1.0, mechanism="exp", guarantee="worst").values == pytest.approx(
-        [1.5] * 3
-    )
-    guess = total_leakage(pairs, 1.0, mechanism="oue", guarantee="worst", view="inferred").values[0]
+    assert total_leakage(
+        pairs, 1.0, mechanism="exp", guarantee="worst"
+    ).values == pytest.approx([1.5] * 3)
+    guess = total_leakage(
+        pairs, 1.0, mechanism="oue", guarantee="worst", view="inferred"
+    ).values[0]
     assert 0 < guess < 3.0
     clear = {"a0": "public", "a1": "grr", "a2": "grr"}
     assert (
@@ -109,38 +125,54 @@ def test_deltas_are_added():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     matrix = sp.leakage_matrix(pairs, 1.0, delta=1e-5)
     for guarantee in ("sum", "independent"):
-        found = total_leakage(pairs, 1.0, mechanism=None, guarantee=guarantee, delta=1e-5)
+        found = total_leakage(
+            pairs, 1.0, mechanism=None, guarantee=guarantee, delta=1e-5
+        )
         assert found.deltas == pytest.approx(1e-5 + matrix.deltas.sum(axis=1), rel=1e-9)
         assert (found.deltas < 3e-5).all()
         for name in ("approximate-grr", "gauss"):
-            named = total_leakage(pairs, 1.0, mechanism=name, guarantee=guarantee, delta=1e-5)
-            paper = total_leakage(pairs, 1.0, mechanism=None, guarantee="sum", delta=1e-5)
+            named = total_leakage(
+                pairs, 1.0, mechanism=name, guarantee=guarantee, delta=1e-5
+            )
+            paper = total_leakage(
+                pairs, 1.0, mechanism=None, guarantee="sum", delta=1e-5
+            )
             assert (named.values <= paper.values * (1 + 1e-12)).all()
             assert (named.deltas <= paper.deltas * (1 + 1e-9)).all()
 
 
 def test_independent_holds_where_sources_are_independent_given_the_target():
-    rng, above, gained = np.random.default_rng(1), 0, 0
+    rng = np.random.default_rng(1)
+    above = 0
+    gained = 0
     for _ in range(500):
         sizes = rng.integers(2, 4, 4).tolist()
         joint = tree_joint(rng, sizes, [None, 0, 0, 0])
-        epsilon, name = float(rng.choice([0.5, 1.0, 2.0])), str(rng.choice(["grr", "any"]))
+        epsilon = float(rng.choice([0.5, 1.0, 2.0]))
+        name = str(rng.choice(["grr", "any"]))
         kind = "singletons" if name == "grr" else "all"
-        truth = exact_total(joint, [two_level_columns(k, kind, epsilon) for k in sizes], 0)
-        pairs, how = tuples_of(joint).pairs(), None if name == "any" else name
+        truth = exact_total(
+            joint, [two_level_columns(k, kind, epsilon) for k in sizes], 0
+        )
+        pairs = tuples_of(joint).pairs()
+        how = None if name == "any" else name
         matrix = sp.leakage_matrix(pairs, epsilon, mechanism=how)
         total, summed = (f(matrix)[0][0] for f in (independent_totals, sum_totals))
         assert truth - 1e-12 <= total <= summed
         above += total > truth + 1e-9 and truth > 0  # 0: only one target value occurs
         gained += total < summed - 1e-9
-    assert above == 0  # it is the truth: a report of each source may favour one pair of values
+    assert (
+        above == 0
+    )  # it is the truth: a report of each source may favour one pair of values
     assert gained > 250
 
 
 def test_bad_arguments_and_missing_records_raise():
     pairs = sp.load_pairs("adult")
     for name in ("exact", "merged", "sampled", "witness"):
-        with pytest.raises(GuaranteeError, match=f"{name!r} needs records.*give the table itself"):
+        with pytest.raises(
+            GuaranteeError, match=f"{name!r} needs records.*give the table itself"
+        ):
             total_leakage(pairs, 1.0, mechanism="grr", guarantee=name)
     with pytest.raises(
         sp.InputError, match=r"guarantee must be one of auto, .*did you mean 'exact'"

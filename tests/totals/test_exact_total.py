@@ -1,4 +1,6 @@
-"""Exact totals against full enumeration, and the chain witness <= exact <= merged <= worst."""
+"""Exact totals against full enumeration, and the chain witness <= exact <= merged <=
+worst.
+"""
 
 import itertools
 import math
@@ -39,9 +41,14 @@ contrasts = st.sampled_from([0.0, 1e-12, 0.5, 1.0, 3.0, 40.0])
 def released_joints(draw):
     """Draw a joint table and what each attribute's report can say."""
     joint = draw(joints())
-    columns, matrices = [], []
+    columns = []
+    matrices = []
     for size in joint.shape:
-        kind = draw(st.sampled_from(["singletons", "subsets", "all"])) if size > 1 else "all"
+        kind = (
+            draw(st.sampled_from(["singletons", "subsets", "all"]))
+            if size > 1
+            else "all"
+        )
         likely = draw(st.integers(1, size - 1)) if size > 1 else 1
         contrast = draw(contrasts)
         columns.append(TwoLevelColumns(size, LikelySets(kind, contrast, likely)))
@@ -57,7 +64,9 @@ def in_words(found, tuples):
         people = tuples.column(own) == tuples.domain[own].code(value)
         total = tuples.weights[people].astype(float)
         for k, contrast in enumerate(contrasts):
-            likely = {tuples.domain[k].code(v) for v in found.reports[tuples.domain.names[k]]}
+            likely = {
+                tuples.domain[k].code(v) for v in found.reports[tuples.domain.names[k]]
+            }
             inside = np.isin(tuples.column(k)[people], list(likely))
             total = total * np.where(inside, 1.0, math.exp(-contrast))
         return total.sum() / tuples.weights[people].sum()
@@ -79,9 +88,13 @@ def test_exact_is_the_supremum_over_all_reports(drawn):
         assert found[target] <= truth * (1 + 1e-12) + 1e-12
 
 
-@pytest.mark.parametrize("budgets", [(1e-12, 1e-12), (1e-6, 1e-12), (0.0, 1e-17), (10.0, 1e-12)])
+@pytest.mark.parametrize(
+    "budgets", [(1e-12, 1e-12), (1e-6, 1e-12), (0.0, 1e-17), (10.0, 1e-12)]
+)
 def test_the_leakage_of_tiny_budgets_is_not_lost_in_rounding(budgets):
-    """Two sides of a table that differ by one person in two million: ratios of 1 in floats."""
+    """Two sides of a table that differ by one person in two million: ratios of 1 in
+    floats.
+    """
     joint = np.array([[1_000_000, 1_000_001], [1_000_000, 1_000_000]])
     columns = [TwoLevelColumns(2, LikelySets("all", contrast)) for contrast in budgets]
     with localcontext(prec=80):
@@ -96,7 +109,11 @@ def test_the_leakage_of_tiny_budgets_is_not_lost_in_rounding(budgets):
     assert Decimal(float(exact_totals(tuples_of(joint), columns)[0][0])) >= truth
     assert (
         Decimal(
-            float(total_leakage(tuples_of(joint), budgets, mechanism=None, guarantee="exact")["a0"])
+            float(
+                total_leakage(
+                    tuples_of(joint), budgets, mechanism=None, guarantee="exact"
+                )["a0"]
+            )
         )
         >= truth
     )
@@ -106,7 +123,9 @@ def test_the_leakage_of_tiny_budgets_is_not_lost_in_rounding(budgets):
 def test_a_source_has_as_many_columns_as_it_counts(size):
     for width in range(1, size + 1):
         for kind in ("singletons", "subsets", "all"):
-            column = TwoLevelColumns(size, LikelySets(kind, 1.0, width if kind == "subsets" else 1))
+            column = TwoLevelColumns(
+                size, LikelySets(kind, 1.0, width if kind == "subsets" else 1)
+            )
             matrix = column.matrix()
             assert matrix.shape == (size, column.count)
             assert len(np.unique(matrix, axis=1).T) == column.count
@@ -114,11 +133,16 @@ def test_a_source_has_as_many_columns_as_it_counts(size):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_matrix_with_more_reports_than_values(seed):
-    """Its best report is found for each combination of the others, not enumerated with them."""
+    """Its best report is found for each combination of the others, not enumerated with
+    them.
+    """
     rng = np.random.default_rng(seed)
     matrices = [two_level_columns(2, "all", 1.0), rng.dirichlet(np.ones(5), 2)]
     matrices.append(rng.dirichlet(np.ones(3), 3))
-    columns = [TwoLevelColumns(2, LikelySets("all", 1.0)), *map(MatrixColumns, matrices[1:])]
+    columns = [
+        TwoLevelColumns(2, LikelySets("all", 1.0)),
+        *map(MatrixColumns, matrices[1:]),
+    ]
     joint = rng.integers(0, 9, (2, 2, 3))
     found = exact_totals(tuples_of(joint), columns)[0]
     truth = [exact_total(joint, matrices, target) for target in range(3)]
@@ -133,7 +157,9 @@ def test_the_report_tuple_attains_the_total(drawn):
     contrasts = [column.contrast for column in columns]
     for value, found in zip(*exact_totals(tuples, columns), strict=True):
         if found is not None:
-            assert in_words(found, tuples)(contrasts) == pytest.approx(found.value, abs=1e-10)
+            assert in_words(found, tuples)(contrasts) == pytest.approx(
+                found.value, abs=1e-10
+            )
             assert found.value <= value
 
 
@@ -152,7 +178,9 @@ def test_blocks_do_not_matter(monkeypatch):
     assert pieces == pytest.approx(whole, rel=1e-12)
     contrasts = [1.0] * 5
     for found in evidence:
-        assert in_words(found, tuples_of(joint))(contrasts) == pytest.approx(found.value)
+        assert in_words(found, tuples_of(joint))(contrasts) == pytest.approx(
+            found.value
+        )
     assert len(calls) > 5
     assert all(done <= work for done, work in calls)
 
@@ -165,7 +193,9 @@ def test_exact_is_never_below_the_truth_in_fractions():
         joint = rng.integers(0, 4, (2, 3, 2)) + (rng.random((2, 3, 2)) < 0.2)
         if not joint.sum(axis=(1, 2)).all():
             continue
-        columns = [TwoLevelColumns(k, LikelySets("singletons", contrast)) for k in joint.shape]
+        columns = [
+            TwoLevelColumns(k, LikelySets("singletons", contrast)) for k in joint.shape
+        ]
         value = exact_totals(tuples_of(joint), columns)[0][0]
         best = Fraction(0)
         for y in itertools.product(range(3), range(2)):
@@ -191,7 +221,9 @@ def test_xor_leaks_what_no_pair_shows():
         exact = total_leakage(tuples, 1.0, mechanism=mechanism_name, guarantee="exact")
         assert exact.values == pytest.approx([truth] * 3, abs=1e-9)
         assert exact.kind == "certified"
-        independent = total_leakage(tuples, 1.0, mechanism=mechanism_name, guarantee="independent")
+        independent = total_leakage(
+            tuples, 1.0, mechanism=mechanism_name, guarantee="independent"
+        )
         assert independent.values == pytest.approx([1.0] * 3, abs=1e-12)
         assert independent.kind == "assumed"
     assert total_leakage(tuples, 1.0, mechanism="exp", guarantee="exact").values[
@@ -200,7 +232,11 @@ def test_xor_leaks_what_no_pair_shows():
 
 
 @settings(max_examples=60)
-@given(joints(), st.sampled_from([0.0, 1e-12, 0.3, 1.0, 5.0]), st.sampled_from([None, "grr"]))
+@given(
+    joints(),
+    st.sampled_from([0.0, 1e-12, 0.3, 1.0, 5.0]),
+    st.sampled_from([None, "grr"]),
+)
 def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
     tuples = tuples_of(joint)
     witness, exact, merged, worst = (
@@ -216,13 +252,16 @@ def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
 
 def test_without_its_delta_a_total_may_exceed_the_sum_of_budgets():
     """Exact totals hold without any delta, so the budgets with one must not cap them."""
-    coin, how = Records(domain_of([2]), [[0], [1]]), {"guarantee": "exact", "delta": 0.01}
+    coin = Records(domain_of([2]), [[0], [1]])
+    how = {"guarantee": "exact", "delta": 0.01}
     found = total_leakage(coin, 1.0, mechanism="approximate-grr", **how)
     contrast = mechanism("approximate-grr", 2, 1.0, 0.01).likely_sets.contrast
     assert found.values[0] == pytest.approx(contrast)
     assert found.values[0] > 1.0
     assert found.deltas[0] == 0.0
-    with pytest.raises(GuaranteeError, match=r"ratios of gauss have no bound.* use 'merged'"):
+    with pytest.raises(
+        GuaranteeError, match=r"ratios of gauss have no bound.* use 'merged'"
+    ):
         total_leakage(coin, 1.0, mechanism="gauss", **how)
 
 
@@ -262,7 +301,9 @@ def test_mechanisms_may_differ_and_have_any_matrix():
 def test_inferred_view_has_only_the_inferred_value(name):
     joint = np.random.default_rng(5).integers(1, 9, (3, 2, 2))
     matrices = [mechanism(name, k, 1.0).inferred_channel() for k in joint.shape]
-    found = total_leakage(tuples_of(joint), 1.0, mechanism=name, guarantee="exact", view="inferred")
+    found = total_leakage(
+        tuples_of(joint), 1.0, mechanism=name, guarantee="exact", view="inferred"
+    )
     truth = [exact_total(joint, matrices, target) for target in range(3)]
     assert found.values == pytest.approx(truth, rel=1e-9)
 
@@ -277,7 +318,9 @@ def test_one_source_of_any_size_is_not_enumerated():
 
 
 def test_the_smallest_likelihood_is_a_normal_number():
-    """The table has 4 records; of two sources the smallest likelihood is e^-2 epsilon / 4."""
+    """The table has 4 records; of two sources the smallest likelihood is e^-2 epsilon /
+    4.
+    """
     largest = (exact_module.MAX_SPAN - math.log(4)) / 3
     assert math.exp(-3 * largest) / 4 >= np.finfo(np.float64).tiny
     for epsilon, fits in ((largest - 1e-9, True), (largest + 1e-9, False)):
@@ -304,14 +347,21 @@ def test_edges_of_the_domain():
     )
     assert alone.values == pytest.approx([2.0])
     constant = total_leakage(
-        Records(domain_of([2, 2]), [[0, 0], [0, 1]]), 1.0, mechanism="grr", guarantee="exact"
+        Records(domain_of([2, 2]), [[0, 0], [0, 1]]),
+        1.0,
+        mechanism="grr",
+        guarantee="exact",
     )
-    assert constant.values == pytest.approx([1.0, 1.0])  # its own report still tells values apart
+    assert constant.values == pytest.approx(
+        [1.0, 1.0]
+    )  # its own report still tells values apart
 
 
 def test_a_table_that_does_not_fit_raises_with_its_size():
     wide = Records(domain_of([2] * 40), np.zeros((1, 40), dtype=np.uint8))
-    with pytest.raises(GuaranteeError, match=r"40 attributes need 1.1e\+12 .* use 'sampled'"):
+    with pytest.raises(
+        GuaranteeError, match=r"40 attributes need 1.1e\+12 .* use 'sampled'"
+    ):
         total_leakage(wide, 1.0, mechanism="grr", guarantee="exact")
     many = tuples_of(np.ones((2, 25, 25), dtype=np.int64))
     with pytest.raises(GuaranteeError, match="combinations of reports"):
@@ -343,10 +393,13 @@ def test_a_value_of_large_weight_does_not_hide_the_best_set(kind):
     columns = TwoLevelColumns(4, LikelySets(kind, 300.0, 2))
     found = columns.best(upper, lower)[0]
     weights = [list(map(Fraction, column)) for column in columns.matrix().T.tolist()]
-    for high, low, value in zip(upper.tolist(), lower.tolist(), found.tolist(), strict=True):
+    for high, low, value in zip(
+        upper.tolist(), lower.tolist(), found.tolist(), strict=True
+    ):
         above, below = list(map(Fraction, high)), list(map(Fraction, low))
         exact = max(
-            sum(map(operator.mul, weight, above)) / sum(map(operator.mul, weight, below))
+            sum(map(operator.mul, weight, above))
+            / sum(map(operator.mul, weight, below))
             for weight in weights
         )
         with localcontext() as context:

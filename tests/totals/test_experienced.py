@@ -33,24 +33,32 @@ def experienced_loss(data, epsilon, mechanism, people=1_000, **options):
 
 def domain_of(sizes):
     return sp.Domain(
-        [sp.Attribute(f"x{k}", tuple(map(str, range(size)))) for k, size in enumerate(sizes)]
+        [
+            sp.Attribute(f"x{k}", tuple(map(str, range(size))))
+            for k, size in enumerate(sizes)
+        ]
     )
 
 
 def drawn_from(people, mechanism, epsilon=1.0, view="report", count=40, seed=1):
-    delta = 0.01 if mechanism in ("gauss", "approximate-grr", "approximate-sue") else 0.0
+    delta = (
+        0.01 if mechanism in ("gauss", "approximate-grr", "approximate-sue") else 0.0
+    )
     released = releases(people.domain, epsilon, mechanism, delta)
     mechanisms = simulated_mechanisms(people.domain, released, count)
     return draw_people(people, mechanisms, view, count, np.random.default_rng(seed))
 
 
 def compared(people, rare):
-    return np.concatenate([people.marginal(k) for k in range(len(people.domain))]) > rare
+    return (
+        np.concatenate([people.marginal(k) for k in range(len(people.domain))]) > rare
+    )
 
 
 def by_hand(people, draws, rare):
     """Return losses and guesses, person by person and record by record."""
-    starts, sizes = value_offsets(people.domain), people.domain.sizes
+    starts = value_offsets(people.domain)
+    sizes = people.domain.sizes
     everyone = np.repeat(np.arange(len(people)), people.weights)
     losses, guesses = np.zeros((2, len(sizes), draws.count))
     for y, own in enumerate(draws.left_out):
@@ -58,13 +66,17 @@ def by_hand(people, draws, rare):
         others.remove(own)
         chance = {
             r: math.exp(
-                sum(draws.logarithms[starts[k] + people.codes[r, k], y] for k in range(len(sizes)))
+                sum(
+                    draws.logarithms[starts[k] + people.codes[r, k], y]
+                    for k in range(len(sizes))
+                )
             )
             for r in set(others)
         }
         for k, size in enumerate(sizes):
             sums = [
-                math.fsum(chance[r] for r in others if people.codes[r, k] == x) for x in range(size)
+                math.fsum(chance[r] for r in others if people.codes[r, k] == x)
+                for x in range(size)
             ]
             counts = [sum(people.codes[r, k] == x for r in others) for x in range(size)]
             whole = people.marginal(k)
@@ -116,7 +128,10 @@ def test_the_own_record_is_left_out():
 def test_independent_columns_leak_only_through_the_own_report():
     joint = np.full((2, 2, 2, 2), 1_000)
     found = experienced_loss(
-        sp.Records.from_joint(domain_of([2, 2, 2, 2]), joint), 1.0, mechanism="grr", people=400
+        sp.Records.from_joint(domain_of([2, 2, 2, 2]), joint),
+        1.0,
+        mechanism="grr",
+        people=400,
     )
     assert found.shares[:, 0].max() == 0
     assert found.quantiles[:, :, 0] == pytest.approx(1.0, abs=0.01)
@@ -145,14 +160,20 @@ def test_the_guess_from_the_own_report_is_as_good_as_it_can_be(mechanism):
     found = experienced_loss(people, 1.0, mechanism=mechanism, people=4_000, rare=100)
     best = []
     for k in range(2):
-        channel = sp.mechanism(mechanism, people.domain.sizes[k], 1.0).inferred_channel()
-        best.append((people.marginal(k)[:, None] / people.records * channel).max(axis=0).sum())
+        channel = sp.mechanism(
+            mechanism, people.domain.sizes[k], 1.0
+        ).inferred_channel()
+        best.append(
+            (people.marginal(k)[:, None] / people.records * channel).max(axis=0).sum()
+        )
     assert found.own[0, 1] < best[0] < found.own[0, 2]
     assert found.own[1, 1] < best[1] < found.own[1, 2]
 
 
 def test_permuted_columns_keep_their_values_and_lose_their_correlation():
-    people = sp.Records(domain_of([3, 3]), [[0, 0], [1, 1], [2, 2]], [4_000, 5_000, 6_000])
+    people = sp.Records(
+        domain_of([3, 3]), [[0, 0], [1, 1], [2, 2]], [4_000, 5_000, 6_000]
+    )
     other = permute_columns(people, np.random.default_rng(0))
     for k in range(2):
         assert other.marginal(k).tolist() == people.marginal(k).tolist()
@@ -198,7 +219,9 @@ def test_progress_goes_over_both_tables():
         rare=5,
         progress=lambda done, work: calls.append((done, work)),
     )
-    rows = len(SMALL)  # distinct records, of which one block suffices, then permuted ones
+    rows = len(
+        SMALL
+    )  # distinct records, of which one block suffices, then permuted ones
     assert calls[0] == (rows, rows)
     assert len(calls) == 2
     assert calls[1][0] == calls[1][1]

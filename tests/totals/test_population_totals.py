@@ -24,7 +24,9 @@ from seepage.totals.population_totals import (
 
 def records(codes, sizes, weights=None):
     names = [tuple(map(str, range(size))) for size in sizes]
-    domain = sp.Domain([sp.Attribute(f"a{k}", values) for k, values in enumerate(names)])
+    domain = sp.Domain(
+        [sp.Attribute(f"a{k}", values) for k, values in enumerate(names)]
+    )
     return sp.Records(domain, codes, weights)
 
 
@@ -45,27 +47,43 @@ def form_counts(data, asked):
     counts = np.zeros([*sizes[asked], sizes.sum()])
     for row, weight in zip(data.codes, data.weights, strict=True):
         counts[tuple(row[asked])][starts + row] += weight
-    return counts.reshape(-1, sizes.sum()), counts.sum(axis=tuple(range(len(asked)))), starts
+    return (
+        counts.reshape(-1, sizes.sum()),
+        counts.sum(axis=tuple(range(len(asked)))),
+        starts,
+    )
 
 
 def brute_force(data, asked, epsilons, c):
-    """Return ln max upper/lower over reports and values, each likelihood from all answers."""
+    """Return ln max upper/lower over reports and values, each likelihood from all
+    answers.
+    """
     sizes = data.domain.sizes
     reports = list(itertools.product(*(range(sizes[j]) for j in asked)))
     found = np.zeros(len(sizes))
     for k, size in enumerate(sizes):
         for report in reports:
-            upper, lower = [], []
+            upper = []
+            lower = []
             for x in range(size):
                 rows = data.codes[:, k] == x
                 n = int(data.weights[rows].sum())
-                possible = [z for z in reports if k not in asked or z[asked.index(k)] == x]
+                possible = [
+                    z for z in reports if k not in asked or z[asked.index(k)] == x
+                ]
                 weigh = [
-                    math.exp(-sum(e for e, a, b in zip(epsilons, z, report, strict=True) if a != b))
+                    math.exp(
+                        -sum(
+                            e
+                            for e, a, b in zip(epsilons, z, report, strict=True)
+                            if a != b
+                        )
+                    )
                     for z in possible
                 ]
                 shares = [
-                    data.weights[rows & (data.codes[:, asked] == z).all(axis=1)].sum() / max(n, 1)
+                    data.weights[rows & (data.codes[:, asked] == z).all(axis=1)].sum()
+                    / max(n, 1)
                     for z in possible
                 ]
                 limits = kl_inf_interval(
@@ -92,7 +110,8 @@ def test_limits_of_a_form_match_brute_force_over_reports(epsilons, asked):
 
 
 def test_differences_are_counted():
-    rng, sizes = np.random.default_rng(0), (2, 3, 2)
+    rng = np.random.default_rng(0)
+    sizes = (2, 3, 2)
     counts = rng.integers(0, 9, (12, 4)).astype(float)
     answers = list(itertools.product(*map(range, sizes)))
     few, each = (counts_by_difference(counts, sizes, every) for every in (False, True))
@@ -103,7 +122,9 @@ def test_differences_are_counted():
                 for z, a in enumerate(answers)
                 if tuple(int(p != q) for p, q in zip(a, report, strict=True)) == bits
             ]
-            assert (each[int("".join(map(str, bits)), 2), y] == counts[rows].sum(axis=0)).all()
+            assert (
+                each[int("".join(map(str, bits)), 2), y] == counts[rows].sum(axis=0)
+            ).all()
         for number in range(4):
             chosen = [b for b in range(8) if b.bit_count() == number]
             assert (few[number, y] == each[chosen, y].sum(axis=0)).all()
@@ -143,7 +164,11 @@ def test_limits_lie_between_the_table_and_the_budgets(mechanism, guarantee):
     assert (table.values <= found.values + 1e-12).all()
     assert (found.values <= sure.values + 1e-12).all()
     assert (sure.values <= found.worst + 1e-12).all()
-    assert (found.scope, found.kind, found.confidence) == ("population", "statistical", 0.95)
+    assert (found.scope, found.kind, found.confidence) == (
+        "population",
+        "statistical",
+        0.95,
+    )
     assert "one record per person" in found.notes[0]
     assert "for the population with confidence 0.95" in repr(found)
 
@@ -156,7 +181,9 @@ def test_limits_tend_to_the_table(guarantee):
         more = records(data.codes, (2, 2, 3), data.weights * times)
         options = {"mechanism": "grr", "guarantee": guarantee}
         limit = sp.total_leakage(more, 1.0, scope="population", **options)
-        gaps.append((limit.values - sp.total_leakage(more, 1.0, **options).values).max())
+        gaps.append(
+            (limit.values - sp.total_leakage(more, 1.0, **options).values).max()
+        )
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < 2e-3
 
@@ -164,19 +191,27 @@ def test_limits_tend_to_the_table(guarantee):
 def test_a_form_of_all_attributes_has_the_limits_of_exact_totals():
     data = drawn(np.random.default_rng(3), 2000, (2, 2, 2))
     counts, people, starts = form_counts(data, [0, 1, 2])
-    found = sp.total_leakage(data, 0.9, mechanism="grr", scope="population", guarantee="exact")
+    found = sp.total_leakage(
+        data, 0.9, mechanism="grr", scope="population", guarantee="exact"
+    )
     level = math.log(3 * 2 * 4 * 2 / 0.05)
     form = form_total_limits(counts, people, starts, [0, 1, 2], np.full(3, 0.9), level)
     assert found.values == pytest.approx(form, abs=1e-5)
 
 
 def test_many_reports_have_limits_by_their_range(monkeypatch):
-    """Where answers are too many, kl on the range of a report is used: wider, and still valid."""
+    """Where answers are too many, kl on the range of a report is used: wider, and still
+    valid.
+    """
     data = drawn(np.random.default_rng(4), 5000, (2, 3, 3))
-    narrow = sp.total_leakage(data, 0.8, mechanism="oue", scope="population", guarantee="exact")
+    narrow = sp.total_leakage(
+        data, 0.8, mechanism="oue", scope="population", guarantee="exact"
+    )
     assert MAX_ATOMS > 1
     monkeypatch.setattr("seepage.totals.population_totals.MAX_ATOMS", 1)
-    wide = sp.total_leakage(data, 0.8, mechanism="oue", scope="population", guarantee="exact")
+    wide = sp.total_leakage(
+        data, 0.8, mechanism="oue", scope="population", guarantee="exact"
+    )
     table = sp.total_leakage(data, 0.8, mechanism="oue", guarantee="exact")
     assert (table.values <= wide.values).all()
     assert wide.values == pytest.approx(narrow.values, abs=0.1)
@@ -191,7 +226,10 @@ def test_a_value_that_never_occurs_has_trivial_limits():
 
 def test_auto_for_the_population():
     data = drawn(np.random.default_rng(1), 300, (2, 2, 3))
-    assert sp.total_leakage(data, 1.0, mechanism="grr", scope="population").guarantee == "exact"
+    assert (
+        sp.total_leakage(data, 1.0, mechanism="grr", scope="population").guarantee
+        == "exact"
+    )
     assert sp.total_leakage(data.pairs(), 1.0, scope="population").guarantee == "worst"
 
 
@@ -207,7 +245,9 @@ def test_a_sample_suffices_for_the_population():
 def test_other_guarantees_raise_for_the_population(guarantee):
     data = drawn(np.random.default_rng(1), 300, (2, 2, 3))
     with pytest.raises(InputError, match="scope 'population' needs"):
-        sp.total_leakage(data, 1.0, mechanism="grr", scope="population", guarantee=guarantee)
+        sp.total_leakage(
+            data, 1.0, mechanism="grr", scope="population", guarantee=guarantee
+        )
     with pytest.raises(InputError, match="scope must be one of table, population"):
         sp.total_leakage(data, 1.0, scope="peopel")
 
@@ -215,7 +255,9 @@ def test_other_guarantees_raise_for_the_population(guarantee):
 def test_too_many_reports_raise():
     data = records([[0] * 30, [1] * 30], [2] * 30)
     with pytest.raises(InputError, match="exact totals for the population need"):
-        sp.total_leakage(data, 1.0, mechanism="grr", guarantee="exact", scope="population")
+        sp.total_leakage(
+            data, 1.0, mechanism="grr", guarantee="exact", scope="population"
+        )
 
 
 @pytest.mark.parametrize("draws", [30, pytest.param(300, marks=pytest.mark.slow)])
@@ -239,37 +281,53 @@ def test_totals_hold_for_the_population(guarantee, draws):
 
 
 def test_budgets_and_plans_for_the_population():
-    """The largest equal budgets that pass; the plan says for whom, and with which confidence."""
+    """The largest equal budgets that pass; the plan says for whom, and with which
+    confidence.
+    """
     data = drawn(np.random.default_rng(1), 5000, (2, 2, 3))
     table = sp.calibrate(data, 2.0, mechanism="grr", scope="table")
     plan = sp.calibrate(data, 2.0, mechanism="grr", scope="population")
     assert plan.epsilons.max() < table.epsilons.max()
     assert plan.totals.max() == pytest.approx(2.0, abs=1e-6)
     assert plan.totals.max() <= 2.0
-    assert (plan.scope, plan.confidence, plan.kind) == ("population", 0.95, "statistical")
+    assert (plan.scope, plan.confidence, plan.kind) == (
+        "population",
+        0.95,
+        "statistical",
+    )
     assert "for the population at 0.95" in repr(plan)
     assert (table.scope, table.kind) == ("table", "certified")
     part = sp.Records(data.domain, data.codes, data.weights, population=10_000)
-    assert sp.calibrate(part, 2.0, mechanism="grr", scope="population").epsilons == pytest.approx(
-        plan.epsilons
-    )
+    assert sp.calibrate(
+        part, 2.0, mechanism="grr", scope="population"
+    ).epsilons == pytest.approx(plan.epsilons)
     with pytest.raises(InputError, match="need all records"):
         sp.calibrate(part, 2.0, mechanism="grr", scope="table")
 
 
 def test_data_dependent_budgets_hold_for_the_population():
-    """Of 30 samples at most 7 may mislead (more are no chance); the table's own budgets do."""
+    """Of 30 samples at most 7 may mislead (more are no chance); the table's own budgets
+    do.
+    """
     rng = np.random.default_rng(3)
-    cells, shares = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0.4, 0.1, 0.15, 0.35])
+    cells = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    shares = np.array([0.4, 0.1, 0.15, 0.35])
     people = records(cells, (2, 2), (shares * 10**9).astype(np.int64))
     missed = dict.fromkeys(("table", "population"), 0)
     for _ in range(30):
         sample = records(cells, (2, 2), rng.multinomial(1000, shares))
         for scope in missed:
             plan = sp.calibrate(
-                sample, 1.5, mechanism="grr", guarantee="exact", scope=scope, audit=False
+                sample,
+                1.5,
+                mechanism="grr",
+                guarantee="exact",
+                scope=scope,
+                audit=False,
             )
-            true = sp.total_leakage(people, plan.epsilons, mechanism="grr", guarantee="exact")
+            true = sp.total_leakage(
+                people, plan.epsilons, mechanism="grr", guarantee="exact"
+            )
             missed[scope] += bool((true.values > 1.5 + 1e-6).any())
     assert missed["population"] <= 7 < missed["table"]
 
@@ -282,7 +340,11 @@ def test_auto_takes_merged_or_worst_where_exact_does_not_fit(monkeypatch):
     assert sp.total_leakage(data.pairs(), 1.0, **auto).guarantee == "worst"
     monkeypatch.setattr(population_module, "MAX_CELLS", 4)
     found = sp.total_leakage(data, 1.0, **auto)
-    assert (found.guarantee, found.kind, found.scope) == ("merged", "statistical", "population")
+    assert (found.guarantee, found.kind, found.scope) == (
+        "merged",
+        "statistical",
+        "population",
+    )
     assert (found.values <= found.worst).all()
     monkeypatch.setattr("seepage.totals.total.MAX_RADIUS", 0.0)
     assert sp.total_leakage(data, 1.0, **auto).guarantee == "worst"

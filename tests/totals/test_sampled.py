@@ -53,7 +53,7 @@ def laws_of(joint, name, epsilon, target):
     return report_laws(joint, matrices, target)
 
 
-# The parts ---------------------------------------------------------------------------------------
+# The parts ----------------------------------------------------------------------------
 
 
 @given(st.floats(1e-6, 0.5), st.floats(1e-6, 0.1))
@@ -73,10 +73,13 @@ def test_max_sample_mean_solves_the_divergence(mean, rate):
 
 
 def test_the_bound_on_a_mean_is_the_binomial_tail_bound():
-    """For coin flips P(mean <= m) is known: Hoeffding's bound is above it, but not by much."""
+    """For coin flips P(mean <= m) is known: Hoeffding's bound is above it, but not by
+    much.
+    """
     from scipy.stats import binom
 
-    draws, level = 2_000, math.log(1 / 0.01)
+    draws = 2_000
+    level = math.log(1 / 0.01)
     for mean in (0.01, 0.05, 0.2):
         m = max_sample_mean(mean, level / draws)
         tail = binom.cdf(math.floor(m * draws), draws, mean)
@@ -105,12 +108,15 @@ def test_min_loss_matches_a_scan(rows, allowed):
 
 @pytest.mark.parametrize("name", ["grr", "oue", "she", "olh"])
 def test_weights_are_right_and_never_above_their_maximum(name):
-    """The mean of p(y given x) / q(y) over the draws is 1 for every value, also the rare one."""
+    """The mean of p(y given x) / q(y) over the draws is 1 for every value, also the
+    rare one.
+    """
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.0, name)
     draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, rng=0)
     assert tuples.weights @ draws.density == pytest.approx(tuples.records, rel=1e-12)
-    weights, most = report_weights(tuples, draws), max_weights(tuples, draws)
+    weights = report_weights(tuples, draws)
+    most = max_weights(tuples, draws)
     assert (weights.max(axis=1) <= most * (1 + 1e-9)).all()
     errors = (weights.mean(axis=1) - 1) / (weights.std(axis=1) / math.sqrt(20_000))
     assert np.abs(errors).max() < 4.5
@@ -139,11 +145,17 @@ def test_likelihoods_match_a_loop_over_the_table():
 def test_losses_are_right_to_the_stated_rounding(clear):
     """Against sums in 45 digits; a value in clear makes the logarithms large."""
     joint = np.random.default_rng(2).integers(1, 40, (3, 2, 2))
-    tuples, starts = tuples_of(joint), value_offsets(domain_of(joint.shape))
-    how = {f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)}
-    draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, rng=1)
+    tuples = tuples_of(joint)
+    starts = value_offsets(domain_of(joint.shape))
+    how = {
+        f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)
+    }
+    draws = draw_reports(
+        tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, rng=1
+    )
     weights = report_weights(tuples, draws)
-    sizes, hidden = joint.shape, [k for k in range(3) if k not in clear]
+    sizes = joint.shape
+    hidden = [k for k in range(3) if k not in clear]
     worst = 0.0
     with localcontext(prec=45):
         exact = [[Decimal(value) for value in row] for row in draws.logarithms.tolist()]
@@ -153,7 +165,10 @@ def test_losses_are_right_to_the_stated_rounding(clear):
                 power = sum(exact[starts[k] + record[k]][y] for k in range(3))
                 if power > IMPOSSIBLE / 2:
                     sums[record[target]] += power.exp() * int(joint[record])
-            laws = [total / int(n) for total, n in zip(sums, tuples.marginal(target), strict=True)]
+            laws = [
+                total / int(n)
+                for total, n in zip(sums, tuples.marginal(target), strict=True)
+            ]
             found = weights[starts[target] : starts[target + 1], y]
             for one, two in itertools.permutations(range(sizes[target]), 2):
                 loss = Decimal(found[one]).ln() - Decimal(found[two]).ln()
@@ -176,11 +191,13 @@ def test_blocks_of_every_size_give_the_same_sums(monkeypatch):
     assert calls[-1] == (len(tuples), len(tuples))
 
 
-# The promise -------------------------------------------------------------------------------------
+# The promise --------------------------------------------------------------------------
 
 
 def failures(confidence, repeats, reports=600, delta=0.05):
-    """Return how often some total does not hold with delta, over independent draws of reports."""
+    """Return how often some total does not hold with delta, over independent draws of
+    reports.
+    """
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.0, "grr")
     laws = [laws_of(JOINT, "grr", 1.0, target) for target in range(3)]
@@ -192,7 +209,8 @@ def failures(confidence, repeats, reports=600, delta=0.05):
         values, _, _ = sampled_totals(tuples, released, "report", options)
         assert np.isfinite(values).all()
         failed += any(
-            hockey_stick(law, value) > delta for law, value in zip(laws, values, strict=True)
+            hockey_stick(law, value) > delta
+            for law, value in zip(laws, values, strict=True)
         )
     return failed / repeats
 
@@ -235,7 +253,9 @@ def test_totals_grow_with_the_budget_and_fall_with_delta():
     ]
     assert (np.diff(values, axis=0) > 0).all()
     loose = [
-        total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", target_delta=d).values
+        total_leakage(
+            tuples, 1.0, mechanism="grr", guarantee="sampled", target_delta=d
+        ).values
         for d in (0.01, 0.05, 0.2)
     ]
     assert (np.diff(loose, axis=0) < 0).all()
@@ -244,13 +264,19 @@ def test_totals_grow_with_the_budget_and_fall_with_delta():
 def test_values_too_rare_are_named_and_get_the_worst_total():
     joint = np.array([[[500_000, 100_000], [300_000, 99_999]], [[1, 0], [0, 0]]])
     tuples = tuples_of(joint)
-    found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", reports=500)
+    found = total_leakage(
+        tuples, 1.0, mechanism="grr", guarantee="sampled", reports=500
+    )
     assert found.values[0] == pytest.approx(3.0)
     assert found.deltas[0] == 0.0
     assert found.notes[0].startswith("values too rare to certify at delta 0.01")
     assert "'a0' ('a01'), 'a1'" in found.notes[0]
-    enough = int(found.notes[0].split("about ")[1].split(" reports")[0].replace(",", ""))
-    better = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", reports=enough)
+    enough = int(
+        found.notes[0].split("about ")[1].split(" reports")[0].replace(",", "")
+    )
+    better = total_leakage(
+        tuples, 1.0, mechanism="grr", guarantee="sampled", reports=enough
+    )
     assert better.values[0] < 2.9
     assert not better.notes
     assert better.deltas.tolist() == [0.01] * 3
@@ -272,7 +298,9 @@ def test_budgets_alone_stand_for_randomised_response_of_binary_values():
     named = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled")
     alone = total_leakage(tuples, 1.0, mechanism=None, guarantee="sampled")
     assert np.array_equal(named.values, alone.values)
-    with pytest.raises(GuaranteeError, match="need to know the mechanism of 'a0', which has 3"):
+    with pytest.raises(
+        GuaranteeError, match="need to know the mechanism of 'a0', which has 3"
+    ):
         total_leakage(tuples_of(JOINT), 1.0, mechanism=None, guarantee="sampled")
     with pytest.raises(GuaranteeError, match=r"delta 0\.001"):
         total_leakage(tuples, 1.0, mechanism=None, guarantee="sampled", delta=1e-3)
@@ -280,11 +308,23 @@ def test_budgets_alone_stand_for_randomised_response_of_binary_values():
 
 def test_any_mechanism_and_view():
     tuples = tuples_of(JOINT)
-    for name, delta in (("olh", 0.0), ("she", 0.0), ("gauss", 1e-4), ("approximate-sue", 1e-4)):
-        found = total_leakage(tuples, 1.0, mechanism=name, guarantee="sampled", delta=delta)
+    for name, delta in (
+        ("olh", 0.0),
+        ("she", 0.0),
+        ("gauss", 1e-4),
+        ("approximate-sue", 1e-4),
+    ):
+        found = total_leakage(
+            tuples, 1.0, mechanism=name, guarantee="sampled", delta=delta
+        )
         assert (found.values > 0).all()
     guess = total_leakage(
-        tuples, 1.0, mechanism="oue", guarantee="sampled", view="inferred", reports=100_000
+        tuples,
+        1.0,
+        mechanism="oue",
+        guarantee="sampled",
+        view="inferred",
+        reports=100_000,
     )
     matrices = [mechanism("oue", k, 1.0).inferred_channel() for k in JOINT.shape]
     for target in range(3):
@@ -328,15 +368,22 @@ def test_edges():
     tiny = total_leakage(tuples, 1e-12, mechanism="grr", guarantee="sampled")
     assert (tiny.values <= 3e-12).all()
     for view in ("report", "inferred"):
-        huge = total_leakage(tuples, 800.0, mechanism="grr", guarantee="sampled", view=view)
+        huge = total_leakage(
+            tuples, 800.0, mechanism="grr", guarantee="sampled", view=view
+        )
         assert (huge.values > 700).all()
         assert (huge.values <= 2400 * (1 + 1e-12)).all()
     one = total_leakage(
-        Records(domain_of([1, 2]), [[0, 0], [0, 1]]), 1.0, mechanism="grr", guarantee="sampled"
+        Records(domain_of([1, 2]), [[0, 0], [0, 1]]),
+        1.0,
+        mechanism="grr",
+        guarantee="sampled",
     )
     assert one.values[0] == 0.0
     same, again, other = (
-        total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", rng=seed).values
+        total_leakage(
+            tuples, 1.0, mechanism="grr", guarantee="sampled", rng=seed
+        ).values
         for seed in (1, 1, 2)
     )
     assert np.array_equal(same, again)
@@ -354,9 +401,13 @@ def test_edges():
 )
 def test_bad_settings_raise(option, message):
     with pytest.raises(InputError, match=message):
-        total_leakage(tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", **option)
+        total_leakage(
+            tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", **option
+        )
 
 
 def test_too_many_reports_for_memory_raise():
     with pytest.raises(GuaranteeError, match=r"7 values need 52.2 GB, at most 2 fit"):
-        total_leakage(tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", reports=10**9)
+        total_leakage(
+            tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", reports=10**9
+        )

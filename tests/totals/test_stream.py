@@ -40,8 +40,10 @@ def test_total_covers_every_step_of_an_enumerated_chain():
         for step in range(5):
             truth = exact_total(joint, matrices, step)
             assert truth - 1e-5 <= found.total[step] <= 1.3 * truth
-        backward = [exact_total(joint.sum(axis=tuple(range(t + 1, 5))), matrices[: t + 1], t)
-                    for t in range(5)]  # fmt: skip
+        backward = [
+            exact_total(joint.sum(axis=tuple(range(t + 1, 5))), matrices[: t + 1], t)
+            for t in range(5)
+        ]
         assert (found.backward >= np.array(backward) - 1e-5).all()
         assert found.backward[:2] == pytest.approx(backward[:2], abs=1e-4)
 
@@ -73,7 +75,8 @@ def test_changing_budgets():
 
 def test_transitions_that_differ_are_taken_in_their_order():
     table = tuples_of(np.random.default_rng(5).integers(0, 9, (3, 2, 3, 2)))
-    budgets, pairs = [0.2, 1.0, 0.5, 0.1], table.pairs()
+    budgets = [0.2, 1.0, 0.5, 0.1]
+    pairs = table.pairs()
     found = stream_leakage(table, budgets)
     ahead = [budgets[-1]]
     for step, budget in zip((2, 1, 0), budgets[-2::-1], strict=True):
@@ -89,7 +92,8 @@ def test_transitions_that_differ_are_taken_in_their_order():
 
 def test_the_distribution_of_each_step_follows_from_the_first():
     matrix = np.random.default_rng(5).dirichlet([0.5, 0.5, 0.5], 3)
-    share, budgets = np.array([0.3, 0.6, 0.1]), [0.2, 1.0, 0.5, 0.1]
+    share = np.array([0.3, 0.6, 0.1])
+    budgets = [0.2, 1.0, 0.5, 0.1]
     found = stream_leakage(matrix, budgets, initial=share)
     behind = [budgets[0]]
     for budget in budgets[1:]:
@@ -109,7 +113,9 @@ def test_the_total_of_a_value_that_never_changes_is_the_sum_of_all_budgets():
 def test_a_long_stream_tends_to_the_closed_form():
     """Two symmetric states: h solves B h^2 + (w (1 - B) - A) h - w (1 - A) = 0."""
     for stay, epsilon in itertools.product((0.6, 0.9), (0.1, 1.0)):
-        A, B, w = stay, 1 - stay, math.exp(-epsilon)
+        A = stay
+        B = 1 - stay
+        w = math.exp(-epsilon)
         slope = w * (1 - B) - A
         h = (-slope + math.sqrt(slope**2 + 4 * B * w * (1 - A))) / (2 * B)
         found = stream_leakage([[stay, 1 - stay], [1 - stay, stay]], epsilon, steps=300)
@@ -142,9 +148,14 @@ def test_near_absorbing_chains_are_covered(exponents, epsilon):
     found = stream_leakage([[1 - leave, leave], [come, 1 - come]], epsilon, steps=3)
     with localcontext() as context:
         context.prec = 60
-        p, q = Decimal(leave), Decimal(come)
-        chain = [[1 - p, p], [q, 1 - q]]  # two states: reversible, P(previous given next) = P
-        gain, backward = Decimal(epsilon), Decimal(epsilon)
+        p = Decimal(leave)
+        q = Decimal(come)
+        chain = [
+            [1 - p, p],
+            [q, 1 - q],
+        ]  # two states: reversible, P(previous given next) = P
+        gain = Decimal(epsilon)
+        backward = Decimal(epsilon)
         for _ in range(2):
             spent = backward.exp() - 1
             ratio = max(
@@ -176,14 +187,24 @@ def test_the_stationary_distribution_keeps_small_probabilities():
         ((STICKY, 0.1, 0), {}, InputError, "steps must be an integer"),
         (([[0.5, 0.6], [1, 0]], 0.1, 3), {}, ChannelError, "must sum to 1"),
         (([[0.5, 0.5]], 0.1, 3), {}, InputError, "a square matrix, got"),
-        (([[0.5, 0.5], [1.0]], 0.1, 3), {}, ChannelError, "must be a matrix of probabilities"),
+        (
+            ([[0.5, 0.5], [1.0]], 0.1, 3),
+            {},
+            ChannelError,
+            "must be a matrix of probabilities",
+        ),
         (([STICKY, STICKY], 0.1, 3), {}, ChannelError, "must be a matrix"),
         (([], 0.1, 3), {}, ChannelError, "must be a matrix"),
         ((0.5, 0.1, 3), {}, ChannelError, "must be a matrix"),
         ((STICKY, 0.1, 3), {"initial": [1.0]}, InputError, "must have 2 probabilities"),
         ((np.eye(2), 0.1, 3), {}, InputError, "more than one stationary"),
         ((STEPS, 0.1, 3), {}, InputError, "same number of steps, got 2 and 3"),
-        ((STEPS, 0.1), {"initial": [0.5, 0.5]}, InputError, "counts tell the distribution"),
+        (
+            (STEPS, 0.1),
+            {"initial": [0.5, 0.5]},
+            InputError,
+            "counts tell the distribution",
+        ),
     ],
 )
 def test_bad_arguments_raise(arguments, options, error, message):
@@ -201,15 +222,25 @@ def test_channels_are_accepted():
 
 
 def test_a_stream_is_read_from_any_table(tmp_path):
-    days = pd.DataFrame({"id": range(8), "monday": list("aabbabab"), "tuesday": list("aabbaabb")})
+    days = pd.DataFrame(
+        {"id": range(8), "monday": list("aabbabab"), "tuesday": list("aabbaabb")}
+    )
     days.to_csv(tmp_path / "days.csv", index=False)
     expected = stream_leakage(sp.count_pairs(days, drop=["id"]), 0.5)
     for data in (days, tmp_path / "days.csv", [tmp_path / "days.csv"]):
         found = stream_leakage(data, 0.5, drop=["id"])
         assert np.array_equal(found.total, expected.total)
-    with pytest.raises(InputError, match="drop has no effect: transitions are no table"):
+    with pytest.raises(
+        InputError, match="drop has no effect: transitions are no table"
+    ):
         stream_leakage(STICKY, 0.5, steps=3, drop=["id"])
-    assert list(expected.to_pandas()) == ["step", "epsilon", "backward", "forward", "total"]
+    assert list(expected.to_pandas()) == [
+        "step",
+        "epsilon",
+        "backward",
+        "forward",
+        "total",
+    ]
     assert expected.to_pandas()["step"].tolist() == [1, 2]
 
 

@@ -16,7 +16,12 @@ from seepage.errors import GuaranteeError
 from seepage.totals import GUARANTEES, KINDS
 from seepage.totals import joint_totals as exact_module
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.total import choose_guarantee, independent_totals, sum_totals, total_leakage
+from seepage.totals.total import (
+    choose_guarantee,
+    independent_totals,
+    sum_totals,
+    total_leakage,
+)
 
 
 def compare_totals(data, epsilon, guarantee="all", **options):
@@ -37,7 +42,8 @@ def test_totals_are_sorted_by_kind():
 def test_the_survey_from_a_table():
     found = compare_totals(make_survey(20_000), 1.0, mechanism="grr")
     assert {"coffee", "screen", "sleep"} <= set(found.refuted["independent"])
-    exact, witness = found["exact"], found["witness"]
+    exact = found["exact"]
+    witness = found["witness"]
     assert (witness.values <= exact.values).all()
     assert exact.evidence[exact.domain.index("sleep")].reports["coffee"] != ()
 
@@ -48,11 +54,15 @@ def test_an_assumption_that_holds_is_not_refuted():
         tuples_of(joint), 1.0, mechanism="grr", guarantee=["independent", "witness"]
     )
     assert "a0" not in found.refuted.get("independent", ())
-    assert found["witness"].values[0] == pytest.approx(found["independent"].values[0], abs=0.05)
+    assert found["witness"].values[0] == pytest.approx(
+        found["independent"].values[0], abs=0.05
+    )
 
 
 def test_a_relaxed_total_is_not_refuted_by_a_ratio():
-    found = compare_totals(tuples_of(xor(1000)), 1.0, mechanism="approximate-grr", delta=1e-3)
+    found = compare_totals(
+        tuples_of(xor(1000)), 1.0, mechanism="approximate-grr", delta=1e-3
+    )
     assert (found["independent"].deltas > 0).all()
     assert not found.refuted
 
@@ -60,12 +70,18 @@ def test_a_relaxed_total_is_not_refuted_by_a_ratio():
 def test_guarantees_that_need_records_raise_for_pair_counts():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     found = compare_totals(pairs, 1.0)
-    assert [total.guarantee for total in found.totals] == ["worst", "independent", "sum"]
+    assert [total.guarantee for total in found.totals] == [
+        "worst",
+        "independent",
+        "sum",
+    ]
     assert set(found.unavailable) == {"exact", "merged", "sampled", "witness"}
     assert "needs records" in found.unavailable["exact"]
     with pytest.raises(GuaranteeError, match="needs records"):
         found["exact"]
-    with pytest.raises(sp.InputError, match="guarantee must be one of worst, independent"):
+    with pytest.raises(
+        sp.InputError, match="guarantee must be one of worst, independent"
+    ):
         found["exakt"]
 
 
@@ -75,8 +91,12 @@ def test_one_guarantee_may_be_named_alone():
         found = compare_totals(pairs, 1.0, guarantee=guarantee)
         assert [total.guarantee for total in found.totals] == ["worst"]
     every = compare_totals(pairs, 1.0, guarantee="all")
-    assert {*(total.guarantee for total in every.totals), *every.unavailable} == set(GUARANTEES)
-    with pytest.raises(sp.InputError, match="guarantee must be a name or several, got 5"):
+    assert {*(total.guarantee for total in every.totals), *every.unavailable} == set(
+        GUARANTEES
+    )
+    with pytest.raises(
+        sp.InputError, match="guarantee must be a name or several, got 5"
+    ):
         compare_totals(pairs, 1.0, guarantee=5)
 
 
@@ -91,7 +111,9 @@ def test_bad_input_is_not_an_unavailable_guarantee():
 
 
 def chosen(data, mechanism=None):
-    return choose_guarantee(data, sp.leakage_matrix(as_pairs(data), 1.0, mechanism=mechanism))
+    return choose_guarantee(
+        data, sp.leakage_matrix(as_pairs(data), 1.0, mechanism=mechanism)
+    )
 
 
 def test_auto_takes_the_strongest_feasible_guarantee(monkeypatch):
@@ -109,7 +131,9 @@ def test_auto_takes_the_strongest_feasible_guarantee(monkeypatch):
 
 def test_auto_for_the_population(monkeypatch):
     def chosen_for_all(data):
-        return choose_guarantee(data, sp.leakage_matrix(as_pairs(data), 1.0), "population")
+        return choose_guarantee(
+            data, sp.leakage_matrix(as_pairs(data), 1.0), "population"
+        )
 
     many = tuples_of(np.full((2, 2, 2), 1000, dtype=np.int64))
     assert chosen_for_all(many) == "exact"
@@ -119,7 +143,9 @@ def test_auto_for_the_population(monkeypatch):
     assert chosen_for_all(few) == chosen_for_all(few.pairs()) == "worst"
     assert total_leakage(few, 1.0, scope="population").guarantee == "worst"
     merged = total_leakage(few, 1.0, guarantee="merged", scope="population")
-    assert merged.values == pytest.approx(merged.worst), "no better than the sum of budgets"
+    assert merged.values == pytest.approx(merged.worst), (
+        "no better than the sum of budgets"
+    )
 
 
 def test_auto_and_the_sum_of_budgets():
@@ -152,17 +178,33 @@ def test_json_is_plain(epsilon):
 
 def test_frames():
     found = compare_totals(
-        tuples_of(xor(1000)), 1.0, mechanism="grr", guarantee=["witness", "independent", "worst"]
+        tuples_of(xor(1000)),
+        1.0,
+        mechanism="grr",
+        guarantee=["witness", "independent", "worst"],
     )
     table = found.to_arrow()
     assert table.column_names == [
-        "attribute", "guarantee", "kind", "epsilon", "dpl", "cpl", "total", "delta", "worst",
+        "attribute",
+        "guarantee",
+        "kind",
+        "epsilon",
+        "dpl",
+        "cpl",
+        "total",
+        "delta",
+        "worst",
         "refuted",
-    ]  # fmt: skip
-    assert table["guarantee"].to_pylist() == ["worst"] * 3 + ["independent"] * 3 + ["witness"] * 3
+    ]
+    assert (
+        table["guarantee"].to_pylist()
+        == ["worst"] * 3 + ["independent"] * 3 + ["witness"] * 3
+    )
     assert table["total"].to_pylist()[:3] == pytest.approx([3.0] * 3)
     assert table["refuted"].to_pylist() == [False] * 3 + [True] * 3 + [False] * 3
-    assert found["worst"].to_pandas()["total"].tolist() == found["worst"].values.tolist()
+    assert (
+        found["worst"].to_pandas()["total"].tolist() == found["worst"].values.tolist()
+    )
     assert pl.DataFrame(found).height == 9
     assert repr(found) == (
         "TotalsComparison(largest totals: worst 3, independent 1, witness 1.42; "
@@ -182,14 +224,20 @@ def test_results_are_by_name_and_cannot_be_changed():
 
 
 def test_tables_are_counted_with_their_options():
-    frame = pd.DataFrame({"age": np.arange(400) % 97, "sex": ["F", "M"] * 200, "id": range(400)})
+    frame = pd.DataFrame(
+        {"age": np.arange(400) % 97, "sex": ["F", "M"] * 200, "id": range(400)}
+    )
     options = {"drop": ["id"], "bins": {"age": [0, 50, 97]}}
     whole = total_leakage(frame, 1.0, mechanism="grr", **options)
     assert whole.guarantee == "exact"
     assert whole.domain.sizes == (2, 2)
     pairs = sp.count_pairs(frame, **options)
-    sums = total_leakage(frame, 1.0, mechanism="grr", guarantee="independent", **options)
-    assert np.array_equal(sums.values, total_leakage(pairs, 1.0, mechanism="grr").values)
+    sums = total_leakage(
+        frame, 1.0, mechanism="grr", guarantee="independent", **options
+    )
+    assert np.array_equal(
+        sums.values, total_leakage(pairs, 1.0, mechanism="grr").values
+    )
 
 
 def test_evidence_as_a_sentence():
@@ -216,8 +264,11 @@ def test_more_reports_than_integers_raise():
 def test_progress_is_shown(guarantee, scope):
     if scope == "population" and guarantee not in ("exact", "merged"):
         pytest.skip("of the table alone")
-    seen, how = [], {"mechanism": "grr", "guarantee": guarantee, "scope": scope, "reports": 50}
-    total_leakage(tuples_of(xor(50)), 1.0, progress=lambda *part: seen.append(part), **how)
+    seen = []
+    how = {"mechanism": "grr", "guarantee": guarantee, "scope": scope, "reports": 50}
+    total_leakage(
+        tuples_of(xor(50)), 1.0, progress=lambda *part: seen.append(part), **how
+    )
     shares = [done / work for done, work in seen]
     assert shares == sorted(shares)
     assert shares[-1] == 1
@@ -227,7 +278,8 @@ def test_an_alphabet_with_too_many_pairs_of_values_has_the_sum_of_maxima(monkeyp
     """Log-ratios of all pairs of 65,000 values would take 31 GB."""
     pairs = sp.load_pairs("adult").select(["race", "sex", "income", "relationship"])
     matrix = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
-    by_pair, most = independent_totals(matrix)[0], sum_totals(matrix)[0]
+    by_pair = independent_totals(matrix)[0]
+    most = sum_totals(matrix)[0]
     assert (by_pair < most).all()
     for module in ("totals.total", "leakage.matrix"):
         monkeypatch.setattr(f"seepage.{module}.RATIO_CELLS", 4)

@@ -23,7 +23,9 @@ def celeba():
 
 
 def exceeded(celeba, sets):
-    """Return for how many targets of random sets of 10 attributes the sum is exceeded, how far."""
+    """Return for how many targets of random sets of 10 attributes the sum is exceeded,
+    how far.
+    """
     rng = np.random.default_rng(1)
     gaps = []
     for number in range(sets):
@@ -51,7 +53,9 @@ def test_the_sum_is_exceeded_for_a_fifth_of_600_targets(celeba):
 
 
 def test_the_budget_that_the_sum_allows_is_refuted(celeba):
-    """A report found on one half of the people leaks more than 10 about Goatee on the other."""
+    """A report found on one half of the people leaks more than 10 about Goatee on the
+    other.
+    """
     assert (celeba.records, len(celeba.domain)) == (202_599, 40)
     released = sp.leakage_matrix(celeba.pairs(), EQUAL_BUDGET, mechanism="grr").releases
     columns = likelihood_columns(celeba.domain, released, "report")
@@ -65,7 +69,9 @@ def test_the_budget_that_the_sum_allows_is_refuted(celeba):
 
 
 def test_sampled_certifies_ten(celeba):
-    """The supremum of these is at hand: the quantile lies between own budget and supremum."""
+    """The supremum of these is at hand: the quantile lies between own budget and
+    supremum.
+    """
     part = celeba.select(["Goatee", "Male", *celeba.domain.names[:8]])
     options = {"mechanism": "grr", "reports": 8_000}
     found = total_leakage(part, EQUAL_BUDGET, guarantee="sampled", **options)
@@ -111,7 +117,9 @@ def test_sampled_at_a_delta_of_one_in_a_thousand(celeba):
 
 @pytest.mark.slow
 def test_the_whole_comparison(celeba):
-    found = sp.analyse(celeba, EQUAL_BUDGET, mechanism="grr", guarantee="all", people=0).totals
+    found = sp.analyse(
+        celeba, EQUAL_BUDGET, mechanism="grr", guarantee="all", people=0
+    ).totals
     assert set(found.unavailable) == {"exact"}
     assert "Goatee" in found.refuted["independent"]
     assert len(found.refuted["independent"]) >= 5

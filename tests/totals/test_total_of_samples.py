@@ -18,12 +18,20 @@ ALL = Records(DOMAIN, CODES, [1000] * 4)
 SAMPLE = Records(DOMAIN, CODES, [10] * 4, population=4000)
 
 
-@pytest.mark.parametrize("guarantee", ["exact", "merged", "sampled", "independent", "witness"])
+@pytest.mark.parametrize(
+    "guarantee", ["exact", "merged", "sampled", "independent", "witness"]
+)
 def test_totals_of_a_sample_are_assumed(guarantee):
-    found = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee=guarantee, reports=2000)
+    found = sp.total_leakage(
+        SAMPLE, 1.0, mechanism="grr", guarantee=guarantee, reports=2000
+    )
     assert found.kind == "assumed"
-    assert found.notes[0].startswith("from a sample of 40 of 4,000 records: valid only if ")
-    whole = sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee=guarantee, reports=2000)
+    assert found.notes[0].startswith(
+        "from a sample of 40 of 4,000 records: valid only if "
+    )
+    whole = sp.total_leakage(
+        ALL, 1.0, mechanism="grr", guarantee=guarantee, reports=2000
+    )
     assert not any("sample of" in note for note in whole.notes)
     if guarantee in ("exact", "merged", "independent"):
         np.testing.assert_allclose(found.values, whole.values, rtol=1e-12)
@@ -33,19 +41,27 @@ def test_the_sum_of_budgets_needs_no_records():
     """The total does not; the leakages of pairs beside it do."""
     found = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee="worst")
     assert found.kind == "certified"
-    assert found.notes[0].startswith("leakages of pairs: from a sample of 40 of 4,000 records: ")
+    assert found.notes[0].startswith(
+        "leakages of pairs: from a sample of 40 of 4,000 records: "
+    )
     assert sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee="worst").notes == ()
 
 
 def test_comparisons_of_a_sample_are_assumed():
     found = sp.analyse(SAMPLE, 1.0, mechanism="grr", guarantee="all").totals
-    assert [total.guarantee for total in found.totals if total.kind == "certified"] == ["worst"]
+    assert [total.guarantee for total in found.totals if total.kind == "certified"] == [
+        "worst"
+    ]
 
 
 def test_pair_counts_of_a_sample_are_a_sample():
-    found = sp.total_leakage(SAMPLE.pairs(), 1.0, mechanism="grr", guarantee="independent")
+    found = sp.total_leakage(
+        SAMPLE.pairs(), 1.0, mechanism="grr", guarantee="independent"
+    )
     assert found.notes[0].startswith("from a sample of 40 of 4,000 records: ")
-    assert "from a sample of 40 of 4,000 records" in repr(sp.leakage_matrix(SAMPLE.pairs(), 1.0))
+    assert "from a sample of 40 of 4,000 records" in repr(
+        sp.leakage_matrix(SAMPLE.pairs(), 1.0)
+    )
     assert "sample" not in repr(sp.leakage_matrix(ALL.pairs(), 1.0))
     chart = sp.leakage_matrix(SAMPLE.pairs(), 1.0).chart().to_dict()
     assert "sample of 40 of 4,000 records" in str(chart["title"])
@@ -55,14 +71,18 @@ def test_notes_say_which_values_the_sample_does_not_have():
     few = Records(DOMAIN, [[0, 0, 0], [0, 1, 1]], population=9)
     found = sp.total_leakage(few, 1.0, mechanism="grr", guarantee="exact")
     assert "no record of the sample has '1' of 'a': excluded from totals" in found.notes
-    whole = sp.total_leakage(Records(DOMAIN, few.codes), 1.0, mechanism="grr", guarantee="exact")
+    whole = sp.total_leakage(
+        Records(DOMAIN, few.codes), 1.0, mechanism="grr", guarantee="exact"
+    )
     assert "no record has '1' of 'a': excluded from totals" in whole.notes
 
 
 @pytest.mark.parametrize("data", [SAMPLE, SAMPLE.pairs()], ids=["records", "pairs"])
 @pytest.mark.parametrize("guarantee", ["auto", "independent", "exact"])
 def test_budgets_need_all_records(data, guarantee):
-    with pytest.raises(GuaranteeError, match=r"budgets need all records, .* 40 of 4,000 rec"):
+    with pytest.raises(
+        GuaranteeError, match=r"budgets need all records, .* 40 of 4,000 rec"
+    ):
         sp.calibrate(data, 3.0, guarantee=guarantee, scope="table")
 
 
@@ -104,9 +124,16 @@ def test_estimates_of_a_sample_have_a_caution():
     options = {"surrogates": 0, "replicas": 5, "rng": 1}
     for found in (
         sp.estimate_leakage(SAMPLE, mechanism="grr", epsilon=1.0, **options)["a", "b"],
-        sp.estimate_leakage(SAMPLE.pairs(), mechanism="grr", epsilon=1.0, **options)["a", "b"],
+        sp.estimate_leakage(SAMPLE.pairs(), mechanism="grr", epsilon=1.0, **options)[
+            "a", "b"
+        ],
         sp.estimate_leakage(
-            SAMPLE, mechanism="grr", epsilon=1.0, target="a", sources=["b", "differ"], **options
+            SAMPLE,
+            mechanism="grr",
+            epsilon=1.0,
+            target="a",
+            sources=["b", "differ"],
+            **options,
         ).only,
     ):
         assert found.cautions[0].startswith("from a sample of 40 of 4,000 records: ")
@@ -117,13 +144,17 @@ def test_estimates_of_a_sample_have_a_caution():
 @pytest.fixture(scope="module")
 def frame():
     draw = np.random.default_rng(3)
-    return pa.table({name: draw.integers(0, 3, 2000).astype(str).tolist() for name in "abc"})
+    return pa.table(
+        {name: draw.integers(0, 3, 2000).astype(str).tolist() for name in "abc"}
+    )
 
 
 @pytest.mark.parametrize("guarantee", ["exact", "independent", "worst"])
 def test_the_seed_draws_the_sample(frame, guarantee):
     found = [
-        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee=guarantee, sample=50, rng=seed)
+        sp.total_leakage(
+            frame, 1.0, mechanism="grr", guarantee=guarantee, sample=50, rng=seed
+        )
         for seed in (1, 2, 1)
     ]
     assert [total.matrix.pairs.population for total in found] == [2000] * 3
@@ -145,7 +176,9 @@ def test_comparisons_take_the_seed_too(frame):
     assert one.kind == "assumed"
     assert not np.array_equal(one.values, two.values)
     drawn = [
-        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee="exact", sample=50, rng=None)
+        sp.total_leakage(
+            frame, 1.0, mechanism="grr", guarantee="exact", sample=50, rng=None
+        )
         for _ in "ab"
     ]
     assert not np.array_equal(drawn[0].values, drawn[1].values)
@@ -154,7 +187,9 @@ def test_comparisons_take_the_seed_too(frame):
 def test_counts_have_no_records_to_draw():
     for data in (ALL, ALL.pairs()):
         with pytest.raises(InputError, match="sample has no effect"):
-            sp.total_leakage(data, 1.0, mechanism="grr", guarantee="independent", sample=5)
+            sp.total_leakage(
+                data, 1.0, mechanism="grr", guarantee="independent", sample=5
+            )
 
 
 def test_streams_of_a_sample_have_a_note():

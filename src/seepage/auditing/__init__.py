@@ -1,6 +1,8 @@
-"""Audits of randomisers that somebody else wrote: realised epsilon, verdict and witness.
+"""Audits of randomisers that somebody else wrote: realised epsilon, verdict and
+witness.
 
-Here is `Audit`: what a randomiser realises beside what is claimed, with verdict and witness.
+Here is `Audit`: what a randomiser realises beside what is claimed, with verdict and
+witness.
 """
 
 import math
@@ -30,14 +32,16 @@ STATES: tuple[State, ...] = ("refuted", "not decided", "holds")
 """The verdicts, the gravest first."""
 
 TOLERANCE = 1e-9
-"""Amount by which an exact epsilon may exceed a claim: rows of a matrix sum to 1 within as much."""
+"""Amount by which an exact epsilon may exceed a claim: rows of a matrix sum to 1 within
+as much."""
 
 RECORD = "(record)"
 """The name of the row about all attributes of a person."""
 
 
 def factor(epsilon: float, *, down: bool = False) -> str:
-    """Return e^epsilon as text, to nearest; or two digits rounded down, for a lower limit.
+    """Return e^epsilon as text, to nearest; or two digits rounded down, for a lower
+    limit.
 
     Examples
     --------
@@ -64,15 +68,16 @@ class AuditedClaim:
     claim, claimed_delta
         The claim; None if there is none.
     lower, upper
-        Limits of the realised epsilon at the claimed delta: equal where it is exact, the upper one
-        infinite where there is none.
+        Limits of the realised epsilon at the claimed delta: equal where it is exact,
+        the upper one infinite where there is none.
     delta
-        The delta realised at the claimed epsilon: an upper bound from parameters, a lower limit
-        from samples; 0 without a claim.
+        The delta realised at the claimed epsilon: an upper bound from parameters, a
+        lower limit from samples; 0 without a claim.
     witness
         The most telling report in words.
     needed
-        Number of further samples per value that would decide, if frequencies stay; None if unknown.
+        Number of further samples per value that would decide, if frequencies stay; None
+        if unknown.
     samples
         Number of samples; 0 for published parameters.
     """
@@ -94,8 +99,14 @@ class AuditedClaim:
 
     @property
     def verdict(self) -> State:
-        """Whether the claim holds, is refuted, or is not decided; "holds" without a claim."""
-        allowed = math.inf if self.claim is None else self.claim + TOLERANCE * max(1.0, self.claim)
+        """Whether the claim holds, is refuted, or is not decided; "holds" without a
+        claim.
+        """
+        allowed = (
+            math.inf
+            if self.claim is None
+            else self.claim + TOLERANCE * max(1.0, self.claim)
+        )
         if self.upper <= allowed:
             return "holds"
         return "refuted" if self.lower > allowed else "not decided"
@@ -104,7 +115,11 @@ class AuditedClaim:
     def told(self) -> str:
         """The realised epsilon in words, rounded up: to the claim, where it holds."""
         most = ceiling_text(self.upper * (1 - TOLERANCE))
-        if self.claim is not None and self.verdict == "holds" and float(most) > self.claim:
+        if (
+            self.claim is not None
+            and self.verdict == "holds"
+            and float(most) > self.claim
+        ):
             most = f"{self.claim:g}"
         if self.lower == self.upper:
             return most
@@ -133,7 +148,9 @@ class AuditedClaim:
         if self.verdict != "not decided":
             return Text()
         if self.needed is not None:
-            return Text(f"about {self.needed:,} samples more for each value would decide")
+            return Text(
+                f"about {self.needed:,} samples more for each value would decide"
+            )
         if math.isinf(self.upper):
             told = "samples alone can refute a claim; to support it, list all possible reports ("
             return Text(told, Setting("reports"), ")")
@@ -147,7 +164,9 @@ class AuditedClaim:
 
 @dataclass(frozen=True)
 class AuditedLeak:
-    """Leakage in nats of one source about one target: of the table, and of its population."""
+    """Leakage in nats of one source about one target: of the table, and of its
+    population.
+    """
 
     source: str
     target: str
@@ -161,17 +180,20 @@ class AuditedLeak:
 class Audit(Result):
     """What a randomiser realises beside what is claimed, see `audit`.
 
-    `audit["sex"]` is the claim about one attribute.  As a table in long form, one row for each
-    attribute, and one for the record if there are several.
+    `audit["sex"]` is the claim about one attribute.  As a table in long form, one row
+    for each attribute, and one for the record if there are several.
 
     Parameters
     ----------
     claims
-        What was found about each attribute, and about the whole record if there are several.
+        What was found about each attribute, and about the whole record if there are
+        several.
     confidence
-        With samples, each limit is right with this probability, for all attributes at once.
+        With samples, each limit is right with this probability, for all attributes at
+        once.
     leaks
-        With data, what each audited source tells about every other attribute, the most first.
+        With data, what each audited source tells about every other attribute, the most
+        first.
     analysis, claimed
         With data, the `Analysis` of the audited channels, and that of the claims.
     notes
@@ -236,8 +258,14 @@ class Audit(Result):
         """Return the verdict on every claim in words."""
         lines = []
         for one in self.claims:
-            claim = "no claim" if one.claim is None else f"claim {one.claim:g}: {one.verdict}"
-            lines.append(f"{one.attribute}: {claim}, epsilon {one.told}{one.delta_told}")
+            claim = (
+                "no claim"
+                if one.claim is None
+                else f"claim {one.claim:g}: {one.verdict}"
+            )
+            lines.append(
+                f"{one.attribute}: {claim}, epsilon {one.told}{one.delta_told}"
+            )
             lines += [f"  {line}" for line in (one.sentence, one.next_step) if line]
         return [*lines, *self.notes]
 
@@ -258,7 +286,9 @@ class Audit(Result):
         return audit_chart([one.row for one in self.claims], self.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as JSON-compatible data; the analyses of the data are left out."""
+        """Return the audit as JSON-compatible data; the analyses of the data are left
+        out.
+        """
         content = {
             "seepage": self.version,
             "name": self.name,
@@ -276,7 +306,8 @@ class Audit(Result):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Audit":
-        """Return a saved audit: claims, verdicts, witnesses and leakages, without the analyses.
+        """Return a saved audit: claims, verdicts, witnesses and leakages, without the
+        analyses.
 
         Examples
         --------
@@ -290,14 +321,18 @@ class Audit(Result):
         content = read_small(file)
         try:
             saved = msgspec.json.decode(content, type=dict[str, Any])
-            return msgspec.convert({**saved, "version": saved.get("seepage")}, cls, strict=False)
+            return msgspec.convert(
+                {**saved, "version": saved.get("seepage")}, cls, strict=False
+            )
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             raise InputError(f"{str(file)!r} is no saved audit: {problem}") from None
 
     def _headline(self) -> str:
         worst = self.decisive
         claim = "no claim" if worst.claim is None else f"claim {worst.claim:g}"
-        return f"Audit({self.verdict}: {worst.attribute}, {claim}, epsilon {worst.told})"
+        return (
+            f"Audit({self.verdict}: {worst.attribute}, {claim}, epsilon {worst.told})"
+        )
 
     def _columns(self) -> Mapping[str, Any]:
         rows = [one.row for one in self.claims]

@@ -30,21 +30,24 @@ from seepage.totals import GUARANTEES
 from seepage.totals.total import FROM_PAIRS
 
 MAX_CELLS = 1 << 14
-"""Maximum number of cells of a matrix whose thresholds are computed as exact fractions."""
+"""Maximum number of cells of a matrix whose thresholds are computed as exact
+fractions."""
 
 
 @takes(AuditOptions)
 def audit(randomiser: Any, options: AuditOptions) -> Audit:
-    """Return what a randomiser realises beside what is claimed, with verdict and witness.
+    """Return what a randomiser realises beside what is claimed, with verdict and
+    witness.
 
     Parameters
     ----------
     randomiser
-        Published parameters: a transition matrix (an array, a CSV file), a specification (a
-        mapping, a JSON file, see `Randomiser`), a `Mechanism`.  Or what is sampled: a function of
-        a value, a Python or JavaScript module with a function `randomise`, a table of samples (a
-        frame, a CSV or Parquet file with the column `value`, its other columns are the report; or
-        a pair of arrays).  Or a mapping by attribute of what is sampled.
+        Published parameters: a transition matrix (an array, a CSV file), a
+        specification (a mapping, a JSON file, see `Randomiser`), a `Mechanism`.  Or
+        what is sampled: a function of a value, a Python or JavaScript module with a
+        function `randomise`, a table of samples (a frame, a CSV or Parquet file with
+        the column `value`, its other columns are the report; or a pair of arrays).  Or
+        a mapping by attribute of what is sampled.
 
     Notes
     -----
@@ -65,7 +68,9 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     """
     whole, opened = _opened(randomiser, options)
     names = Domain(Attribute(name, ("",)) for name in whole)
-    claims = [_checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")]
+    claims = [
+        _checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")
+    ]
     beta = (1 - options.confidence) / len(whole)
     rows = [
         one.claim(claim, options.delta)
@@ -85,7 +90,9 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
 def _opened(
     randomiser: Any, options: AuditOptions
 ) -> tuple[Randomiser, dict[str, Samples | ExactPrivacy]]:
-    """Return what is randomised how often, and the samples or exact privacy of every attribute."""
+    """Return what is randomised how often, and the samples or exact privacy of every
+    attribute.
+    """
     how = options.values, options.reports, options.samples, options.rounds or 1
     named = {options.attribute or SINGLE: randomiser}
     if isinstance(randomiser, Mapping):
@@ -94,17 +101,23 @@ def _opened(
     sampled = {name: one for name, one in drawn.items() if one is not None}
     if sampled:
         if len(sampled) < len(drawn):
-            raise InputError("either all attributes are sampled or none", parameter="randomiser")
+            raise InputError(
+                "either all attributes are sampled or none", parameter="randomiser"
+            )
         if options.memoised is not None:
             raise InputError("memoised has no effect on samples", parameter="memoised")
-        attributes = [RandomisedAttribute(name, one.values) for name, one in sampled.items()]
+        attributes = [
+            RandomisedAttribute(name, one.values) for name, one in sampled.items()
+        ]
         linked = True if options.linked is None else options.linked
         return Randomiser(attributes, linked=linked), {**sampled}
     read = Randomiser.read(randomiser)
     attributes = list(read.values())
     if options.attribute is not None:
         if len(read) > 1:
-            raise InputError("attribute must be left out: it is named", parameter="attribute")
+            raise InputError(
+                "attribute must be left out: it is named", parameter="attribute"
+            )
         attributes = [replace(one, name=options.attribute) for one in attributes]
     rounds, memoised, linked = (
         getattr(read if getattr(options, name) is None else options, name)
@@ -112,7 +125,9 @@ def _opened(
     )
     whole = Randomiser(attributes, rounds, memoised, linked)
     reports = 1 if whole.linked is False else whole.rounds
-    return whole, {name: ExactPrivacy(one, reports, memoised) for name, one in whole.items()}
+    return whole, {
+        name: ExactPrivacy(one, reports, memoised) for name, one in whole.items()
+    }
 
 
 def _record_claim(
@@ -121,8 +136,11 @@ def _record_claim(
     groups: Iterable[Sequence[str]],
     options: AuditOptions,
 ) -> AuditedClaim:
-    """Return the claim about all reports of a person: epsilons of linked reports add up."""
-    named, claim = {one.attribute: one for one in rows}, options.record_claim
+    """Return the claim about all reports of a person: epsilons of linked reports add
+    up.
+    """
+    named = {one.attribute: one for one in rows}
+    claim = options.record_claim
     linked = [[named[name] for name in group] for group in groups]
     lower = max(summed_up(one.lower for one in parts) for parts in linked)
     strongest = max(linked, key=lambda parts: summed_up(one.upper for one in parts))
@@ -130,17 +148,23 @@ def _record_claim(
     told = short_list([f"{one.attribute} ({one.upper:.4g})" for one in strongest], 4)
     words = f"epsilons of linked reports add up: {told}"
     slack = min(1.0, options.delta * len(rows))
-    realised, samples = 0.0, sum(one.samples for one in rows)
+    realised = 0.0
+    samples = sum(one.samples for one in rows)
     if claim is not None and not samples:
-        realised = max(record_delta([opened[name] for name in group], claim) for group in groups)
-    return AuditedClaim(RECORD, claim, slack, lower, upper, realised, words, samples=samples)
+        realised = max(
+            record_delta([opened[name] for name in group], claim) for group in groups
+        )
+    return AuditedClaim(
+        RECORD, claim, slack, lower, upper, realised, words, samples=samples
+    )
 
 
-# Data ---------------------------------------------------------------------------------------------
+# Data ---------------------------------------------------------------------------------
 
 
 class ReportedColumn:
-    """Release of a column that holds reports already: what they tell is what the column tells.
+    """Release of a column that holds reports already: what they tell is what the column
+    tells.
 
     Parameters
     ----------
@@ -150,10 +174,14 @@ class ReportedColumn:
         The epsilon of the randomiser, which no leakage exceeds.
     """
 
-    name, delta, likely_sets, guess_sets = "reported", 0.0, None, None
+    name = "reported"
+    delta = 0.0
+    likely_sets = None
+    guess_sets = None
 
     def __init__(self, k: int, epsilon: float) -> None:
-        self.k, self.epsilon = k, epsilon
+        self.k = k
+        self.epsilon = epsilon
 
     def channel(self) -> Floats:
         """Return the identity."""
@@ -170,7 +198,8 @@ class ReportedColumn:
 def _with_data(
     found: Audit, opened: Mapping[str, Samples | ExactPrivacy], options: AuditOptions
 ) -> Audit:
-    """Return the audit with the analyses of a table, under the audited channels and the claims.
+    """Return the audit with the analyses of a table, under the audited channels and the
+    claims.
 
     Parameters
     ----------
@@ -194,11 +223,18 @@ def _with_data(
     guarantees = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
     needs_records = not set(guarantees) <= set(FROM_PAIRS)
     counted = as_counted(options.data, records=needs_records, **options.reading)
-    claims = {ALL_OTHERS: 0.0, **{name: one.claim or 0.0 for name, one in audited.items()}}
-    epsilons, notes = {ALL_OTHERS: 0.0}, list(found.notes)
-    mechanisms, claimed = dict[str, Any]({ALL_OTHERS: None}), dict[str, Any]({ALL_OTHERS: None})
+    claims = {
+        ALL_OTHERS: 0.0,
+        **{name: one.claim or 0.0 for name, one in audited.items()},
+    }
+    epsilons = {ALL_OTHERS: 0.0}
+    notes = list(found.notes)
+    mechanisms = dict[str, Any]({ALL_OTHERS: None})
+    claimed = dict[str, Any]({ALL_OTHERS: None})
     for name, one in audited.items():
-        attribute, epsilon, how = counted.domain[name], one.upper, opened[name]
+        attribute = counted.domain[name]
+        epsilon = one.upper
+        how = opened[name]
         if math.isinf(epsilon) and isinstance(how, Samples):
             epsilon = one.lower
             notes.append(
@@ -234,7 +270,9 @@ def _with_data(
 def _leaks(
     audited: LeakageMatrix, claimed: LeakageMatrix, names: Iterable[str]
 ) -> list[AuditedLeak]:
-    """Return what each audited source tells about every other attribute, the most first."""
+    """Return what each audited source tells about every other attribute, the most
+    first.
+    """
     limits = audited.interval()
     upper = np.minimum(limits.upper, audited.epsilons)  # by the source, a column
     tables = audited.values, claimed.values, limits.lower, upper
@@ -249,7 +287,9 @@ def _leaks(
 
 
 def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
-    """Return the mechanism of all reports for the values of the data; None for the bound."""
+    """Return the mechanism of all reports for the values of the data; None for the
+    bound.
+    """
     randomised = exact.attribute
     for value in attribute.values:
         if value not in randomised.values:
@@ -257,13 +297,18 @@ def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
                 f"data have the value {value!r} of {attribute.name!r}, which the randomiser lacks; "
                 f"its values are {', '.join(randomised.values[:8])}"
             )
-    mechanism, matrix = randomised.mechanism, exact.all_reports
+    mechanism = randomised.mechanism
+    matrix = exact.all_reports
     if mechanism is not None:
-        one = exact.repeats == 1 and not exact.permanent and mechanism.k == attribute.size
+        one = (
+            exact.repeats == 1 and not exact.permanent and mechanism.k == attribute.size
+        )
         return mechanism if one else None
     if randomised.pair is not None or matrix is None or matrix.size > MAX_CELLS:
         return None
-    if (matrix.max(axis=0) < RARE_OUTPUT).any():  # its thresholds would not be the matrix
+    if (
+        matrix.max(axis=0) < RARE_OUTPUT
+    ).any():  # its thresholds would not be the matrix
         return None
     rows = [randomised.values.index(value) for value in attribute.values]
     return MatrixMechanism(matrix[rows], name="audited")

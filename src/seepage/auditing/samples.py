@@ -1,13 +1,17 @@
-"""Samples of a randomiser, from a function, a client's module in Node or a table; what they prove.
+"""Samples of a randomiser, from a function, a client's module in Node or a table; what
+they prove.
 
-The lower limit of epsilon [theory: Audits] uses two values u, u' and a set S of reports, chosen on
-one half of the samples and tested on the other, so that no union over events is needed:
+The lower limit of epsilon [theory: Audits] uses two values u, u' and a set S of
+reports, chosen on one half of the samples and tested on the other, so that no union
+over events is needed:
 
-    epsilon >= ln (lower limit of P(S given u) - delta) / (upper limit of P(S given u')).
+    epsilon >= ln (lower limit of P(S given u) - delta) / (upper limit of P(S given
+    u')).
 
-Every choice gives a valid limit; a good one gives a large limit.  Reports are split into parts (the
-bits of a vector, the rounds of a person), each with few categories, and S holds the reports whose
-log-likelihood ratio, summed over parts as if these were independent, is above a threshold.
+Every choice gives a valid limit; a good one gives a large limit.  Reports are split
+into parts (the bits of a vector, the rounds of a person), each with few categories, and
+S holds the reports whose log-likelihood ratio, summed over parts as if these were
+independent, is above a threshold.
 """
 
 import itertools
@@ -50,7 +54,8 @@ NOISE = 2.0
 """Standard errors by which log-ratios are lowered when events are compared."""
 
 MAX_CATEGORIES = 256
-"""Maximum number of categories of a report, or of one part: ranges of numbers, frequent texts."""
+"""Maximum number of categories of a report, or of one part: ranges of numbers, frequent
+texts."""
 
 MAX_RANGES = 16
 """Maximum number of ranges of each part of a vector, whose parts add up."""
@@ -58,27 +63,34 @@ MAX_RANGES = 16
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Labels of the values, the code of each sample's value, and its report: an array per part."""
+    """Labels of the values, the code of each sample's value, and its report: an array
+    per part.
+    """
 
     values: tuple[str, ...]
     codes: Integers
     columns: Mapping[str, NDArray[Any]]
     table: Integers | None = None
-    """Counts of values by reports, if all possible reports are known and have one part."""
+    """Counts of values by reports, if all possible reports are known and have one
+    part."""
 
 
-def samples_of(source: Any, values: Any, reports: Any, count: int, rounds: int) -> Samples | None:
-    """Return samples of a function or module, or those of a table; None for anything else.
+def samples_of(
+    source: Any, values: Any, reports: Any, count: int, rounds: int
+) -> Samples | None:
+    """Return samples of a function or module, or those of a table; None for anything
+    else.
 
     Parameters
     ----------
     source
-        A function; the path of a Python or JavaScript module; a frame, a file with a column
-        `value`, or a pair of arrays.
+        A function; the path of a Python or JavaScript module; a frame, a file with a
+        column `value`, or a pair of arrays.
     values, reports
         The values, which a function needs, and all possible reports if they are known.
     count, rounds
-        How often a function is sampled for each value, and how many reports it returns each time.
+        How often a function is sampled for each value, and how many reports it returns
+        each time.
     """
     kind = ""
     if isinstance(source, (str, os.PathLike)):
@@ -90,17 +102,27 @@ def samples_of(source: Any, values: Any, reports: Any, count: int, rounds: int) 
         given = _checks.items(values, "values", "the values to sample")
         labels = tuple(map(label, given))
         if len(set(labels)) < max(2, len(labels)):
-            raise _checks.violation("values", "at least two different values to sample", given)
+            raise _checks.violation(
+                "values", "at least two different values to sample", given
+            )
         draw = _call if callable(source) else _run_script
         drawn = draw(source, given, count, rounds)
-        return _samples(labels, np.repeat(np.arange(len(labels)), count), drawn, reports)
-    if isinstance(source, tuple) and not any(isinstance(one, (str, float)) for one in source):
+        return _samples(
+            labels, np.repeat(np.arange(len(labels)), count), drawn, reports
+        )
+    if isinstance(source, tuple) and not any(
+        isinstance(one, (str, float)) for one in source
+    ):
         true, reported = _pair_of_arrays(source)
-    elif hasattr(source, "__arrow_c_stream__") or (isinstance(source, Path) and _is_table(source)):
+    elif hasattr(source, "__arrow_c_stream__") or (
+        isinstance(source, Path) and _is_table(source)
+    ):
         true, reported = _columns(source)
     else:
         return None
-    known = np.unique(true).tolist() if values is None else _checks.items(values, "values")
+    known = (
+        np.unique(true).tolist() if values is None else _checks.items(values, "values")
+    )
     labels = tuple(map(label, known))
     return _samples(labels, _codes(true, labels, "value"), reported, reports)
 
@@ -116,7 +138,9 @@ def _python_function(path: Path) -> Any:
 
 
 def _call(function: Any, values: Sequence[Any], count: int, rounds: int) -> list[Any]:
-    """Return reports of a Python function, called with a value, and the rounds if several."""
+    """Return reports of a Python function, called with a value, and the rounds if
+    several.
+    """
     more = () if rounds == 1 else (rounds,)
     try:
         return [function(value, *more) for value in values for _ in range(count)]
@@ -124,19 +148,31 @@ def _call(function: Any, values: Sequence[Any], count: int, rounds: int) -> list
         raise InputError(f"the randomiser failed: {problem!r}") from None
 
 
-def _run_script(path: Path, values: Sequence[Any], count: int, rounds: int) -> list[Any]:
+def _run_script(
+    path: Path, values: Sequence[Any], count: int, rounds: int
+) -> list[Any]:
     """Return reports of the function that an ES module exports, run in Node."""
     node = shutil.which("node")
     if node is None:
         raise InputError("a client's module needs Node, and there is no command node")
-    call = [node, str(files("seepage") / "auditing" / "sample_client.mjs"), str(path.resolve())]
+    call = [
+        node,
+        str(files("seepage") / "auditing" / "sample_client.mjs"),
+        str(path.resolve()),
+    ]
     job = msgspec.json.encode({"values": values, "samples": count, "rounds": rounds})
     done = subprocess.run(call, input=job, capture_output=True, check=False)
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        told = next((line for line in lines if re.match(r"\w*Error\b", line)), lines[-1])
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [
+            "no message"
+        ]
+        told = next(
+            (line for line in lines if re.match(r"\w*Error\b", line)), lines[-1]
+        )
         raise InputError(f"{str(path)!r} failed in Node: {told.strip()}")
-    return [one for line in done.stdout.splitlines() for one in msgspec.json.decode(line)]
+    return [
+        one for line in done.stdout.splitlines() for one in msgspec.json.decode(line)
+    ]
 
 
 def _is_table(path: Path) -> bool:
@@ -148,9 +184,15 @@ def _is_table(path: Path) -> bool:
 
 def _pair_of_arrays(pair: tuple[Any, ...]) -> list[Any]:
     parts = [_checks.array(part, "samples") for part in pair]
-    if len(pair) != 2 or parts[1].ndim not in (1, 2) or parts[0].shape != parts[1].shape[:1]:
+    if (
+        len(pair) != 2
+        or parts[1].ndim not in (1, 2)
+        or parts[0].shape != parts[1].shape[:1]
+    ):
         told = " and ".join(str(part.shape) for part in parts)
-        raise InputError(f"the samples must be values and as many reports, got shapes {told}")
+        raise InputError(
+            f"the samples must be values and as many reports, got shapes {told}"
+        )
     return parts
 
 
@@ -164,8 +206,12 @@ def _columns(table: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     return columns.pop(SINGLE), columns
 
 
-def _samples(values: tuple[str, ...], codes: Integers, reported: Any, reports: Any) -> Samples:
-    """Return samples whose reports are a mapping of columns, an array, or a list of any objects."""
+def _samples(
+    values: tuple[str, ...], codes: Integers, reported: Any, reports: Any
+) -> Samples:
+    """Return samples whose reports are a mapping of columns, an array, or a list of any
+    objects.
+    """
     if not isinstance(reported, Mapping):
         array = _report_array(reported)
         reported = {"report": array}
@@ -174,7 +220,9 @@ def _samples(values: tuple[str, ...], codes: Integers, reported: Any, reports: A
     if reports is None:
         return Samples(values, codes, reported)
     if len(reported) != 1:
-        raise InputError("reports must be known one by one, got several parts", parameter="reports")
+        raise InputError(
+            "reports must be known one by one, got several parts", parameter="reports"
+        )
     (column,) = reported.values()
     known = [label(one) for one in _checks.items(reports, "reports")]
     table = np.zeros((len(values), len(known)), dtype=np.int64)
@@ -183,36 +231,45 @@ def _samples(values: tuple[str, ...], codes: Integers, reported: Any, reports: A
 
 
 def _codes(column: NDArray[Any], known: Sequence[str], what: str) -> Integers:
-    """Return the place of each value or report among the known ones; raise for any other."""
+    """Return the place of each value or report among the known ones; raise for any
+    other.
+    """
     uniques, inverse = np.unique(column, return_inverse=True)
     seen = [label(one) for one in uniques.tolist()]
     for one in seen:
         if one not in known:
             hint = _checks.near_miss(one, known)
-            raise InputError(f"the samples have the {what} {one!r}, which {what}s lack{hint}")
+            raise InputError(
+                f"the samples have the {what} {one!r}, which {what}s lack{hint}"
+            )
     return np.array([known.index(one) for one in seen], dtype=np.int64)[inverse]
 
 
 def _report_array(reported: Any) -> NDArray[Any]:
-    """Return reports as an array of numbers or texts, with two axes for vectors of one length."""
+    """Return reports as an array of numbers or texts, with two axes for vectors of one
+    length.
+    """
     with suppress(ValueError):  # vectors of several lengths
         array = np.asarray(reported)
         if array.ndim <= 2 and array.dtype.kind in "biufU" and array.size:
             return array
     encode = msgspec.json.Encoder(enc_hook=str).encode
-    return np.array([one if isinstance(one, str) else encode(one).decode() for one in reported])
+    return np.array(
+        [one if isinstance(one, str) else encode(one).decode() for one in reported]
+    )
 
 
-# What samples prove ------------------------------------------------------------------------------
+# What samples prove -------------------------------------------------------------------
 
 
 def sampled_claim(
     name: str, samples: Samples, claim: float, delta: float, beta: float, rng: int
 ) -> AuditedClaim:
-    """Return what samples prove of a claim, wrong with probability at most beta on each side.
+    """Return what samples prove of a claim, wrong with probability at most beta on each
+    side.
 
-    The event is chosen on a random half of the samples.  O(n p + k^2 c) for n samples of p parts, k
-    values and c categories in all parts.
+    The event is chosen on a random half of the samples.  O(n p + k^2 c) for n samples
+    of p parts, k values and c categories in all parts.
     """
     level = math.log(2 / beta)
     least = 2 * math.floor(level / math.log(2)) + 2  # fewer prove nothing
@@ -225,36 +282,60 @@ def sampled_claim(
         )
     order = _checks.generator(rng).permutation(len(samples.codes))
     first = np.zeros(len(order), dtype=np.bool_)
-    first[order[np.argsort(samples.codes[order], kind="stable")][::2]] = True  # of each value
+    first[order[np.argsort(samples.codes[order], kind="stable")][::2]] = (
+        True  # of each value
+    )
     events = _Events(samples, first, level, delta)
     *pair, score, threshold = events.best(np.flatnonzero(counts >= least))
     tested = [events.scores(score, ~first, value) >= threshold for value in pair]
-    hits, totals = [int(one.sum()) for one in tested], [len(one) for one in tested]
+    hits = [int(one.sum()) for one in tested]
+    totals = [len(one) for one in tested]
     limits = clopper_pearson(hits, totals, level)
-    above, below = float(limits.lower[0]), float(limits.upper[1])
+    above = float(limits.lower[0])
+    below = float(limits.upper[1])
     lower = max(0.0, math.log((above - delta) / below)) if above > delta else 0.0
     upper = largest_possible(samples, beta)
     told = [
         f"value {samples.values[value]} ({hit:,} of {total:,} samples)"
         for value, hit, total in zip(pair, hits, totals, strict=True)
     ]
-    times = f"at least {factor(lower, down=True)} times likelier" if lower else "not likelier"
+    times = (
+        f"at least {factor(lower, down=True)} times likelier"
+        if lower
+        else "not likelier"
+    )
     witness = f"{events.words(score, threshold)} is {times} from {told[0]} than from {told[1]}"
     if (counts < least).any():
         skipped = [samples.values[code] for code in np.flatnonzero(counts < least)]
-        witness += f"; nothing is said of {short_list(skipped, 4)}, with too few samples"
+        witness += (
+            f"; nothing is said of {short_list(skipped, 4)}, with too few samples"
+        )
     realised = max(0.0, above - math.exp(min(claim, 700.0)) * below)
     shares = [hit / total for hit, total in zip(hits, totals, strict=True)]
-    estimate = math.log(shares[0] / shares[1]) if all(shares) else math.inf if shares[0] else 0.0
-    needed = _further_samples(min(totals), estimate - claim, estimate - lower, upper - estimate)
+    estimate = (
+        math.log(shares[0] / shares[1])
+        if all(shares)
+        else math.inf
+        if shares[0]
+        else 0.0
+    )
+    needed = _further_samples(
+        min(totals), estimate - claim, estimate - lower, upper - estimate
+    )
     size = len(samples.codes)
-    return AuditedClaim(name, claim, delta, lower, upper, realised, witness, needed, size)
+    return AuditedClaim(
+        name, claim, delta, lower, upper, realised, witness, needed, size
+    )
 
 
-def _further_samples(tested: int, excess: float, below: float, above: float) -> int | None:
-    """Return how many more samples per value would decide, with the estimate `excess` above claim.
+def _further_samples(
+    tested: int, excess: float, below: float, above: float
+) -> int | None:
+    """Return how many more samples per value would decide, with the estimate `excess`
+    above claim.
 
-    Its distance from a limit, `below` or `above`, decreases with the square root of the samples.
+    Its distance from a limit, `below` or `above`, decreases with the square root of the
+    samples.
     """
     width = below if excess > 0 else above
     if not excess or not 0 < width < math.inf:
@@ -266,14 +347,17 @@ def _further_samples(tested: int, excess: float, below: float, above: float) -> 
 def largest_possible(samples: Samples, beta: float) -> float:
     """Return the upper limit of epsilon for reports from a known finite set.
 
-    ln max over reports y and values u != u' of upper(y given u) / lower(y given u'), the limits of
-    all cells valid at once with probability 1 - beta; infinite where a count is 0.
+    ln max over reports y and values u != u' of upper(y given u) / lower(y given u'),
+    the limits of all cells valid at once with probability 1 - beta; infinite where a
+    count is 0.
     """
     if (table := samples.table) is None:
         return math.inf
     totals = table.sum(axis=1, keepdims=True)
     limits = clopper_pearson(table, totals, math.log(2 * table.size / beta))
-    return float(largest_log_ratio(limits.upper.T, limits.lower.T, np.array([0]), 0.0)[0])
+    return float(
+        largest_log_ratio(limits.upper.T, limits.lower.T, np.array([0]), 0.0)[0]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +366,8 @@ class Part:
 
     name: str
     codes: Integers
-    """The category of each sample; `len(labels)` for one that was not seen in that half."""
+    """The category of each sample; `len(labels)` for one that was not seen in that
+    half."""
     labels: Sequence[str]
     edges: Floats | None = None
     """The ascending edges of categories that are ranges of numbers; None for others."""
@@ -291,11 +376,18 @@ class Part:
         """Return a set of categories in words."""
         if self.edges is None:
             labels = [self.labels[code] for code in chosen]
-            return f"a report {'among ' if len(labels) > 1 else ''}{short_list(labels, 4)}"
-        low, high = self.edges[chosen[0]], self.edges[chosen[-1] + 1]
+            return (
+                f"a report {'among ' if len(labels) > 1 else ''}{short_list(labels, 4)}"
+            )
+        low = self.edges[chosen[0]]
+        high = self.edges[chosen[-1] + 1]
         ends = [f"of at least {low:.6g}"] if low > -np.inf else []
         ends += [f"below {high:.6g}"] if high < np.inf else []
-        ends += [f"in {len(chosen)} ranges"] if chosen[-1] - chosen[0] >= len(chosen) else []
+        ends += (
+            [f"in {len(chosen)} ranges"]
+            if chosen[-1] - chosen[0] >= len(chosen)
+            else []
+        )
         return f"a report {' and '.join(ends)}"
 
 
@@ -312,11 +404,15 @@ def _parts(columns: Mapping[str, NDArray[Any]], half: Booleans) -> list[Part]:
 
 
 def _part(name: str, column: NDArray[Any], half: Booleans, ranges: int) -> Part:
-    """Return a part of the reports as categories: its values, or ranges of many numbers."""
+    """Return a part of the reports as categories: its values, or ranges of many
+    numbers.
+    """
     uniques, counts = np.unique(column[half], return_counts=True)
     if len(uniques) > MAX_CATEGORIES and column.dtype.kind in "iuf":
         levels = np.linspace(0, 1, ranges + 1)[1:-1]
-        edges = np.unique(np.quantile(column[half].astype(np.float64), levels, method="lower"))
+        edges = np.unique(
+            np.quantile(column[half].astype(np.float64), levels, method="lower")
+        )
         labels = [f"{edge:.6g}" for edge in (-np.inf, *edges)]
         codes = np.searchsorted(edges, column, side="right")
         return Part(name, codes, labels, np.array([-np.inf, *edges, np.inf]))
@@ -329,14 +425,23 @@ def _part(name: str, column: NDArray[Any], half: Booleans, ranges: int) -> Part:
 class _Events:
     """Events that are compared on the first half of the samples."""
 
-    def __init__(self, samples: Samples, first: Booleans, level: float, delta: float) -> None:
-        self.codes, self.first, self.level, self.delta = samples.codes, first, level, delta
+    def __init__(
+        self, samples: Samples, first: Booleans, level: float, delta: float
+    ) -> None:
+        self.codes = samples.codes
+        self.first = first
+        self.level = level
+        self.delta = delta
         self.parts = _parts(samples.columns, first)
-        sizes = [len(part.labels) + 1 for part in self.parts]  # one more for what was not seen
+        sizes = [
+            len(part.labels) + 1 for part in self.parts
+        ]  # one more for what was not seen
         *starts, size = np.cumsum([0, *sizes]).tolist()
         self.starts = np.array(starts)
         self.unseen = np.cumsum(sizes) - 1
-        self.places = np.stack([part.codes for part in self.parts], axis=1) + self.starts
+        self.places = (
+            np.stack([part.codes for part in self.parts], axis=1) + self.starts
+        )
         cells = self.codes[first, None] * size + self.places[first]
         k = len(samples.values)
         self.counts = np.bincount(cells.ravel(), minlength=k * size).reshape(k, size)
@@ -349,14 +454,19 @@ class _Events:
         return *pair, score, threshold
 
     def _promising(self, values: Integers) -> list[tuple[int, int]]:
-        """Return the pairs with the largest log-ratio of single categories, summed over parts."""
-        counts, total = self.counts[values], self.totals[values, None]
+        """Return the pairs with the largest log-ratio of single categories, summed over
+        parts.
+        """
+        counts = self.counts[values]
+        total = self.totals[values, None]
         noise = NOISE * np.sqrt(counts)
         low = np.log((counts + noise + NOISE**2) / total)  # the square for a count of 0
         with np.errstate(divide="ignore"):
             high = np.log(np.maximum(counts - noise, 0.0) / total)
         ratios = (np.maximum(one - low, 0.0) for one in high)
-        parts = [np.maximum.reduceat(one, self.starts, axis=1).sum(axis=1) for one in ratios]
+        parts = [
+            np.maximum.reduceat(one, self.starts, axis=1).sum(axis=1) for one in ratios
+        ]
         best = np.stack(parts)
         np.fill_diagonal(best, -np.inf)
         count = min(PAIRS, best.size - len(best))
@@ -365,18 +475,27 @@ class _Events:
         return list(zip(values[rows].tolist(), values[columns].tolist(), strict=True))
 
     def _threshold(self, likelier: int, other: int) -> tuple[float, Floats, float]:
-        """Return the limit of the best threshold on this half, the scores, and the threshold."""
+        """Return the limit of the best threshold on this half, the scores, and the
+        threshold.
+        """
         counts = self.counts[[likelier, other]] + 0.5
         shares = counts / self.totals[[likelier, other]][:, None]
         score = np.log(shares[0] / shares[1])
         if len(self.parts) > 1:  # noise of many parts would hide the signal of a few
             score[np.abs(score) < 1.5 * NOISE * np.sqrt((1 / counts).sum(axis=0))] = 0.0
         score[self.unseen] = 0.0
-        ranked = [np.sort(self.scores(score, self.first, value)) for value in (likelier, other)]
+        ranked = [
+            np.sort(self.scores(score, self.first, value))
+            for value in (likelier, other)
+        ]
         levels = np.unique(ranked[0])
-        levels = levels[np.linspace(0, len(levels) - 1, min(len(levels), THRESHOLDS)).astype(int)]
+        levels = levels[
+            np.linspace(0, len(levels) - 1, min(len(levels), THRESHOLDS)).astype(int)
+        ]
         above = [len(one) - np.searchsorted(one, levels) for one in ranked]
-        chance = clopper_pearson(above[0], len(ranked[0]), self.level).lower - self.delta
+        chance = (
+            clopper_pearson(above[0], len(ranked[0]), self.level).lower - self.delta
+        )
         limit = clopper_pearson(above[1], len(ranked[1]), self.level).upper
         with np.errstate(divide="ignore"):
             limits = np.log(np.maximum(chance, 0.0) / limit)

@@ -1,10 +1,10 @@
 """Every chart, as an Altair object made from rows of plain numbers and names.
 
-Charts know nothing of the results that they draw: a result passes its rows, so this layer stands
-above all that compute.  Here is what they share.  Names and values come from a table, so
-`printable_names` escapes what Vega cannot draw.  `finish` applies the common style, and lets
-notebooks display a chart as SVG without a network.  `save_chart` writes SVG, PNG and PDF without a
-browser.
+Charts know nothing of the results that they draw: a result passes its rows, so this
+layer stands above all that compute.  Here is what they share.  Names and values come
+from a table, so `printable_names` escapes what Vega cannot draw.  `finish` applies the
+common style, and lets notebooks display a chart as SVG without a network.  `save_chart`
+writes SVG, PNG and PDF without a browser.
 """
 
 import re
@@ -27,30 +27,39 @@ Rows: TypeAlias = list[dict[str, Any]]
 Drawn = ParamSpec("Drawn")
 
 
-# Names that can be drawn -------------------------------------------------------------------------
+# Names that can be drawn --------------------------------------------------------------
 
 OBJECT_MEMBERS = {
-    *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
+    *(
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+    ),
     *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
     *("toLocaleString", "toString", "valueOf"),
 }
-"""Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
+"""Members of every JavaScript object: Vega takes them for signals and groups that it
+knows."""
 
 HIDDEN = ("Cc", "Cn", "Cs", "Zl", "Zp")
-"""Unicode categories that are not drawn: controls, surrogates, unassigned, separators of lines."""
+"""Unicode categories that are not drawn: controls, surrogates, unassigned, separators
+of lines."""
 
 SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
 """Tags that open or close a script; notebooks embed a chart in a script element."""
 
 
 def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
-    r"""Decorate a chart function: all texts in its arguments become texts that Vega can draw.
+    r"""Decorate a chart function: all texts in its arguments become texts that Vega can
+    draw.
 
-    Characters that XML does not permit and other control characters are escaped, as in ``a\x1b``
-    (the renderer would abort the process); ``</script`` and the like get a blank after the ``<``
-    (in a notebook Altair writes a chart into a script of the page); names that every JavaScript
-    object has, such as ``constructor``, get a blank at the end (Vega fails at them).  Distinct
-    texts stay distinct.
+    Characters that XML does not permit and other control characters are escaped, as in
+    ``a\x1b`` (the renderer would abort the process); ``</script`` and the like get a
+    blank after the ``<`` (in a notebook Altair writes a chart into a script of the
+    page); names that every JavaScript object has, such as ``constructor``, get a blank
+    at the end (Vega fails at them).  Distinct texts stay distinct.
 
     Examples
     --------
@@ -77,7 +86,10 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {_each_text(key, change): _each_text(one, change) for key, one in value.items()}
+        return {
+            _each_text(key, change): _each_text(one, change)
+            for key, one in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_each_text(one, change) for one in value]
     return value
@@ -97,13 +109,24 @@ def _printable(names: dict[str, str]) -> dict[str, str]:
     return changed
 
 
-# Colours and panels ------------------------------------------------------------------------------
+# Colours and panels -------------------------------------------------------------------
 
-PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
+PALETTE = [
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#8C6D31",
+]
 """Okabe and Ito's colours, and a brown: distinguishable with any colour vision."""
 
-STEP, MAX_LABEL = 22, 320
-"""Height of an attribute's row, and the maximum width of its name beside it, in pixels."""
+STEP = 22
+MAX_LABEL = 320
+"""Height of an attribute's row, and the maximum width of its name beside it, in
+pixels."""
 
 DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
 """Style of reference lines."""
@@ -131,7 +154,9 @@ def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
 
 
 def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
-    """Return the vertical encoding of names as rows, in this order or by length of the bar."""
+    """Return the vertical encoding of names as rows, in this order or by length of the
+    bar.
+    """
     shown = alt.Axis(labelLimit=MAX_LABEL, **axis)
     return alt.Y(f"{field}:N", sort=order or "-x", title=None, axis=shown)
 
@@ -139,7 +164,9 @@ def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
 def limit_marks(base: Any, field: str = "limit", colour: str = PALETTE[1]) -> Any:
     """Return the limits of attributes as marks, on a chart whose rows are attributes."""
     limited = base.transform_filter(f"isValid(datum.{field})")
-    return limited.mark_tick(color=colour, thickness=3, height=18).encode(x=f"{field}:Q")
+    return limited.mark_tick(color=colour, thickness=3, height=18).encode(
+        x=f"{field}:Q"
+    )
 
 
 def in_panels(
@@ -158,7 +185,8 @@ def in_panels(
     rows
         The rows of all panels.
     draw
-        Function from a panel's name and rows to its chart; a chart without a title gets the name.
+        Function from a panel's name and rows to its chart; a chart without a title gets
+        the name.
     size
         Width and height of a panel, in pixels.
     key
@@ -232,10 +260,13 @@ def curve_panels(
     diagonal
         The label of the line y = x, which is drawn in grey unless this is empty.
     top
-        The end of the vertical axis, where lines are cut; by default all are drawn whole.
+        The end of the vertical axis, where lines are cut; by default all are drawn
+        whole.
     """
     side: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
-    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=side)
+    entries = alt.Legend(
+        labelLimit=320, symbolType="stroke", symbolSize=300, orient=side
+    )
     scale = alt.Scale() if top is None else alt.Scale(domain=[0, top])
     dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
 
@@ -249,7 +280,9 @@ def curve_panels(
                 y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
                 color=coloured("series", series, legend=entries),
                 strokeDash=alt.StrokeDash(
-                    "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
+                    "series:N",
+                    sort=series,
+                    scale=alt.Scale(domain=series, range=dashes),
                 ),
                 tooltip=["series:N", "x:Q", "y:Q"],
             )
@@ -270,15 +303,17 @@ def _diagonal(end: float, label: str) -> Any:
     return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
 
 
-# Display in notebooks ----------------------------------------------------------------------------
+# Display in notebooks -----------------------------------------------------------------
 
 
 class _Picture:
-    """Mixin that displays an Altair chart as SVG, unless an Altair renderer was enabled.
+    """Mixin that displays an Altair chart as SVG, unless an Altair renderer was
+    enabled.
 
-    Altair's default renderer writes a script that loads Vega from a content delivery network, so
-    that a notebook without a network shows nothing.  JupyterLab, Notebook and VS Code show SVG, and
-    nbconvert keeps it.  ``altair.renderers.enable("html")`` takes precedence.
+    Altair's default renderer writes a script that loads Vega from a content delivery
+    network, so that a notebook without a network shows nothing.  JupyterLab, Notebook
+    and VS Code show SVG, and nbconvert keeps it.  ``altair.renderers.enable("html")``
+    takes precedence.
     """
 
     def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
@@ -292,7 +327,13 @@ class _Picture:
 
 PICTURES = {
     kind: type(f"{kind.__name__}Picture", (_Picture, kind), {})
-    for kind in (alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart)
+    for kind in (
+        alt.Chart,
+        alt.LayerChart,
+        alt.ConcatChart,
+        alt.HConcatChart,
+        alt.VConcatChart,
+    )
 }
 """The subclass with SVG display of each chart class."""
 
@@ -300,14 +341,16 @@ PICTURES = {
 def as_picture(chart: Any) -> Any:
     """Return a copy of a chart that notebooks display as SVG."""
     kind = PICTURES.get(type(chart), type(chart))
-    # The fields of a chart's specification are the keywords of its class, as in `Chart.copy`.
+    # The fields of a chart's specification are the keywords of its class, as in
+    # `Chart.copy`.
     return kind(**chart._kwds)
 
 
-# Files -------------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 MIN_ADDRESS_SPACE = 96
-"""GiB of address space that vl-convert's V8 reserves; it ends the process where it cannot."""
+"""GiB of address space that vl-convert's V8 reserves; it ends the process where it
+cannot."""
 
 FORMATS = (".svg", ".png", ".pdf")
 
@@ -333,7 +376,8 @@ def save_chart(chart: Any, path: str | Path) -> None:
     >>> sp.save_chart(None, "chart.gif")
     Traceback (most recent call last):
         ...
-    seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, got 'chart.gif'
+    seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, got
+    'chart.gif'
     """
     ending = chart_ending(path)
     _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
@@ -348,12 +392,17 @@ def save_chart(chart: Any, path: str | Path) -> None:
 
 
 def inline_svg(chart: Any, label: str) -> Markup | None:
-    """Return an Altair chart as an SVG element for a page, coloured by the page's style sheet.
+    """Return an Altair chart as an SVG element for a page, coloured by the page's style
+    sheet.
 
-    Each mark's description is its tooltip.  Without a background, so that it suits a dark page.
-    None where vl-convert, which some platforms lack, is not installed or cannot run.
+    Each mark's description is its tooltip.  Without a background, so that it suits a
+    dark page. None where vl-convert, which some platforms lack, is not installed or
+    cannot run.
     """
-    if not _checks.is_installed("vl_convert") or _checks.address_space() < MIN_ADDRESS_SPACE:
+    if (
+        not _checks.is_installed("vl_convert")
+        or _checks.address_space() < MIN_ADDRESS_SPACE
+    ):
         return None
     drawn = StringIO()
     chart.save(drawn, format="svg")

@@ -12,14 +12,27 @@ from seepage.errors import InputError
 SMALLEST_DELTA = 1e-30
 """Deltas below this are not drawn."""
 
-BARS, HISTOGRAM, SPREAD = 240, (240, 170), (420, 280)
-"""Height of panels of bars, and width and height of those of each other kind, in pixels."""
+BARS = 240
+HISTOGRAM = (240, 170)
+SPREAD = (420, 280)
+"""Height of panels of bars, and width and height of those of each other kind, in
+pixels."""
 
 SHAPES = [
-    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"),
-    "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z",  # a star
+    *(
+        "circle",
+        "square",
+        "triangle-up",
+        "diamond",
+        "cross",
+        "triangle-down",
+        "triangle-right",
+    ),
+    # a star
+    "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z",
     "triangle-left",
-    "M-.9,-.6L-.6,-.9L0,-.3L.6,-.9L.9,-.6L.3,0L.9,.6L.6,.9L0,.3L-.6,.9L-.9,.6L-.3,0Z",  # an x
+    # an x
+    "M-.9,-.6L-.6,-.9L0,-.3L.6,-.9L.9,-.6L.3,0L.9,.6L.6,.9L0,.3L-.6,.9L-.9,.6L-.3,0Z",
     "M1,0L.5,.87L-.5,.87L-1,0L-.5,-.87L.5,-.87Z",  # a hexagon
     "M-.8,-.8L.8,-.8L-.8,.8L.8,.8Z",  # an hourglass
     "M-.8,-.8L-.8,.8L.8,-.8L.8,.8Z",  # a bow tie
@@ -32,10 +45,13 @@ SHAPES = [
 SIDE = 340
 """Side of a panel, in pixels."""
 
-BELOW, ABOVE = 0.1, 0.12
-"""Margins around the points, as shares of each axis: the labels of P1 and R1 are below 0."""
+BELOW = 0.1
+ABOVE = 0.12
+"""Margins around the points, as shares of each axis: the labels of P1 and R1 are below
+0."""
 
-MIN_EXTENT, MIN_SHARE = 0.05, 0.25
+MIN_EXTENT = 0.05
+MIN_SHARE = 0.25
 """Minimum end of an axis, absolute and as a share of the end of the other axis."""
 
 UNSIGNED = "datum.value < 0 ? '' : datum.label"
@@ -51,8 +67,11 @@ MAX_LARGE_POINTS = 100
 
 
 @printable_names
-def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
-    """Return leakage against epsilon, with the upper bound epsilon and the saturation level.
+def curve_chart(
+    epsilons: list[float], values: list[float], saturation: float, pair: str
+) -> Any:
+    """Return leakage against epsilon, with the upper bound epsilon and the saturation
+    level.
 
     A single budget is drawn as a point; an empty list raises an InputError.
 
@@ -74,7 +93,13 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     if math.isfinite(saturation):
         lines["saturation"] = [saturation] * len(epsilons)
     rows = [
-        {"panel": title, "axis": "Leakage (nats)", "series": line, "x": epsilon, "y": value}
+        {
+            "panel": title,
+            "axis": "Leakage (nats)",
+            "series": line,
+            "x": epsilon,
+            "y": value,
+        }
         for line, heights in lines.items()
         for epsilon, value in zip(epsilons, heights, strict=True)
     ]
@@ -87,7 +112,9 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
 
 
 @printable_names
-def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float, float]) -> Any:
+def profile_chart(
+    leakages: list[float], deltas: list[float], point: tuple[float, float]
+) -> Any:
     """Return delta against the leakage on a logarithmic axis, with one point marked.
 
     Parameters
@@ -103,10 +130,17 @@ def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float
         if delta > SMALLEST_DELTA
     ]
     x = alt.X("leakage:Q", title="Leakage l (nats)")
-    y = alt.Y("delta:Q", title="Delta", scale=alt.Scale(type="log"), axis=alt.Axis(format="e"))
-    tooltip = [alt.Tooltip("leakage:Q", format=".4f"), alt.Tooltip("delta:Q", format=".2g")]
+    y = alt.Y(
+        "delta:Q", title="Delta", scale=alt.Scale(type="log"), axis=alt.Axis(format="e")
+    )
+    tooltip = [
+        alt.Tooltip("leakage:Q", format=".4f"),
+        alt.Tooltip("delta:Q", format=".2g"),
+    ]
     lines = charts.chart_of(curve).mark_line(point=len(curve) == 1).encode(x=x, y=y)
-    shown = [{"leakage": point[0], "delta": point[1]}] if point[1] > SMALLEST_DELTA else []
+    shown = (
+        [{"leakage": point[0], "delta": point[1]}] if point[1] > SMALLEST_DELTA else []
+    )
     marked = charts.chart_of(shown).mark_point(
         filled=True, size=90, color=charts.PALETTE[1], opacity=1
     )
@@ -124,8 +158,9 @@ def bar_panels(
     Parameters
     ----------
     rows
-        With `panel`, `group` (along the axis), `series` (the colour), `value`, and optionally
-        `mark`: a second value, or None, drawn as a black line across the bar.
+        With `panel`, `group` (along the axis), `series` (the colour), `value`, and
+        optionally `mark`: a second value, or None, drawn as a black line across the
+        bar.
     axis
         The title of the values' axis, with its unit.
     mark
@@ -133,7 +168,8 @@ def bar_panels(
     colour_title, x_title
         The titles of the legend and of the groups' axis.
     """
-    groups, series = charts.distinct_in(rows, "group"), charts.distinct_in(rows, "series")
+    groups = charts.distinct_in(rows, "group")
+    series = charts.distinct_in(rows, "series")
     labels = alt.Axis(labelAngle=0, labelLimit=260)
     x = alt.X("group:N", title=x_title or None, sort=groups, axis=labels)
     offset = alt.XOffset("series:N", sort=series)
@@ -158,7 +194,8 @@ def bar_panels(
 
 @printable_names
 def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
-    """Return histograms side by side, one panel for each value of `data`, with the same axes.
+    """Return histograms side by side, one panel for each value of `data`, with the same
+    axes.
 
     Parameters
     ----------
@@ -181,7 +218,8 @@ def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
 
 @printable_names
 def spread_panels(rows: Rows, y_title: str) -> Any:
-    """Return means, standard deviations (thick) and ranges (thin) within bins of a measure.
+    """Return means, standard deviations (thick) and ranges (thin) within bins of a
+    measure.
 
     Parameters
     ----------
@@ -204,8 +242,12 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
             )
         )
         ranges = base.mark_rule(color="#999999", strokeWidth=1.5)
-        deviations = base.mark_rule(color=charts.PALETTE[0], strokeWidth=6, opacity=0.55)
-        means = base.mark_point(size=80, filled=True, opacity=1, color=charts.PALETTE[1])
+        deviations = base.mark_rule(
+            color=charts.PALETTE[0], strokeWidth=6, opacity=0.55
+        )
+        means = base.mark_point(
+            size=80, filled=True, opacity=1, color=charts.PALETTE[1]
+        )
         tooltip = ["middle:Q", "mean:Q", "least:Q", "most:Q", "pairs:Q"]
         layers = (
             ranges.encode(y=alt.Y("least:Q", title=y_title), y2="most:Q")
@@ -224,23 +266,38 @@ def analyser_chart(rows: Rows) -> Any:
     Parameters
     ----------
     rows
-        Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`, `reference`.
+        Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`,
+        `reference`.
     """
-    largest = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
+    largest = {
+        axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")
+    }
     minimum = max(MIN_SHARE * max(largest.values()), MIN_EXTENT)
     ends = {axis: max(value, minimum) for axis, value in largest.items()}
     names = sorted({row["analyser"] for row in rows})
 
     def draw(data: str, chosen: Rows) -> Any:
-        drawn = _regions(ends) + _scores(chosen, rows, "analyser", names, size=130).encode(
+        drawn = _regions(ends) + _scores(
+            chosen, rows, "analyser", names, size=130
+        ).encode(
             x=_axis("undershoot", "Normalised undershoot (leakage missed) →", ends),
             y=_axis("overshoot", "Normalised overshoot (needless noise) →", ends),
-            tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
+            tooltip=[
+                "analyser:N",
+                "epsilon:N",
+                "undershoot:Q",
+                "overshoot:Q",
+                "region:N",
+            ],
         )
         return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
 
     return charts.in_panels(
-        rows, draw, (SIDE, SIDE), key="data", columns=len(charts.distinct_in(rows, "data"))
+        rows,
+        draw,
+        (SIDE, SIDE),
+        key="data",
+        columns=len(charts.distinct_in(rows, "data")),
     )
 
 
@@ -256,10 +313,16 @@ def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
 
 
 def _scores(rows: Rows, all_rows: Rows, field: str, names: list[str], size: int) -> Any:
-    """Return points of scores: shapes are the names of a field, colours the budgets of all rows."""
-    budgets = [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in all_rows})]
+    """Return points of scores: shapes are the names of a field, colours the budgets of
+    all rows.
+    """
+    budgets = [
+        f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in all_rows})
+    ]
     shapes = alt.Scale(domain=names, range=SHAPES)
-    points = charts.chart_of([{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows])
+    points = charts.chart_of(
+        [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
+    )
     return points.mark_point(size=size, filled=True, opacity=0.8).encode(
         shape=alt.Shape(f"{field}:N", title=field.capitalize(), scale=shapes),
         color=charts.coloured("epsilon", budgets, "Epsilon"),
@@ -268,7 +331,8 @@ def _scores(rows: Rows, all_rows: Rows, field: str, names: list[str], size: int)
 
 def _regions(ends: dict[str, float]) -> Any:
     """Return lines at 0 and the labels of the regions."""
-    right, top = ends["undershoot"], ends["overshoot"]
+    right = ends["undershoot"]
+    top = ends["overshoot"]
     lines = charts.chart_of([{"zero": 0}]).mark_rule(**charts.DIAGONAL)
     labels: list[tuple[float, float, str, Any, float, float]] = [
         (0, 0, "P1 exact", "left", 10, 13),
@@ -278,7 +342,9 @@ def _regions(ends: dict[str, float]) -> Any:
     ]
     texts = [
         charts.chart_of([{"x": x, "y": y, "text": text}])
-        .mark_text(color=charts.DIAGONAL["color"], fontSize=12, align=align, dx=dx, dy=dy)
+        .mark_text(
+            color=charts.DIAGONAL["color"], fontSize=12, align=align, dx=dx, dy=dy
+        )
         .encode(x="x:Q", y="y:Q", text="text:N")
         for x, y, text, align, dx, dy in labels
     ]
@@ -289,9 +355,9 @@ def _regions(ends: dict[str, float]) -> Any:
 def mechanism_chart(given: Rows) -> Any:
     """Return three panels of utility error against normalised total leakage.
 
-    The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
-    value.  The third sets the frequency error against the leakage of the whole report.  Scores
-    without a frequency error are in the second panel only.
+    The first two are the paper's: frequency and 0-1 error against the leakage of the
+    inferred value.  The third sets the frequency error against the leakage of the whole
+    report.  Scores without a frequency error are in the second panel only.
 
     Parameters
     ----------
@@ -299,11 +365,17 @@ def mechanism_chart(given: Rows) -> Any:
         The fields of `MechanismScore`.
     """
     panels = {
-        "Frequency error, inferred value": ("frequency_error", "normalised_tcpl_inferred"),
+        "Frequency error, inferred value": (
+            "frequency_error",
+            "normalised_tcpl_inferred",
+        ),
         "0-1 error, inferred value": ("zero_one_error", "normalised_tcpl_inferred"),
         "Frequency error, whole report": ("frequency_error", "normalised_tcpl"),
     }
-    titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
+    titles = {
+        "frequency_error": "Frequency estimation error (NMSE)",
+        "zero_one_error": "0-1 error",
+    }
     names = charts.distinct_in(given, "mechanism")
     rows = [
         {**row, "panel": panel}
@@ -330,7 +402,13 @@ def mechanism_chart(given: Rows) -> Any:
                 scale=scale,
                 axis=alt.Axis(format="~e" if log else "~g", tickCount=6),
             ),
-            tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
+            tooltip=[
+                "mechanism:N",
+                "epsilon:N",
+                f"{leakage}:Q",
+                f"{error}:Q",
+                "bits:Q",
+            ],
         )
 
     return charts.in_panels(rows, draw, (SIDE - 60, SIDE - 60), columns=len(panels))
@@ -349,12 +427,21 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
     log
         Whether both axes are logarithmic.
     """
-    ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
-    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=15)
+    ends = [
+        min(min(r["x"], r["y"]) for r in rows),
+        max(max(r["x"], r["y"]) for r in rows),
+    ]
+    scale = alt.Scale(
+        type="log" if log else "linear", zero=False, nice=False, padding=15
+    )
     axis = alt.Axis(format="~g", values=POWERS) if log else alt.Axis(tickCount=6)
     series, kinds = charts.distinct_in(rows, "series"), charts.distinct_in(rows, "kind")
     shapes = alt.Shape(
-        "kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds), legend=_legend(kinds)
+        "kind:N",
+        title=None,
+        sort=kinds,
+        scale=alt.Scale(domain=kinds),
+        legend=_legend(kinds),
     )
 
     def draw(panel: str, chosen: Rows) -> Any:
@@ -368,7 +455,9 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
                 tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
             )
         )
-        line = charts.chart_of([{"x": end, "y": end} for end in ends]).mark_line(**charts.DIAGONAL)
+        line = charts.chart_of([{"x": end, "y": end} for end in ends]).mark_line(
+            **charts.DIAGONAL
+        )
         return (line + points).encode(
             x=alt.X("x:Q", title=x_title, scale=scale, axis=axis),
             y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis),

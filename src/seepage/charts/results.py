@@ -27,7 +27,15 @@ KINDS = {
 }
 """Colour of each kind of total; the report page uses the same."""
 
-SHAPES = ["square", "diamond", "cross", "circle", "triangle-up", "triangle-down", "triangle-right"]
+SHAPES = [
+    "square",
+    "diamond",
+    "cross",
+    "circle",
+    "triangle-up",
+    "triangle-down",
+    "triangle-right",
+]
 """Shapes of the guarantees of totals, in the order in which they are drawn."""
 
 _DELTA = alt.Tooltip("delta:Q", format=".2g")
@@ -52,7 +60,8 @@ def matrix_chart(
     name: str = "",
     deltas: list[list[float]] | None = None,
 ) -> Any:
-    """Return a heat map: rows targets, columns sources, colours from 0 to the largest epsilon.
+    """Return a heat map: rows targets, columns sources, colours from 0 to the largest
+    epsilon.
 
     Parameters
     ----------
@@ -70,7 +79,11 @@ def matrix_chart(
         The delta of each leakage, for the tooltips; None where all are 0.
     """
     rows: Rows = [
-        {"target": target, "source": source, "leakage": value if math.isfinite(value) else maximum}
+        {
+            "target": target,
+            "source": source,
+            "leakage": value if math.isfinite(value) else maximum,
+        }
         | ({"delta": deltas[row][column]} if deltas else {})
         for row, (target, line) in enumerate(zip(names, values, strict=True))
         for column, (source, value) in enumerate(zip(names, line, strict=True))
@@ -106,20 +119,22 @@ def matrix_chart(
 
 @printable_names
 def totals_chart(rows: Rows, name: str = "") -> Any:
-    """Return a dot plot of totals, one row per attribute: colours are kinds, shapes guarantees.
+    """Return a dot plot of totals, one row per attribute: colours are kinds, shapes
+    guarantees.
 
     Parameters
     ----------
     rows
-        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, its
-        `delta`, `refuted`, whether an assumed total lies below a witness, and optionally the
-        attribute's `limit`.
+        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`,
+        its `delta`, `refuted`, whether an assumed total lies below a witness, and
+        optionally the attribute's `limit`.
     name
         The name of the data, for the title.
     """
     rows = [row | {"total of": f"{row['guarantee']} ({row['kind']})"} for row in rows]
     colours = {row["total of"]: KINDS[row["kind"]] for row in rows}
-    order, nothing = charts.distinct_in(rows, "attribute"), not any(row["total"] for row in rows)
+    order = charts.distinct_in(rows, "attribute")
+    nothing = not any(row["total"] for row in rows)
     scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
     base = charts.chart_of(rows).encode(
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
@@ -130,7 +145,10 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     points = base.mark_point(filled=True, size=90, opacity=0.8).encode(
         color=alt.Color("total of:N", title=None, sort=drawn, scale=coloured),
         shape=alt.Shape(
-            "total of:N", title=None, sort=drawn, scale=alt.Scale(domain=drawn, range=SHAPES)
+            "total of:N",
+            title=None,
+            sort=drawn,
+            scale=alt.Scale(domain=drawn, range=SHAPES),
         ),
         tooltip=[
             *("attribute:N", "total of:N", alt.Tooltip("total:Q", format=".4f")),
@@ -150,31 +168,43 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
 
 @printable_names
 def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
-    """Return the promised epsilon and quantiles of the realised loss, one row per attribute.
+    """Return the promised epsilon and quantiles of the realised loss, one row per
+    attribute.
 
     Parameters
     ----------
     rows
-        One for each attribute: `attribute`, `promised` (epsilon), the quantiles `low` (5%),
-        `median` and `high` (95%) of the loss, `share` and `permuted_share` of people above 1.1
-        epsilon.
+        One for each attribute: `attribute`, `promised` (epsilon), the quantiles `low`
+        (5%), `median` and `high` (95%) of the loss, `share` and `permuted_share` of
+        people above 1.1 epsilon.
     people
         The number of drawn people.
     name
         The name of the data, for the title.
     """
     labelled = [
-        row | {"label": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"}
+        row
+        | {
+            "label": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"
+        }
         for row in rows
     ]
     order = [row["attribute"] for row in labelled]
     base = charts.chart_of(labelled).encode(y=charts.in_rows("attribute", order))
-    colours = alt.Scale(domain=EXPERIENCED, range=[charts.PALETTE[1], "#9CCDEB", charts.PALETTE[0]])
+    colours = alt.Scale(
+        domain=EXPERIENCED, range=[charts.PALETTE[1], "#9CCDEB", charts.PALETTE[0]]
+    )
 
     def mark(layer: Any, field: str, index: int, **more: Any) -> Any:
         return layer.encode(
-            x=alt.X(f"{field}:Q", title="Realised privacy loss (nats)", scale=alt.Scale(zero=True)),
-            color=alt.Color("mark:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
+            x=alt.X(
+                f"{field}:Q",
+                title="Realised privacy loss (nats)",
+                scale=alt.Scale(zero=True),
+            ),
+            color=alt.Color(
+                "mark:N", title=None, scale=colours, legend=alt.Legend(orient="top")
+            ),
             tooltip=["attribute:N", "promised:Q", "median:Q", "high:Q", "label:N"],
             **more,
         ).transform_calculate(mark=f"'{EXPERIENCED[index]}'")
@@ -188,7 +218,9 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
         ),
     ]
     title = charts.titled("Promised and experienced", name)
-    about = f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon"
+    about = (
+        f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon"
+    )
     return charts.finish(
         alt.layer(*layers), title, about, width=WIDTH, height=alt.Step(charts.STEP)
     )
@@ -196,13 +228,14 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
 
 @printable_names
 def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
-    """Return forms as columns, shares of several above, and the totals of attributes beside them.
+    """Return forms as columns, shares of several above, and the totals of attributes
+    beside them.
 
     Parameters
     ----------
     questions
-        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None for a
-        shaped report of all answers).
+        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon`
+        (None for a shaped report of all answers).
     attributes
         One for each attribute: `attribute`, `total`, `limit` (or None).
     guarantee
@@ -215,18 +248,24 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
     if any(row["epsilon"] is None for row in questions):
         title += " (grey: one shaped report)"
     height = alt.Step(charts.STEP)
-    asked = _questions(questions, order).properties(width=width, height=height, title=title)
+    asked = _questions(questions, order).properties(
+        width=width, height=height, title=title
+    )
     totals = _total_bars(attributes).properties(
         width=220, height=height, title=f"Totals ({guarantee})"
     )
     if len(forms) == 1:
         return charts.finish(asked | totals)
-    return charts.finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
+    return charts.finish(
+        _shares(forms).properties(width=width, height=60) & (asked | totals)
+    )
 
 
 def _shares(forms: dict[int, float]) -> Any:
     """Return a bar chart of the share of each form."""
-    bars = charts.chart_of([{"form": form, "share": share} for form, share in forms.items()])
+    bars = charts.chart_of(
+        [{"form": form, "share": share} for form, share in forms.items()]
+    )
     return (
         bars.mark_bar(color=charts.PALETTE[0])
         .encode(
@@ -244,9 +283,17 @@ def _questions(questions: Rows, order: list[str]) -> Any:
         scheme="blues", domain=[0, max(row["epsilon"] or 0 for row in questions) or 1]
     )
     budgets = alt.Color(
-        "epsilon:Q", title="budget (nats)", scale=scale, legend=alt.Legend(orient="right")
+        "epsilon:Q",
+        title="budget (nats)",
+        scale=scale,
+        legend=alt.Legend(orient="right"),
     )
-    tooltip = ["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")]
+    tooltip = [
+        "form:O",
+        "attribute:N",
+        "mechanism:N",
+        alt.Tooltip("epsilon:Q", format=".4f"),
+    ]
     cells = charts.chart_of(questions).mark_rect(stroke="white", invalid=None)
     return cells.encode(
         x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
@@ -276,7 +323,8 @@ def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any
     Parameters
     ----------
     rows
-        With `source`, `leakage` and `delta`; and `own`, whether it is the attribute's own report.
+        With `source`, `leakage` and `delta`; and `own`, whether it is the attribute's
+        own report.
     target
         The attribute that they tell about.
     subtitle
@@ -294,13 +342,19 @@ def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any
         ),
         tooltip=["source:N", alt.Tooltip("leakage:Q", format=".4f"), "delta:Q"],
     )
-    own = alt.when(alt.datum.own).then(alt.value("#999999")).otherwise(alt.value("#D55E00"))
+    own = (
+        alt.when(alt.datum.own)
+        .then(alt.value("#999999"))
+        .otherwise(alt.value("#D55E00"))
+    )
     bars = base.mark_bar().encode(color=own)
     texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
         text=alt.Text("leakage:Q", format=".2f")
     )
     title = f"What other answers tell about {target}"
-    return charts.finish(bars + texts, title, subtitle, width=width, height=alt.Step(charts.STEP))
+    return charts.finish(
+        bars + texts, title, subtitle, width=width, height=alt.Step(charts.STEP)
+    )
 
 
 @printable_names
@@ -310,15 +364,17 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
     Parameters
     ----------
     rows
-        One for each attribute: `attribute`, `epsilon`, `lower`, `upper`, `verdict` and `claim`, or
-        None.  An infinite epsilon is named and not drawn; nor is an infinite upper limit.
+        One for each attribute: `attribute`, `epsilon`, `lower`, `upper`, `verdict` and
+        `claim`, or None.  An infinite epsilon is named and not drawn; nor is an
+        infinite upper limit.
     name
         The name of the randomiser, for the title.
     """
     drawn = [
         {
             **{key: row[key] if math.isfinite(row[key]) else None for key in AUDITED},
-            "attribute": row["attribute"] + ("" if math.isfinite(row["epsilon"]) else ": infinite"),
+            "attribute": row["attribute"]
+            + ("" if math.isfinite(row["epsilon"]) else ": infinite"),
             "claim": row["claim"],
             "verdict": row["verdict"],
         }
@@ -328,27 +384,38 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
         y=charts.in_rows("attribute", charts.distinct_in(drawn, "attribute"))
     )
     bars = base.mark_bar(height=12).encode(
-        x=alt.X("epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"),
+        x=alt.X(
+            "epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"
+        ),
         color=charts.coloured("verdict", ["not decided", "refuted", "holds"]),
-        tooltip=["attribute:N", "verdict:N", *(f"{key}:Q" for key in AUDITED), "claim:Q"],
+        tooltip=[
+            "attribute:N",
+            "verdict:N",
+            *(f"{key}:Q" for key in AUDITED),
+            "claim:Q",
+        ],
     )
     limited = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
     lines = limited.mark_rule(strokeWidth=2).encode(x="lower:Q", x2="upper:Q")
     layers = bars + lines + charts.limit_marks(base, "claim", "black")
     return charts.finish(
-        layers, charts.titled("Audit", name), width=charts.CURVES[0], height=alt.Step(charts.STEP)
+        layers,
+        charts.titled("Audit", name),
+        width=charts.CURVES[0],
+        height=alt.Step(charts.STEP),
     )
 
 
 @printable_names
 def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
-    """Return estimated numbers as points with 95 % intervals, coloured by the first attribute.
+    """Return estimated numbers as points with 95 % intervals, coloured by the first
+    attribute.
 
     Parameters
     ----------
     rows
-        `label` (the values of the other attributes), `colour` (that of the first), `estimate`,
-        `lower` and `upper`.
+        `label` (the values of the other attributes), `colour` (that of the first),
+        `estimate`, `lower` and `upper`.
     title
         What the numbers are.
     names
@@ -360,11 +427,19 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
         offset = alt.YOffset("colour:N", sort=colours)
         how = {"color": charts.coloured("colour", colours, names[0]), "yOffset": offset}
     labels = charts.in_rows("label", charts.distinct_in(rows, "label"))
-    base = charts.chart_of(rows).encode(y=labels.title(", ".join(names[1:]) or None), **how)
+    base = charts.chart_of(rows).encode(
+        y=labels.title(", ".join(names[1:]) or None), **how
+    )
     intervals = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("lower:Q", title=f"{title}, with 95 % intervals"), x2="upper:Q"
     )
-    tooltip = ["label:N", "colour:N", *(f"{one}:Q" for one in ("estimate", "lower", "upper"))]
-    points = base.mark_circle(size=60, opacity=1).encode(x="estimate:Q", tooltip=tooltip)
+    tooltip = [
+        "label:N",
+        "colour:N",
+        *(f"{one}:Q" for one in ("estimate", "lower", "upper")),
+    ]
+    points = base.mark_circle(size=60, opacity=1).encode(
+        x="estimate:Q", tooltip=tooltip
+    )
     height = alt.Step(max(charts.STEP, 11 * len(colours) if len(names) > 1 else 0))
     return charts.finish(intervals + points, width=460, height=height)

@@ -16,23 +16,47 @@ from seepage.errors import InputError, SeepageError
 __all__ = ["main"]
 
 COMMANDS = {
-    "analyse": ("analyse", "Leakage of every attribute about every other, and in total."),
-    "audit": ("analyse", "What somebody else's randomiser realises beside what is claimed."),
-    "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
-    "calibrate": ("design", "The largest budgets that keep every total within a limit."),
+    "analyse": (
+        "analyse",
+        "Leakage of every attribute about every other, and in total.",
+    ),
+    "audit": (
+        "analyse",
+        "What somebody else's randomiser realises beside what is claimed.",
+    ),
+    "benchmark": (
+        "study",
+        "Compare analysers of leakage, or mechanisms, on real data.",
+    ),
+    "calibrate": (
+        "design",
+        "The largest budgets that keep every total within a limit.",
+    ),
     "check": ("analyse", "What the columns of a table are, and what to decide first."),
-    "client": ("collect", "A plan for browsers: an ES module, test vectors, a questionnaire."),
+    "client": (
+        "collect",
+        "A plan for browsers: an ES module, test vectors, a questionnaire.",
+    ),
     "collect": ("collect", "Receive the reports of a plan over HTTP, for pilots."),
     "count": ("study", "Count all pairs of a table into a file of pair counts."),
     "datasets": ("study", "List the known datasets, or download one."),
-    "design": ("design", "The forms that keep every total within a limit with the least error."),
+    "design": (
+        "design",
+        "The forms that keep every total within a limit with the least error.",
+    ),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
     "merge": ("study", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),
-    "report": ("analyse", "Draw a saved analysis or a plan as one self-contained page."),
+    "report": (
+        "analyse",
+        "Draw a saved analysis or a plan as one self-contained page.",
+    ),
     "reproduce": ("study", "Reproduce the tables and figures of the paper."),
     "simulate": ("study", "Estimate leakages from a simulated collection."),
-    "stream": ("study", "Leakage over time, for a sequence of reports of one attribute."),
+    "stream": (
+        "study",
+        "Leakage over time, for a sequence of reports of one attribute.",
+    ),
 }
 """Each command: its module in this package, and its one-line help."""
 
@@ -44,11 +68,14 @@ EXIT_INTERRUPTED = 130
 EXIT_FAILED = 1
 
 MIN_ADDRESS_SPACE = 2
-"""Minimum address space in GiB: below, OpenBLAS may wait without end for memory of its threads."""
+"""Minimum address space in GiB: below, OpenBLAS may wait without end for memory of its
+threads."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported only when they run, so that `--help` is quick."""
+    """A group whose commands are imported only when they run, so that `--help` is
+    quick.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands' names."""
@@ -61,24 +88,29 @@ class LazyGroup(click.Group):
             hint = _checks.near_miss(cmd_name, COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)
         module, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"seepage.cli.{module}"), cmd_name)
+        command: click.Command = getattr(
+            import_module(f"seepage.cli.{module}"), cmd_name
+        )
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, prog_name="seepage")
 def group() -> None:
     """Measure what correlated attributes leak under local differential privacy.
 
-    DATA is a table (CSV, TSV, Parquet, Feather; a file, folder or glob), a file of pair counts,
-    or the name of bundled counts, such as adult.
+    DATA is a table (CSV, TSV, Parquet, Feather; a file, folder or glob), a file of pair
+    counts, or the name of bundled counts, such as adult.
 
     \b
     Examples:
@@ -89,7 +121,9 @@ def group() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line; bad input ends in one line on standard error and exit code 2."""
+    """Run the command line; bad input ends in one line on standard error and exit code
+    2.
+    """
     _open_standard_streams()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _exit_on_signal)
@@ -114,7 +148,9 @@ def main(arguments: list[str] | None = None) -> Any:
             sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left would fail again at exit
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), 1
+        )  # what is left would fail again at exit
         _end(_os_message(error), EXIT_BAD_INPUT)
 
 
@@ -127,8 +163,9 @@ def _end(message: str, status: int) -> NoReturn:
 def _open_standard_streams() -> None:
     """Open the null device in place of closed standard streams.
 
-    Otherwise the next file that is opened gets their descriptor, and output meant for the screen
-    is written into it; and libraries that write to `sys.stderr` find None there.
+    Otherwise the next file that is opened gets their descriptor, and output meant for
+    the screen is written into it; and libraries that write to `sys.stderr` find None
+    there.
     """
     for number in range(3):
         try:
@@ -150,12 +187,16 @@ def _usage_message(error: click.ClickException) -> str:
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
     message = str(InputError(error.format_message())).rstrip(".")
     if "unexpected extra argument" in message:
-        hint = f"; give one path, and several files as a folder or a glob in quotes{hint}"
+        hint = (
+            f"; give one path, and several files as a folder or a glob in quotes{hint}"
+        )
     return message + hint
 
 
 def _os_message(error: OSError) -> str:
-    """Return an operating system error in one line; without a file name it is standard output."""
+    """Return an operating system error in one line; without a file name it is standard
+    output.
+    """
     reason = error.strerror or str(error)
     if error.filename is None:
         return f"cannot write the result: {reason}"

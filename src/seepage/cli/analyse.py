@@ -31,18 +31,22 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
 
     \b
     Examples:
-      seepage analyse adult --epsilon 1
-      seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
-      seepage analyse survey.csv --mechanism grr --guarantee all --report survey.html
-      seepage analyse data/ --guarantee all --sample 100000 --engine spark --master spark://host:7077
-      seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
+      seepage analyse adult --epsilon 1 seepage analyse survey.csv --epsilon 2
+      --mechanism oue --view inferred seepage analyse survey.csv --mechanism grr
+      --guarantee all --report survey.html seepage analyse data/ --guarantee all
+      --sample 100000 --engine spark --master spark://host:7077 seepage analyse
+      survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
     from seepage.analysis import analyse as analyse_data
 
     if form == "csv":
-        options.reject(["limit"], "CSV has the leakages only; JSON and the table show it")
+        options.reject(
+            ["limit"], "CSV has the leakages only; JSON and the table show it"
+        )
     if not {"sampled", "all"} & set(chosen["guarantee"]):
-        options.reject(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
+        options.reject(
+            ["reports", "target_delta", "confidence"], "it is of --guarantee sampled"
+        )
     given = options.given(AnalysisOptions) | {"command": console.command_line()}
     with options.reading_progress(data, "analysing") as progress:
         analysis = analyse_data(data, progress=progress, **given)
@@ -60,8 +64,9 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
 def check(data: str, **_: Any) -> None:
     """Check DATA: the kind of each column, and what to decide before it is analysed.
 
-    Identifiers, running numbers, weights, dates, free texts and constants are neither analysed nor
-    asked unless an option names them.  Each finding comes with the option that settles it.
+    Identifiers, running numbers, weights, dates, free texts and constants are neither
+    analysed nor asked unless an option names them.  Each finding comes with the option
+    that settles it.
 
     \b
     Examples:
@@ -72,17 +77,22 @@ def check(data: str, **_: Any) -> None:
 
     found = check_data(data, **options.given(TableOptions))
     width = shutil.get_terminal_size().columns
-    console.write_result(found, lambda: console.named(found.text(Path(data).name, width)))
+    console.write_result(
+        found, lambda: console.named(found.text(Path(data).name, width))
+    )
 
 
 @click.command("report", cls=console.FileCommand)
 @click.argument("results", metavar="RESULT [PLAN]", nargs=-1, required=True)
 @options.output_file("The page to write.", default="report.html")
-@click.option("--evidence", type=EVIDENCE, help="A folder for the evidence pack of a plan.")
+@click.option(
+    "--evidence", type=EVIDENCE, help="A folder for the evidence pack of a plan."
+)
 def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 
-    Several plans are drawn side by side.  The page needs no server: send it, open it, print it.
+    Several plans are drawn side by side.  The page needs no server: send it, open it,
+    print it.
 
     \b
     Examples:
@@ -106,7 +116,9 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
         click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
         return
     if others:
-        write_text(output, compare_page({Path(plan).name: Plan.load(plan) for plan in results}))
+        write_text(
+            output, compare_page({Path(plan).name: Plan.load(plan) for plan in results})
+        )
     elif is_plan_file(first):
         Plan.load(first).report(output, name=Path(first).name)
     else:
@@ -116,25 +128,34 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
 
 @click.command("audit", cls=console.FileCommand)
 @click.argument("randomiser", metavar="FILE")
-@click.option("--claim", type=float, required=True, help="The claimed epsilon of each attribute.")
+@click.option(
+    "--claim", type=float, required=True, help="The claimed epsilon of each attribute."
+)
 @options.of(AuditOptions)
-@click.option("--data", type=click.Path(), metavar="TABLE", help="Analysed as audited and claimed.")
-@click.option("--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so.")
+@click.option(
+    "--data",
+    type=click.Path(),
+    metavar="TABLE",
+    help="Analysed as audited and claimed.",
+)
+@click.option(
+    "--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so."
+)
 @options.page("the table, with the audit")
 @options.RESULT
 def audit(randomiser: str, **chosen: Any) -> None:
     """Audit FILE: what a randomiser realises beside what is claimed.
 
-    FILE has published parameters: a specification (JSON) or a transition matrix (JSON, CSV).  Or it
-    is sampled: a module (.mjs, .js, .py) with a function randomise(value), which is run, or a table
-    with a column value, whose other columns are the report.
+    FILE has published parameters: a specification (JSON) or a transition matrix (JSON,
+    CSV).  Or it is sampled: a module (.mjs, .js, .py) with a function randomise(value),
+    which is run, or a table with a column value, whose other columns are the report.
 
     \b
     Examples:
-      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer --report audit.html
-      seepage audit client.mjs --claim 1 --values red,green,blue --fail-if refuted
-      seepage audit samples.csv --claim 1 --reports 0,1,2,3
-      seepage audit rappor.json --claim 4 --rounds 30 --memoised
+      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer
+      --report audit.html seepage audit client.mjs --claim 1 --values red,green,blue
+      --fail-if refuted seepage audit samples.csv --claim 1 --reports 0,1,2,3 seepage
+      audit rappor.json --claim 4 --rounds 30 --memoised
     """
     from seepage.auditing import STATES
     from seepage.auditing.audit import audit as run_audit
@@ -157,22 +178,26 @@ def _audit_text(found: Any) -> str:
     rows = [["reports tell (nats)", "as audited", "in the population", "as claimed"]]
     for leak in found.leaks[:SHOWN_LEAKS]:
         population = f"{lower_text(leak.lower)} to {upper_text(leak.upper)}"
-        ends, claimed = f"{leak.source} -> {leak.target}", upper_text(leak.claimed)
+        ends = f"{leak.source} -> {leak.target}"
+        claimed = upper_text(leak.claimed)
         rows.append([ends, upper_text(leak.audited), population, claimed])
     lines.append(console.aligned(rows))
     for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
-        largest = [f"{t.guarantee} {upper_text(t.values.max())}" for t in one.totals.totals]
+        largest = [
+            f"{t.guarantee} {upper_text(t.values.max())}" for t in one.totals.totals
+        ]
         lines.append(f"largest totals as {which}: {', '.join(largest)}")
     return "\n".join(lines)
 
 
-# Analyses as text -------------------------------------------------------------------------------
+# Analyses as text ---------------------------------------------------------------------
 
 VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
-SHOWN_ATTRIBUTES, SHOWN_LEAKS = 40, 10
+SHOWN_ATTRIBUTES = 40
+SHOWN_LEAKS = 10
 """Rows of tables by attribute (the matrix of more is not printed), and leaks."""
 MAX_NAME = 24
 CELL_WIDTH = 6
@@ -213,7 +238,9 @@ def _heading(analysis: Any) -> str:
 
 
 def _verdict_text(analysis: Any) -> str:
-    """Return the verdict and a table of bounds by state of the limit; "" without limits."""
+    """Return the verdict and a table of bounds by state of the limit; "" without
+    limits.
+    """
     from seepage.verdict import STATES
 
     verdict = analysis.verdict
@@ -221,7 +248,10 @@ def _verdict_text(analysis: Any) -> str:
     if not judged:
         return ""
     lines = list(filter(None, [verdict.decision, verdict.basis, named(verdict.settle)]))
-    rows = [["", "limit", "at least", "at most", "but for delta", ""], *map(_judgement_row, judged)]
+    rows = [
+        ["", "limit", "at least", "at most", "but for delta", ""],
+        *map(_judgement_row, judged),
+    ]
     if not any(judgement.relaxed_by for judgement in judged):
         rows = [[*row[:4], row[-1]] for row in rows]
     lines += ["", f"Limits (nats; {UNIT})", aligned(rows, most=SHOWN_ATTRIBUTES)]
@@ -229,21 +259,37 @@ def _verdict_text(analysis: Any) -> str:
 
 
 def _judgement_row(j: Any) -> list[str]:
-    """Return limit, what holds for every report, what holds but for a delta, and the state."""
+    """Return limit, what holds for every report, what holds but for a delta, and the
+    state.
+    """
     lower, upper = j.texts
     upper = f"{upper} {j.upper_by}" if j.upper_by else "unknown"
-    rest = f"{upper_text(j.relaxed)} {j.relaxed_by}{delta_text(j.delta)}" if j.relaxed_by else "-"
-    return [_short(j.attribute), f"{j.limit:g}", f"{lower} {j.lower_by}", upper, rest, str(j.state)]
+    rest = (
+        f"{upper_text(j.relaxed)} {j.relaxed_by}{delta_text(j.delta)}"
+        if j.relaxed_by
+        else "-"
+    )
+    return [
+        _short(j.attribute),
+        f"{j.limit:g}",
+        f"{lower} {j.lower_by}",
+        upper,
+        rest,
+        str(j.state),
+    ]
 
 
 def _leaks_text(analysis: Any) -> str:
     """Return the strongest leaks, and what too few records or missing values hide."""
     from seepage.leakage import skip_patterns, support
 
-    matrix, leaks = analysis.matrix, analysis.leaks(SHOWN_LEAKS)
+    matrix = analysis.matrix
+    leaks = analysis.leaks(SHOWN_LEAKS)
     lines = [line for leak in leaks for line in _leak_lines(leak, matrix)]
     if matrix.pairs.pooled:
-        head = "Largest leakages of the table, values pooled (source -> target, in nats)"
+        head = (
+            "Largest leakages of the table, values pooled (source -> target, in nats)"
+        )
         return "\n".join([head, *lines])
     intervals = matrix.interval()
     if len(matrix.domain) < 2 or (not leaks and intervals.lower.any()):
@@ -260,24 +306,34 @@ def _leaks_text(analysis: Any) -> str:
     lines += [f"  {text}" for text in skip_patterns(matrix.pairs)[:SHOWN_LEAKS]]
     lines += [f"  {few.sentence()}" for few in intervals.too_few[:SHOWN_LEAKS]]
     if others := [few.attribute for few in intervals.too_few[SHOWN_LEAKS:]]:
-        lines.append(f"  too few records to say about some values of {', '.join(others)} too")
-    return "\n".join([f"Strongest leaks (source -> target, in nats{unit}; {about})", *lines])
+        lines.append(
+            f"  too few records to say about some values of {', '.join(others)} too"
+        )
+    return "\n".join(
+        [f"Strongest leaks (source -> target, in nats{unit}; {about})", *lines]
+    )
 
 
 def _leak_lines(leak: Any, matrix: Any) -> list[str]:
     """Return a leak with its interval, and its witness in words."""
-    ends = " -> ".join(" = ".join(names) for names in (leak.sources, leak.targets) if names)
+    ends = " -> ".join(
+        " = ".join(names) for names in (leak.sources, leak.targets) if names
+    )
     most = f"{matrix.epsilons[matrix.domain.index(leak.source)]:.2f}"
     line = f"  {ends or f'{leak.source} -> {leak.target}'}: {leak.leakage:.2f}"
     line += f"{delta_text(leak.delta)} of at most {most}"
     if leak.interval:
-        line += f", {lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+        line += (
+            f", {lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+        )
     return [line, *([f"      {leak.sentence()}"] if leak.witness else [])]
 
 
 def _matrix_text(matrix: Any, width: int) -> str:
     """Return the matrix in blocks of columns that fit the width; "" if it is large."""
-    names = [f"{k:>2} {_short(name)}" for k, name in enumerate(matrix.domain.names, start=1)]
+    names = [
+        f"{k:>2} {_short(name)}" for k, name in enumerate(matrix.domain.names, start=1)
+    ]
     if len(names) > SHOWN_ATTRIBUTES:
         return ""
     tables = {
@@ -297,7 +353,9 @@ def _matrix_text(matrix: Any, width: int) -> str:
             some = range(len(names))[start : start + fitting]
             rows = [["", *(str(source + 1) for source in some)]]
             for k, (name, row) in enumerate(zip(names, cells, strict=True)):
-                rows.append([name, *("-" if source == k else row[source] for source in some)])
+                rows.append(
+                    [name, *("-" if source == k else row[source] for source in some)]
+                )
             blocks.append(aligned(rows, narrowest=CELL_WIDTH - 2))
     return "\n".join(blocks)
 
@@ -307,24 +365,34 @@ def _totals_text(analysis: Any) -> str:
     from seepage.totals import GUARANTEES
     from seepage.verdict import total_text
 
-    comparison, matrix = analysis.totals, analysis.matrix
-    rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]]
-    for k, (name, release) in enumerate(zip(matrix.domain.names, matrix.releases, strict=True)):
+    comparison = analysis.totals
+    matrix = analysis.matrix
+    rows = [
+        ["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]
+    ]
+    for k, (name, release) in enumerate(
+        zip(matrix.domain.names, matrix.releases, strict=True)
+    ):
         cells = [
             total_text(total, k)
             + delta_text(total.deltas[k])
             + " !" * (name in comparison.refuted.get(total.guarantee, ()))
             for total in comparison.totals
         ]
-        rows.append([_short(name), f"{release.epsilon:.2f}{delta_text(release.delta)}", *cells])
+        rows.append(
+            [_short(name), f"{release.epsilon:.2f}{delta_text(release.delta)}", *cells]
+        )
     table = "table" if matrix.pairs.population is None else "sample"
     legend = [
-        f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}" for t in comparison.totals
+        f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}"
+        for t in comparison.totals
     ]
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
     head = f"Total leakage of each attribute in this {table} (nats)"
-    legend += [f"  {name}: {named(why)}" for name, why in comparison.unavailable.items()]
+    legend += [
+        f"  {name}: {named(why)}" for name, why in comparison.unavailable.items()
+    ]
     return "\n".join([head, aligned(rows, most=SHOWN_ATTRIBUTES), *legend])
 
 
@@ -338,12 +406,16 @@ def _experience_text(experience: Any) -> str:
     """Return the realised losses of drawn people, the most affected attributes first."""
     from seepage.totals.experienced import ESTIMATE
 
-    rows = [["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]]
+    rows = [
+        ["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]
+    ]
     for k in experience.measured:
         losses = experience.epsilons[k], *experience.quantiles[k, 1:3, ESTIMATE]
         shares = experience.shares[k, ESTIMATE], experience.permuted_shares[k]
         guessed = experience.own[k, ESTIMATE], experience.together[k, ESTIMATE]
-        percent = [f"{share:.0%}" for share in (*shares, experience.before[k], *guessed)]
+        percent = [
+            f"{share:.0%}" for share in (*shares, experience.before[k], *guessed)
+        ]
         name = _short(experience.attributes[k])
         rows.append([name, *(f"{loss:.2f}" for loss in losses), *percent])
     legend = (
@@ -369,11 +441,15 @@ def _notes_text(analysis: Any) -> str:
     ]
     notes += constants(matrix.domain)
     if any(matrix.smoothing.values()):
-        notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
+        notes.append(
+            f"smoothed by {matrix.smoothing}: leakages may be below the table's own"
+        )
     caution = sample_caution(matrix.pairs)
     if caution is not None:
         notes.append(f"leakages, and all totals but worst, are {caution}")
-    distinct = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
+    distinct = dict.fromkeys(
+        note for total in analysis.totals.totals for note in total.notes
+    )
     notes += [note for note in distinct if caution is None or caution not in note]
     return "\n".join(notes)
 

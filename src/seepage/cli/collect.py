@@ -17,43 +17,64 @@ PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay
 CODEBOOK = "Texts of questions and values: a CSV file with attribute, value and label."
 LABELS = options.file("--labels", CODEBOOK)
 VECTORS = click.IntRange(1, 1_000_000)
-TITLE = click.option("--title", help="The heading of the questionnaire; by default the plan's.")
+TITLE = click.option(
+    "--title", help="The heading of the questionnaire; by default the plan's."
+)
 
 
 @click.command("client", cls=console.FileCommand)
 @PLAN_PATH
-@options.folder("The folder for the module seepage.js, its types, plan.json and vectors.json.")
+@options.folder(
+    "The folder for the module seepage.js, its types, plan.json and vectors.json."
+)
 @options.written("--questionnaire", "Write a page that asks the questions.")
 @LABELS
-@click.option("--endpoint", metavar="URL", help="Address of the reports; by default, a download.")
-@TITLE
-@options.file("--texts", "Introduction, consent, contact and other texts of the page: a JSON file.")
 @click.option(
-    "--vectors", type=VECTORS, default=100, help="Test vectors of the draw and each form."
+    "--endpoint", metavar="URL", help="Address of the reports; by default, a download."
+)
+@TITLE
+@options.file(
+    "--texts",
+    "Introduction, consent, contact and other texts of the page: a JSON file.",
+)
+@click.option(
+    "--vectors",
+    type=VECTORS,
+    default=100,
+    help="Test vectors of the draw and each form.",
 )
 def client(
-    plan_path: str, output: str | None, questionnaire: str | None, vectors: int, **texts: Any
+    plan_path: str,
+    output: str | None,
+    questionnaire: str | None,
+    vectors: int,
+    **texts: Any,
 ) -> None:
     """Write a client of PLAN, which adds noise on the device of the person asked.
 
-    The folder has one ES module without dependencies, for browsers and Node, and test vectors for
-    clients in other languages.  The questionnaire is one self-contained page: it draws the form,
-    asks, adds noise, shows what is sent and what it reveals at most, and sends it to the endpoint
-    or offers it as a file.  `seepage estimate` reads what is collected as JSON Lines.
+    The folder has one ES module without dependencies, for browsers and Node, and test
+    vectors for clients in other languages.  The questionnaire is one self-contained
+    page: it draws the form, asks, adds noise, shows what is sent and what it reveals at
+    most, and sends it to the endpoint or offers it as a file.  `seepage estimate` reads
+    what is collected as JSON Lines.
 
     \b
     Examples:
-      seepage client plan.json -o client/
-      seepage client plan.json --questionnaire survey.html --labels codebook.csv
-      seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
+      seepage client plan.json -o client/ seepage client plan.json --questionnaire
+      survey.html --labels codebook.csv seepage client plan.json --questionnaire
+      survey.html --endpoint https://example.org/reports
     """
     from seepage.collection.client_files import questionnaire_page, unlabelled_note
     from seepage.plan import Plan
 
     if output is None and questionnaire is None:
-        raise InputError("--output or --questionnaire must be given: there is nothing to write")
+        raise InputError(
+            "--output or --questionnaire must be given: there is nothing to write"
+        )
     if questionnaire is None:
-        options.reject(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
+        options.reject(
+            ["labels", "endpoint", "texts"], "it is for the page of --questionnaire"
+        )
     plan = Plan.load(plan_path)
     if questionnaire is not None:
         page = questionnaire_page(plan, **texts)
@@ -77,20 +98,25 @@ def client(
     default="reports.jsonl",
     help="The file of reports; it is continued if it exists.",
 )
-@click.option("--port", type=int, default=8000, help="The port; 0 for any that is free.")
+@click.option(
+    "--port", type=int, default=8000, help="The port; 0 for any that is free."
+)
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
-@click.option("--rate", type=float, default=1000.0, help="Lines per second, in all, at most.")
+@click.option(
+    "--rate", type=float, default=1000.0, help="Lines per second, in all, at most."
+)
 @LABELS
 @TITLE
 def collect(plan_path: str, output: str, **chosen: Any) -> None:
     """Receive the reports of PLAN over HTTP, for pilots, until Ctrl-C.
 
-    The questionnaire is at / and sends its reports to /reports.  A report is on disk before it is
-    acknowledged; one that is sent again is stored once; what is no report of the plan is refused
-    with the reason.  `seepage estimate` reads the file, also meanwhile.
+    The questionnaire is at / and sends its reports to /reports.  A report is on disk
+    before it is acknowledged; one that is sent again is stored once; what is no report
+    of the plan is refused with the reason.  `seepage estimate` reads the file, also
+    meanwhile.
 
-    Only this machine reaches the default host.  For others put a web server in front that adds
-    https, without which browsers do not run the questionnaire.
+    Only this machine reaches the default host.  For others put a web server in front
+    that adds https, without which browsers do not run the questionnaire.
 
     \b
     Examples:
@@ -106,14 +132,17 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
         there = f"({log.count:,} there{skipped})"
         click.echo(f"questionnaire at {receiver.address}, reports -> {output} {there}")
         if chosen["host"] not in (LOOPBACK, "::1", "localhost"):
-            click.echo("others can reach this address: put a server with https in front", err=True)
+            click.echo(
+                "others can reach this address: put a server with https in front",
+                err=True,
+            )
         try:
             receiver.wait()
         except KeyboardInterrupt:
             click.echo(f"{log.count:,} reports -> {output}")
 
 
-# Reports -----------------------------------------------------------------------------------------
+# Reports ------------------------------------------------------------------------------
 
 PLAN = options.file("--plan", "The plan's file.", required=True)
 
@@ -140,31 +169,43 @@ PLAN = options.file("--plan", "The plan's file.", required=True)
 )
 @options.of(TableOptions, "missing_markers", "delimiter", "encoding", "person")
 def perturb(
-    data: str, plan: str, output: str, identifier: str | None, key: str | None, **chosen: Any
+    data: str,
+    plan: str,
+    output: str,
+    identifier: str | None,
+    key: str | None,
+    **chosen: Any,
 ) -> None:
-    """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
+    """Perturb the records of DATA as a plan says, into the Parquet file of reports
+    OUTPUT.
 
-    Randomness comes from the operating system: the noise, and who is given which form of the plan.
-    With --identifier form and noise are derived from a person's identifier, so that who is asked
-    again sends the same report for the same answers: keep the key file for that, and keep it
-    secret: with it, answers can be found from reports.
+    Randomness comes from the operating system: the noise, and who is given which form
+    of the plan. With --identifier form and noise are derived from a person's
+    identifier, so that who is asked again sends the same report for the same answers:
+    keep the key file for that, and keep it secret: with it, answers can be found from
+    reports.
 
-    Each record sends one report; if the plan names the column that identifies a person, or --person
-    does, each person sends one: that of the first record.
+    Each record sends one report; if the plan names the column that identifies a person,
+    or --person does, each person sends one: that of the first record.
 
-    A record with a value outside the plan's domain raises an error with its row and column, unless
-    its attribute has a catch-all value.  OUTPUT appears when all is written, or not at all.
+    A record with a value outside the plan's domain raises an error with its row and
+    column, unless its attribute has a catch-all value.  OUTPUT appears when all is
+    written, or not at all.
 
     \b
     Examples:
-      seepage perturb survey.csv --plan plan.json -o reports.parquet
-      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
+      seepage perturb survey.csv --plan plan.json -o reports.parquet seepage perturb
+      survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
     from seepage.collection.perturb import perturb_file
     from seepage.plan import Plan
 
-    promised, how = Plan.load(plan), options.given(TableOptions) | options.chosen("rng")
-    with _key_for(identifier, key, output) as secret, console.progress_bar("perturbing") as bar:
+    promised = Plan.load(plan)
+    how = options.given(TableOptions) | options.chosen("rng")
+    with (
+        _key_for(identifier, key, output) as secret,
+        console.progress_bar("perturbing") as bar,
+    ):
         how |= {"identifier": identifier, "key": secret, "progress": bar}
         count = perturb_file(promised, data, output, **how)
     forms = "" if promised.is_single else f", {len(promised.forms)} forms"
@@ -180,14 +221,21 @@ def perturb(
             err=True,
         )
     if chosen["rng"] is not None:
-        click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
+        click.echo(
+            "drawn from a seed: for research only, these reports protect nobody",
+            err=True,
+        )
 
 
 @contextmanager
 def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[Any]:
-    """Yield the path of the key file, or a new key; its file stays only if the block succeeds."""
+    """Yield the path of the key file, or a new key; its file stays only if the block
+    succeeds.
+    """
     if path is not None and Path(path).resolve() == Path(output).resolve():
-        raise InputError(f"--key-file and --output must be two files, got {path!r} for both")
+        raise InputError(
+            f"--key-file and --output must be two files, got {path!r} for both"
+        )
     if identifier is None or path is None or Path(path).exists():
         yield path
         return
@@ -199,50 +247,74 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     except BaseException:
         Path(path).unlink(missing_ok=True)
         raise
-    click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
+    click.echo(
+        f"a new key was written to {path}: keep it secret, and for the next time",
+        err=True,
+    )
 
 
 @click.command("estimate", cls=console.FileCommand)
 @click.argument("reports")
 @PLAN
-@click.option("--consistent", is_flag=True, help="Project frequencies to distributions.")
-@options.names("--table", "The table of attributes that a form asks together.")
-@click.option("--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".')
 @click.option(
-    "--family", type=click.Choice(["logit", "linear"]), default="logit", help="Of --regress."
+    "--consistent", is_flag=True, help="Project frequencies to distributions."
 )
-@click.option("--covariates", metavar="FILE", help="Unperturbed columns, one row per report.")
-@click.option("--weights", metavar="COLUMN", help="Survey weights, beside reports or covariates.")
-@options.file("--known-totals", "Totals to weight to: a CSV file of attribute, value, total.")
+@options.names("--table", "The table of attributes that a form asks together.")
+@click.option(
+    "--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".'
+)
+@click.option(
+    "--family",
+    type=click.Choice(["logit", "linear"]),
+    default="logit",
+    help="Of --regress.",
+)
+@click.option(
+    "--covariates", metavar="FILE", help="Unperturbed columns, one row per report."
+)
+@click.option(
+    "--weights", metavar="COLUMN", help="Survey weights, beside reports or covariates."
+)
+@options.file(
+    "--known-totals", "Totals to weight to: a CSV file of attribute, value, total."
+)
 @options.page("results")
-@click.option("--check", metavar="DATA", help="Newer records: --report checks the limits there.")
+@click.option(
+    "--check", metavar="DATA", help="Newer records: --report checks the limits there."
+)
 @options.RESULT
 def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
-    """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
+    """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob
+    of such.
 
-    REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
-    or belong to another plan are skipped, and their numbers printed.
+    REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are
+    malformed or belong to another plan are skipped, and their numbers printed.
 
-    Estimates are unbiased, so they may be negative and need not sum to 1; --consistent gives
-    distributions.  Standard errors are those of the unbiased estimates, for the population that
-    the people were drawn from; CSV and JSON also have the conditional errors, for the people who
-    reported.  --table gives shares of the first attribute given the others, with intervals.
+    Estimates are unbiased, so they may be negative and need not sum to 1; --consistent
+    gives distributions.  Standard errors are those of the unbiased estimates, for the
+    population that the people were drawn from; CSV and JSON also have the conditional
+    errors, for the people who reported.  --table gives shares of the first attribute
+    given the others, with intervals.
 
     \b
     Examples:
-      seepage estimate reports.parquet --plan plan.json
-      seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
-      seepage estimate reports.parquet --plan plan.json --table ill,income
-      seepage estimate reports.parquet --plan plan.json --regress "ill ~ age + sex"
-      seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
-      seepage estimate reports.jsonl.gz --plan plan.json
+      seepage estimate reports.parquet --plan plan.json seepage estimate reports.parquet
+      --plan plan.json --consistent --format csv -o result.csv seepage estimate
+      reports.parquet --plan plan.json --table ill,income seepage estimate
+      reports.parquet --plan plan.json --regress "ill ~ age + sex" seepage estimate
+      reports.parquet --plan plan.json --report results.html --check 2026.csv seepage
+      estimate reports.jsonl.gz --plan plan.json
     """
     from seepage.collection import open_reports
     from seepage.collection.results_page import write_results
     from seepage.plan import Plan
 
-    promised, formula, consistent = Plan.load(plan), chosen["regress"], chosen["consistent"]
-    source = open_reports(promised, reports, lambda note: click.echo(f"seepage: {note}", err=True))
+    promised = Plan.load(plan)
+    formula = chosen["regress"]
+    consistent = chosen["consistent"]
+    source = open_reports(
+        promised, reports, lambda note: click.echo(f"seepage: {note}", err=True)
+    )
     if chosen["report"] is None:
         options.reject(["check"], "its result is on the page of --report")
     if formula is None:
@@ -264,7 +336,11 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
         text = partial(_estimates_text, result)
 
     pair = [(table[0], table[1])] if len(table) == 2 else None
-    about = {"name": Path(reports).name, "data": chosen["check"], "consistent": consistent}
+    about = {
+        "name": Path(reports).name,
+        "data": chosen["check"],
+        "consistent": consistent,
+    }
     page = partial(write_results, promised, source, joint=pair, **about)
     console.write_result(result, text, page=page)
 
@@ -272,13 +348,17 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
 def _survey_weights(
     weights: str | None, covariates: str | None, known_totals: str | None, **_: Any
 ) -> Any:
-    """Return weights: a column beside the reports by its name, or numbers from the covariates."""
+    """Return weights: a column beside the reports by its name, or numbers from the
+    covariates.
+    """
     from seepage.collection.frequencies import rake_weights
     from seepage.collection.regression import clear_columns, column_names
 
     if known_totals is not None:
         if covariates is None:
-            raise InputError("--known-totals needs --covariates, the file of the attributes")
+            raise InputError(
+                "--known-totals needs --covariates, the file of the attributes"
+            )
         columns = clear_columns(known_totals, ["attribute", "value", "total"])
         known: dict[str, dict[str, float]] = {}
         for name, value, total in zip(*columns.values(), strict=True):
@@ -291,22 +371,34 @@ def _survey_weights(
 
 def _table_text(shown: Any, table: Any) -> str:
     """Return cells and, for several attributes, shares given all but the first."""
-    people = ", ".join(f"{count:,} of form {form}" for form, count in table.people.items())
+    people = ", ".join(
+        f"{count:,} of form {form}" for form, count in table.people.items()
+    )
     parts = [
         f"{table.records:,} people: {people}; as precise as "
         f"{table.equivalent_people:,.0f} unperturbed answers"
     ]
     for cells in (shown, *([table.shares()] if len(table.attributes) > 1 else [])):
         names = [attribute.name for attribute in cells.attributes]
-        heads = {"standard_error": "standard error", "lower": "95 % from", "upper": "to"}
-        parts += ["", cells.what, _decimal_table(cells, names, {"estimate": "estimate", **heads})]
+        heads = {
+            "standard_error": "standard error",
+            "lower": "95 % from",
+            "upper": "to",
+        }
+        parts += [
+            "",
+            cells.what,
+            _decimal_table(cells, names, {"estimate": "estimate", **heads}),
+        ]
     return "\n".join(parts)
 
 
 def _decimal_table(result: Any, labels: list[str], numbers: dict[str, str]) -> str:
     """Return labels and numbers of a result as a table, the numbers with five decimals."""
     columns = result.to_arrow().to_pydict()
-    texts = {head: [f"{one:.5f}" for one in columns[name]] for name, head in numbers.items()}
+    texts = {
+        head: [f"{one:.5f}" for one in columns[name]] for name, head in numbers.items()
+    }
     return console.aligned_columns({name: columns[name] for name in labels} | texts)
 
 
@@ -318,6 +410,10 @@ def _estimates_text(estimates: Any) -> str:
         for name in estimates.unestimated
     ]
     notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
-    about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
+    about = (
+        f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
+    )
     numbers = {"frequency": "frequency", "standard_error": "standard error"}
-    return "\n".join([about, _decimal_table(estimates, ["attribute", "value"], numbers), *notes])
+    return "\n".join(
+        [about, _decimal_table(estimates, ["attribute", "value"], numbers), *notes]
+    )

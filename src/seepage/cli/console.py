@@ -1,4 +1,6 @@
-"""Output of commands: text and files, checked in advance; messages that name the options."""
+"""Output of commands: text and files, checked in advance; messages that name the
+options.
+"""
 
 import os
 import re
@@ -12,7 +14,14 @@ from typing import Any
 
 import click
 
-from seepage._results import Column, Progress, cell_text, json_text, writable, write_text
+from seepage._results import (
+    Column,
+    Progress,
+    cell_text,
+    json_text,
+    writable,
+    write_text,
+)
 from seepage.data import Domain
 from seepage.errors import DataWarning, InputError, SeepageError, TableError, naming
 
@@ -27,7 +36,9 @@ def emit(text: str, output: str | None, *, private: bool = False) -> None:
     """
     if output is None:
         if sys.stdout is not None and sys.stdout.isatty():
-            text = CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text)
+            text = CONTROL.sub(
+                lambda c: c[0].encode("unicode_escape").decode("ascii"), text
+            )
         click.echo(text.rstrip("\n"), color=True)  # else Click removes escape sequences
         return
     write_text(output, text.rstrip("\n") + "\n", private=private)
@@ -58,7 +69,8 @@ def write_result(
         Whether JSON has counts of the table: a new file is then for its owner only.
     """
     options = click.get_current_context().params
-    form, path = options["form"], None if printed else options["output"]
+    form = options["form"]
+    path = None if printed else options["output"]
     if page is not None and options["report"] is not None:
         page(options["report"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
@@ -89,7 +101,9 @@ def command_line() -> str:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Yield a callable that shows progress and the remaining time; None if not on a terminal."""
+    """Yield a callable that shows progress and the remaining time; None if not on a
+    terminal.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -134,10 +148,11 @@ def aligned(
     most: int | None = None,
     narrowest: int = 0,
 ) -> str:
-    """Return rows as aligned columns: the first to the left, the others right unless `left`.
+    """Return rows as aligned columns: the first to the left, the others right unless
+    `left`.
 
-    At most `most` rows beside the first, and the number of the others; columns but the first have
-    at least `narrowest` characters.
+    At most `most` rows beside the first, and the number of the others; columns but the
+    first have at least `narrowest` characters.
     """
     shown = rows if most is None else rows[: most + 1]
     widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
@@ -155,21 +170,27 @@ def aligned(
 
 def aligned_columns(columns: Mapping[str, Column]) -> str:
     """Return columns of equal length by name as text, see `aligned`."""
-    cells = [[name.replace("_", " "), *map(cell_text, columns[name])] for name in columns]
+    cells = [
+        [name.replace("_", " "), *map(cell_text, columns[name])] for name in columns
+    ]
     return aligned(list(zip(*cells, strict=True)))
 
 
-# Files, checked before any work ------------------------------------------------------------------
+# Files, checked before any work -------------------------------------------------------
 
 
 def option_name(option: click.Parameter) -> str:
-    """Return the name of an option in messages, the first long one; an argument in capitals."""
+    """Return the name of an option in messages, the first long one; an argument in
+    capitals.
+    """
     long = (name for name in option.opts if name.startswith("--"))
     return next(long, str(option.name).upper())
 
 
 class OutputFile(click.Path):
-    """Type of an option that names a file to write, see `writable`; its folder must be writable."""
+    """Type of an option that names a file to write, see `writable`; its folder must be
+    writable.
+    """
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False)
@@ -206,7 +227,8 @@ OUTPUT_MARKERS = re.compile(
     rb"seepage|\b(leakage|cpl|plug_in|standard.error|undershoot|tcpl|backward)\b"
     rb"|records, \d+ attributes|joint frequencies"
 )
-"""Words in the first line of files that seepage writes; unlikely in the first line of a dataset."""
+"""Words in the first line of files that seepage writes; unlikely in the first line of a
+dataset."""
 
 PICTURE_SIGNATURES = {b"\x89PNG": ".png", b"%PDF": ".pdf", b"<svg": ".svg"}
 SCANNED_BYTES = 1 << 16
@@ -215,21 +237,25 @@ SCANNED_BYTES = 1 << 16
 def _is_replaceable(path: Path) -> bool:
     """Return whether a path does not exist, is empty, or looks like an earlier output.
 
-    Our Parquet (in its footer), JSON and HTML contain "seepage"; CSV and text are recognised by
-    the words of their first line, pictures by their signature.
+    Our Parquet (in its footer), JSON and HTML contain "seepage"; CSV and text are
+    recognised by the words of their first line, pictures by their signature.
     """
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
         head = file.read(SCANNED_BYTES)
         file.seek(-min(8, path.stat().st_size), os.SEEK_END)
-        footer = int.from_bytes(file.read(4), "little") if head.startswith(b"PAR1") else 0
+        footer = (
+            int.from_bytes(file.read(4), "little") if head.startswith(b"PAR1") else 0
+        )
         file.seek(max(0, path.stat().st_size - max(SCANNED_BYTES, footer + 8)))
         tail = file.read()
     if head.startswith((b"PAR1", b"{", b"<!doctype html>")):
         return b"seepage" in head or b"seepage" in tail
     signatures = PICTURE_SIGNATURES.items()
-    if any(head.startswith(mark) and path.suffix == ending for mark, ending in signatures):
+    if any(
+        head.startswith(mark) and path.suffix == ending for mark, ending in signatures
+    ):
         return True
     return OUTPUT_MARKERS.search(head.partition(b"\n")[0]) is not None
 
@@ -237,9 +263,10 @@ def _is_replaceable(path: Path) -> bool:
 class FileCommand(click.Command):
     """A command that checks its input and output files before any work.
 
-    An InputError is raised for an empty input name (an argument, or an option of type `Path`), for
-    an output that is also an input or another output, and for a file that seepage did not write
-    (unless `--force`).  Messages of the library are rewritten to name the command's options.
+    An InputError is raised for an empty input name (an argument, or an option of type
+    `Path`), for an output that is also an input or another output, and for a file that
+    seepage did not write (unless `--force`).  Messages of the library are rewritten to
+    name the command's options.
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -264,15 +291,21 @@ class FileCommand(click.Command):
         outputs = [
             ctx.params[param.name]
             for param in self.params
-            if isinstance(param.type, OutputFile) and param.name and ctx.params[param.name]
+            if isinstance(param.type, OutputFile)
+            and param.name
+            and ctx.params[param.name]
         ]
         for number, output in enumerate(outputs):
             if output in outputs[:number]:
-                raise InputError(f"two results cannot be written to one file, got {output!r} twice")
+                raise InputError(
+                    f"two results cannot be written to one file, got {output!r} twice"
+                )
             if Path(output).exists() and any(
                 file.samefile(output) for path in inputs for file in input_files(path)
             ):
-                raise InputError(f"the output must not be what is read, got {output!r} for both")
+                raise InputError(
+                    f"the output must not be what is read, got {output!r} for both"
+                )
             if not force and not _is_replaceable(Path(output)):
                 raise InputError(
                     f"{output!r} exists, and nothing in it says that seepage wrote it; "
@@ -287,19 +320,27 @@ class FileCommand(click.Command):
 
 
 def _option_names() -> dict[str, str]:
-    """Return the options and arguments of the running command by the library's parameters."""
+    """Return the options and arguments of the running command by the library's
+    parameters.
+    """
     params = click.get_current_context().command.params
     shown = {str(param.name): option_name(param) for param in params}
-    return {name.strip("-").lower().replace("-", "_"): name for name in shown.values()} | shown
+    return {
+        name.strip("-").lower().replace("-", "_"): name for name in shown.values()
+    } | shown
 
 
 def named(text: str) -> str:
-    """Return a text of the library with the options of the running command for parameters."""
+    """Return a text of the library with the options of the running command for
+    parameters.
+    """
     return naming(text, _option_names())
 
 
 def input_files(path: str) -> list[Path]:
-    """Return the files that a path stands for: a file itself, or the files of a folder or glob."""
+    """Return the files that a path stands for: a file itself, or the files of a folder
+    or glob.
+    """
     from seepage.data.table.sources import find_files
 
     if Path(path).is_file():

@@ -47,15 +47,27 @@ def _plan_within_limits(
     function: Callable[..., Any], kind: Any, data: str, text: Callable[..., str]
 ) -> None:
     """Write the plan that a function makes with the options given, and print it."""
-    chosen, name = options.given(kind), Path(data).name
-    limit, output = chosen.get("limit"), click.get_current_context().params["output"]
+    chosen = options.given(kind)
+    name = Path(data).name
+    limit = chosen.get("limit")
+    output = click.get_current_context().params["output"]
     if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
-        more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
+        more = (
+            " for the others too"
+            if limit
+            else ": the allowed total of every attribute, in nats"
+        )
         raise InputError(f"--limit must be given{more}")
     with options.reading_progress(data, "searching") as progress:
         plan = function(data, progress=progress, **chosen)
-    if kind is CalibrationOptions or plan.scope == "table" or chosen.get("answers") == "as-is":
-        options.print_reading_notes(data, plan.domain)  # merged answers are listed instead
+    if (
+        kind is CalibrationOptions
+        or plan.scope == "table"
+        or chosen.get("answers") == "as-is"
+    ):
+        options.print_reading_notes(
+            data, plan.domain
+        )  # merged answers are listed instead
     if output is not None:
         plan.save(output)
     page = partial(plan.report, name=name)
@@ -67,11 +79,14 @@ def _plan_within_limits(
 @click.command("design", cls=console.FileCommand)
 @click.argument("data")
 @options.of(DesignOptions)
-@options.numbers("--limits", "Compare designs of limits that all hold together; saves no plan.")
+@options.numbers(
+    "--limits", "Compare designs of limits that all hold together; saves no plan."
+)
 @options.chart("the forms of the plan, or what each of --limits costs")
 @PLAN_RESULT
 def design(data: str, limits: list[float] | None, **_: Any) -> None:
-    """Find the forms that keep every attribute's total within a limit with the least error.
+    """Find the forms that keep every attribute's total within a limit with the least
+    error.
 
     Ctrl-C ends the search; the best design so far is certified and kept.
 
@@ -95,15 +110,22 @@ def _compare_limits(data: str, limits: list[float]) -> None:
     from seepage.plan.designed_plan import compare_limits
 
     options.reject(["limit", "limit_of"], "--limits gives several")
-    options.reject(["output", "report"], "--limits compares; --limit designs the plan to keep")
+    options.reject(
+        ["output", "report"], "--limits compares; --limit designs the plan to keep"
+    )
     with options.reading_progress(data, "searching") as progress:
-        found = compare_limits(data, limits, progress=progress, **options.given(DesignOptions))
-    console.write_result(found, lambda: limits_text(found, Path(data).name), printed=True)
+        found = compare_limits(
+            data, limits, progress=progress, **options.given(DesignOptions)
+        )
+    console.write_result(
+        found, lambda: limits_text(found, Path(data).name), printed=True
+    )
 
 
-# Plans as text -----------------------------------------------------------------------------------
+# Plans as text ------------------------------------------------------------------------
 
-SHOWN_FORMS, SHOWN_ATTRIBUTES = 12, 40
+SHOWN_FORMS = 12
+SHOWN_ATTRIBUTES = 40
 """Maximum number of forms, and of attributes, of a design that are printed."""
 
 
@@ -124,7 +146,9 @@ def calibration_text(plan: Any, name: str) -> str:
 
 
 def design_text(plan: Any, name: str) -> str:
-    """Return the sentence of a designed plan, its forms, totals and alternatives as text."""
+    """Return the sentence of a designed plan, its forms, totals and alternatives as
+    text.
+    """
     from seepage.plan.plan_precision import plan_precision
     from seepage.plan.plan_text import advice, people_sentence
 
@@ -152,19 +176,29 @@ def limits_text(found: Any, name: str) -> str:
     width = points(found.width).removesuffix(".0")
     heads = ["limit", "odds change at most", f"share within, {found.people:,} people"]
     heads += [f"people for {width} points", "one question each needs", "whole record"]
-    columns, rows = found._columns(), [heads]
+    columns = found._columns()
+    rows = [heads]
     for row in zip(*(columns[key] for key in columns if key != "forms"), strict=True):
         limit, half_width, people, record, ratio = row
         needed = "-" if people is None else rounded_people(people)
         times = "-" if ratio is None else f"{ratio:.2g} times as many"
-        change, within = f"{factor(limit)} times", f"{points(half_width)} points"
-        rows.append([f"{limit:g}", change, within, needed, times, shortest_above(record)])
-    whom, level = "for this table only", ""
+        change = f"{factor(limit)} times"
+        within = f"{points(half_width)} points"
+        rows.append(
+            [f"{limit:g}", change, within, needed, times, shortest_above(record)]
+        )
+    whom = "for this table only"
+    level = ""
     if found.confidence is not None:
-        whom, each = f"for the population at {found.confidence:g}", found.plans[0].confidence
+        whom = f"for the population at {found.confidence:g}"
+        each = found.plans[0].confidence
         level = f" --confidence {each:g}" if len(found.plans) > 1 else ""
     keep = f"the same command with --limit L{level} -o plan.json in place of --limits"
-    shared = [note for note in found.plans[0].notes if all(note in p.notes for p in found.plans)]
+    shared = [
+        note
+        for note in found.plans[0].notes
+        if all(note in p.notes for p in found.plans)
+    ]
     lines = [
         f"{name}: {len(rows) - 1} limits (nats), all of which hold together {whom}",
         aligned(rows),
@@ -177,7 +211,12 @@ def _forms_text(plan: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(plan.forms[:SHOWN_FORMS], 1):
         rows.append(
-            [str(number), f"{form.share:.2%}", shortest_above(form.record), _questions(form)]
+            [
+                str(number),
+                f"{form.share:.2%}",
+                shortest_above(form.record),
+                _questions(form),
+            ]
         )
         if form.answer_leakage is not None:
             rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
@@ -191,7 +230,9 @@ def _questions(form: Any) -> str:
         return f"one shaped report: {', '.join(form.attributes)}"
     return ", ".join(
         f"{name} {floor_text(epsilon)}" + ("" if how == "grr" else f" ({how})")
-        for name, how, epsilon in zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
+        for name, how, epsilon in zip(
+            form.attributes, form.mechanisms, form.epsilons, strict=True
+        )
     )
 
 
@@ -200,11 +241,15 @@ def _attributes_text(plan: Any, precision: Any) -> str:
 
     is_proven = plan.attributes[0].observed is not None
     total = "total in the table" if is_proven else "largest total"
-    rows = [["attribute", total, "proven limit" if is_proven else "limit", "share within"]]
+    rows = [
+        ["attribute", total, "proven limit" if is_proven else "limit", "share within"]
+    ]
     for planned in plan.attributes:
-        name, largest = planned.name, planned.observed if is_proven else planned.total
+        name = planned.name
+        largest = planned.observed if is_proven else planned.total
         told = "public" if planned.public else shortest_above(largest)
-        limit, within = "-" if planned.limit is None else f"{planned.limit:g}", "not asked"
+        limit = "-" if planned.limit is None else f"{planned.limit:g}"
+        within = "not asked"
         if name in precision.sizes:
             within = f"{points(precision.width(precision.strategies[0], name))} points"
         rows.append([name, told, limit, within])
@@ -220,7 +265,11 @@ def _comparison_text(precision: Any) -> str:
     for strategy in sorted(precision.strategies, key=precision.ratio, reverse=True):
         record = float(strategy.record)
         whole = "everything" if record == math.inf else shortest_above(record)
-        certified = "certified: " if strategy.certified and "conf" not in strategy.rests_on else ""
+        certified = (
+            "certified: "
+            if strategy.certified and "conf" not in strategy.rests_on
+            else ""
+        )
         people = people_text(precision, precision.ratio(strategy))
         rows.append([strategy.name, people, whole, certified + strategy.rests_on])
     return aligned(rows, left=True)

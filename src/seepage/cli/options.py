@@ -1,4 +1,6 @@
-"""Options of commands: fields of options objects, options that commands share; reading DATA."""
+"""Options of commands: fields of options objects, options that commands share; reading
+DATA.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +35,7 @@ def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
-# Fields of options objects -----------------------------------------------------------------------
+# Fields of options objects ------------------------------------------------------------
 
 
 def of(kind: Any, *names: str) -> Callable[[Command], Command]:
@@ -42,28 +44,39 @@ def of(kind: Any, *names: str) -> Callable[[Command], Command]:
     Parameters
     ----------
     kind
-        A dataclass.  A field made by `seepage._options.option` becomes the option of its name with
-        dashes, the first sentence of its description the help; those of totals and of reading data
-        come last.
+        A dataclass.  A field made by `seepage._options.option` becomes the option of
+        its name with dashes, the first sentence of its description the help; those of
+        totals and of reading data come last.
     names
         Only these fields; all by default.
     """
-    shared = [{one.name for one in fields(base)} for base in (TotalSettings, DataOptions)]
+    shared = [
+        {one.name for one in fields(base)} for base in (TotalSettings, DataOptions)
+    ]
     chosen = [one for one in fields(kind) if "option" in one.metadata]
     chosen.sort(key=lambda one: sum(one.name in names for names in shared))
     said = descriptions(kind)
     return grouped(
-        *(_as_option(one, said[one.name]) for one in chosen if not names or one.name in names)
+        *(
+            _as_option(one, said[one.name])
+            for one in chosen
+            if not names or one.name in names
+        )
     )
 
 
 def _as_option(one: Field[Any], description: str) -> Callable[[Command], Command]:
     """Return the option of a field, and the one of single attributes where it has any."""
-    how, flag = one.metadata, flag_of(one)
+    how = one.metadata
+    flag = flag_of(one)
     default = ",".join(one.default) if isinstance(one.default, tuple) else one.default
     text = re.sub(r'`"?(.*?)"?`', r"\1", description)
     reading = {"help": text, "metavar": how.get("metavar"), **_reading(one)}
-    if isinstance(default, (str, int, float)) and default != "" and "multiple" not in reading:
+    if (
+        isinstance(default, (str, int, float))
+        and default != ""
+        and "multiple" not in reading
+    ):
         reading["default"] = default
     opposite = f"no-{flag[2:]}" if default is True else how.get("opposite")
     shown = f"{flag}/--{opposite}" if opposite else flag
@@ -72,13 +85,19 @@ def _as_option(one: Field[Any], description: str) -> Callable[[Command], Command
     if "each" not in how:
         return option
     single = _settings(_number_or_none if how["type"] is float else _as_text)
-    about: dict[str, Any] = {"metavar": "NAME=VALUE", "help": f"{flag} of one attribute."}
-    return grouped(option, click.option(f"{flag}-of", multiple=True, callback=single, **about))
+    about: dict[str, Any] = {
+        "metavar": "NAME=VALUE",
+        "help": f"{flag} of one attribute.",
+    }
+    return grouped(
+        option, click.option(f"{flag}-of", multiple=True, callback=single, **about)
+    )
 
 
 def _reading(one: Field[Any]) -> dict[str, Any]:
     """Return how Click reads a field: its type, or a callback that parses the text."""
-    how, kind = one.metadata, one.metadata.get("type", one.type)
+    how = one.metadata
+    kind = one.metadata.get("type", one.type)
     if one.name in PARSERS:
         return PARSERS[one.name]
     if isinstance(kind, UnionType):
@@ -91,18 +110,27 @@ def _reading(one: Field[Any]) -> dict[str, Any]:
         return {"type": kind}
     if get_origin(kind) is Sequence:
         several = {"multiple": True} if get_args(kind)[0] is not str else {}
-        return {"callback": _parse_names, "metavar": how.get("metavar", "A,B,..."), **several}
+        return {
+            "callback": _parse_names,
+            "metavar": how.get("metavar", "A,B,..."),
+            **several,
+        }
     parse = _number if float in get_args(kind) else _as_text
     return {"callback": _settings(parse), "multiple": True}
 
 
 def given(kind: Any) -> dict[str, Any]:
     """Return the fields of an options object that the command line gives, by name."""
-    options, found = click.get_current_context().params, dict[str, Any]()
+    options = click.get_current_context().params
+    found = dict[str, Any]()
     for one in fields(kind):
         if one.name in options and was_given(one.name):
             value = options[one.name]
-            rest = {} if one.default is MISSING or one.name == "bins" else {ALL_OTHERS: one.default}
+            rest = (
+                {}
+                if one.default is MISSING or one.name == "bins"
+                else {ALL_OTHERS: one.default}
+            )
             found[one.name] = {**rest, **value} if isinstance(value, dict) else value
         if settings := options.get(f"{one.name}_of"):
             found[one.name] = {ALL_OTHERS: options[one.name], **settings}
@@ -110,12 +138,14 @@ def given(kind: Any) -> dict[str, Any]:
 
 
 def chosen(*names: str) -> dict[str, Any]:
-    """Return those of these parameters that the command line gives; others have their defaults."""
+    """Return those of these parameters that the command line gives; others have their
+    defaults.
+    """
     params = click.get_current_context().params
     return {name: params[name] for name in names if was_given(name)}
 
 
-# Parsing -----------------------------------------------------------------------------------------
+# Parsing ------------------------------------------------------------------------------
 
 Parse = Callable[[str, str], Any]
 """From the text of an option's value, and its name for messages, to a Python value."""
@@ -148,11 +178,18 @@ def _names(text: str, _: str = "") -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _settings(parse: Parse) -> Callable[[Any, click.Parameter, Iterable[str]], dict[str, Any]]:
-    """Return a callback of Click: from NAME=VALUE, given several times, to values by name."""
+def _settings(
+    parse: Parse,
+) -> Callable[[Any, click.Parameter, Iterable[str]], dict[str, Any]]:
+    """Return a callback of Click: from NAME=VALUE, given several times, to values by
+    name.
+    """
 
-    def read(_: Any, option: click.Parameter, settings: Iterable[str]) -> dict[str, Any]:
-        flag, parsed = option_name(option), dict[str, Any]()
+    def read(
+        _: Any, option: click.Parameter, settings: Iterable[str]
+    ) -> dict[str, Any]:
+        flag = option_name(option)
+        parsed = dict[str, Any]()
         for setting in settings:
             name, sign, value = setting.rpartition("=")
             if not sign or not name:
@@ -172,12 +209,16 @@ def _for_all(parsed: dict[str, Any]) -> Any:
 
 
 def _parse_bins(context: Any, option: click.Parameter, rules: tuple[str, ...]) -> Any:
-    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
+    """Return one rule for all columns, or a mapping by column with `"*"` for all
+    others.
+    """
     named = [rule if "=" in rule else f"{ALL_OTHERS}={rule}" for rule in rules]
     return _for_all(_settings(_bin_rule)(context, option, named))
 
 
-def _parse_order(context: Any, option: click.Parameter, settings: tuple[str, ...]) -> Any:
+def _parse_order(
+    context: Any, option: click.Parameter, settings: tuple[str, ...]
+) -> Any:
     """Return the path of a codebook, or the labels by column."""
     if len(settings) == 1 and "=" not in settings[0]:
         return settings[0]
@@ -195,7 +236,11 @@ def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
 
 def _parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
     """Return names with commas between as a list, or several such lists."""
-    return [_names(text) for text in value] if isinstance(value, tuple) else _names(value or "")
+    return (
+        [_names(text) for text in value]
+        if isinstance(value, tuple)
+        else _names(value or "")
+    )
 
 
 def _parse_values(_: Any, __: Any, text: str | None) -> list[Any]:
@@ -212,7 +257,9 @@ def _typed(text: str) -> Any:
     return text
 
 
-def _parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
+def _parse_numbers(
+    _: Any, option: click.Parameter, value: str | None
+) -> list[float] | None:
     """Return numbers with commas between as a list; None if the option was not given."""
     return None if value is None else _numbers(value, f"each of {option_name(option)}")
 
@@ -227,12 +274,15 @@ PARSERS: dict[str, dict[str, Any]] = {
     "rng": {"type": SEED},
     "values": {"callback": _parse_values, "metavar": "A,B,..."},
     "order": {"callback": _parse_order, "multiple": True},
-    "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
+    "precision": {
+        "type": float,
+        "callback": lambda _, __, points: points and points / 100,
+    },
 }
 """How Click reads fields whose type does not say it."""
 
 
-# What was given ----------------------------------------------------------------------------------
+# What was given -----------------------------------------------------------------------
 
 
 def was_given(name: str) -> bool:
@@ -256,11 +306,13 @@ def reject(names: Iterable[str], reason: str) -> None:
             raise InputError(f"{option_name(option)} has no effect: {reason}")
 
 
-# DATA --------------------------------------------------------------------------------------------
+# DATA ---------------------------------------------------------------------------------
 
 
 def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
-    """Return the pair counts of DATA, read with the options given; print notes on its columns."""
+    """Return the pair counts of DATA, read with the options given; print notes on its
+    columns.
+    """
     from seepage.data.inputs import count_pairs
 
     with reading_progress(data, "counting") as progress:
@@ -278,12 +330,18 @@ def print_reading_notes(data: str, domain: Domain, notes: Sequence[str] = ()) ->
     if is_counted(data, datasets=True):
         return
     reading = TableOptions(**given(TableOptions) | {"domain": None})
-    if binned := [a.name for a in domain if a.edges and reading.given_rule(a.name) is None]:
-        click.echo(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)", err=True)
+    if binned := [
+        a.name for a in domain if a.edges and reading.given_rule(a.name) is None
+    ]:
+        click.echo(
+            f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)",
+            err=True,
+        )
 
 
 def reading_progress(data: str, what: str) -> AbstractContextManager[Progress | None]:
-    """Start a Spark session if the engine is Spark, and return the progress bar of the work.
+    """Start a Spark session if the engine is Spark, and return the progress bar of the
+    work.
 
     An InputError is raised before Spark starts if it cannot read DATA.
     """
@@ -302,17 +360,23 @@ def _start_spark(data: str, master: str | None) -> None:
     from seepage.data.table.sources import PARQUET, find_files
 
     if is_counted(data, datasets=True):
-        raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
+        raise InputError(
+            f"--engine spark reads Parquet files, and {data} is counted already"
+        )
     kind, files = find_files(data)
     if kind != PARQUET:
-        raise InputError(f"--engine spark reads Parquet files, got {kind} ({files[0].name})")
+        raise InputError(
+            f"--engine spark reads Parquet files, got {kind} ({files[0].name})"
+        )
     spark_session(master)
 
 
-# Options that several commands share -------------------------------------------------------------
+# Options that several commands share --------------------------------------------------
 
 MASTER = click.option(
-    "--master", metavar="URL", help="Spark's master; by default all cores of this machine."
+    "--master",
+    metavar="URL",
+    help="Spark's master; by default all cores of this machine.",
 )
 
 
@@ -343,7 +407,9 @@ def chart(what: str) -> Callable[[Command], Command]:
 
 def page(what: str) -> Callable[[Command], Command]:
     """Return the option `--report`, a page of `what`."""
-    return written("--report", f"Write the page of {what}, one self-contained HTML file.")
+    return written(
+        "--report", f"Write the page of {what}, one self-contained HTML file."
+    )
 
 
 def folder(about: str, **more: Any) -> Callable[[Command], Command]:
@@ -351,7 +417,9 @@ def folder(about: str, **more: Any) -> Callable[[Command], Command]:
     return click.option("-o", "--output", type=OutputFolder(), help=about, **more)
 
 
-def file(name: str, about: str, dest: str = "", **more: Any) -> Callable[[Command], Command]:
+def file(
+    name: str, about: str, dest: str = "", **more: Any
+) -> Callable[[Command], Command]:
     """Return an option that names a file to read."""
     names = (name, dest) if dest else (name,)
     return click.option(*names, type=click.Path(dir_okay=False), help=about, **more)

@@ -19,13 +19,14 @@ from seepage.errors import InputError
 @options.of(DataOptions)
 @options.MASTER
 @options.file(
-    "--domain", "Count in the domain of this file of pair counts, so that both can be merged."
+    "--domain",
+    "Count in the domain of this file of pair counts, so that both can be merged.",
 )
 def count(data: str, output: str, domain: str | None, **_: Any) -> None:
     """Count all pairs of the table DATA into the file of pair counts OUTPUT.
 
-    The counts are all that an analysis needs: count where the records live, analyse elsewhere.
-    OUTPUT is one Parquet file in long form that any tool can read.
+    The counts are all that an analysis needs: count where the records live, analyse
+    elsewhere. OUTPUT is one Parquet file in long form that any tool can read.
 
     \b
     Examples:
@@ -51,9 +52,9 @@ def count(data: str, output: str, domain: str | None, **_: Any) -> None:
 def merge(counts: tuple[str, ...], output: str) -> None:
     """Add the files of pair counts COUNTS up into OUTPUT.
 
-    Shards can be counted anywhere and in any order, by any scheduler.  They must have the same
-    attributes and, for numbers with bins, the same bins: give their edges (--bins), open at both
-    ends so that no shard has a number outside.
+    Shards can be counted anywhere and in any order, by any scheduler.  They must have
+    the same attributes and, for numbers with bins, the same bins: give their edges
+    (--bins), open at both ends so that no shard has a number outside.
 
     \b
     Examples:
@@ -91,7 +92,12 @@ def datasets(context: click.Context, form: str) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from seepage.data.datasets import BUNDLED, DATASETS, FOLDER_VARIABLE, download_folder
+    from seepage.data.datasets import (
+        BUNDLED,
+        DATASETS,
+        FOLDER_VARIABLE,
+        download_folder,
+    )
 
     rows = [["name", "files", "counts", "licence", "title"]]
     for known in DATASETS.values():
@@ -99,7 +105,9 @@ def datasets(context: click.Context, form: str) -> None:
         bundled = "counts bundled" if known.name in BUNDLED else ""
         rows.append([known.name, where, bundled, known.licence, known.title])
     if form == "json":
-        console.emit(json_text([dict(zip(rows[0], row, strict=True)) for row in rows[1:]]), None)
+        console.emit(
+            json_text([dict(zip(rows[0], row, strict=True)) for row in rows[1:]]), None
+        )
         return
     missing = "" if download_folder().is_dir() else ", which does not exist"
     legend = (
@@ -135,35 +143,55 @@ def write_survey(output: str, people: int) -> None:
     click.echo(f"{people:,} people -> {output}")
 
 
-# The paper as an object of study -----------------------------------------------------------------
+# The paper as an object of study ------------------------------------------------------
 
 DELTA = click.option(
-    "--delta", type=float, default=0.0, help="Delta of mechanisms that need one, such as gauss."
+    "--delta",
+    type=float,
+    default=0.0,
+    help="Delta of mechanisms that need one, such as gauss.",
 )
 
 SHOWN_PAIRS = 20
-"""Maximum number of pairs in the table, largest estimates first; JSON and CSV have all."""
+"""Maximum number of pairs in the table, largest estimates first; JSON and CSV have
+all."""
 
 
 @click.command("simulate", cls=console.FileCommand)
 @click.argument("data")
-@click.option("-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute.")
+@click.option(
+    "-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute."
+)
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
 @DELTA
 @click.option("--replicas", type=int, default=50, help="Number of reports per record.")
-@click.option("--surrogates", type=int, default=10_000, help="Permutations for p-values; 0: none.")
 @click.option(
-    "--seed", "rng", type=options.SEED, help="Seed of the run; drawn and printed by default."
+    "--surrogates", type=int, default=10_000, help="Permutations for p-values; 0: none."
 )
-@click.option("--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this; may be repeated.")
+@click.option(
+    "--seed",
+    "rng",
+    type=options.SEED,
+    help="Seed of the run; drawn and printed by default.",
+)
+@click.option(
+    "--pair",
+    multiple=True,
+    metavar="SOURCE->TARGET",
+    help="Only this; may be repeated.",
+)
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @options.RESULT
 @options.of(TableOptions)
-def simulate(data: str, epsilon: float, mechanism: str, pair: tuple[str, ...], **_: Any) -> None:
-    """Estimate the leakages of DATA from a simulated collection, with their uncertainty.
+def simulate(
+    data: str, epsilon: float, mechanism: str, pair: tuple[str, ...], **_: Any
+) -> None:
+    """Estimate the leakages of DATA from a simulated collection, with their
+    uncertainty.
 
-    Every record reports REPLICAS times; an attacker guesses each value.  Beside the paper's
-    plug-in estimate, which is biased upward: a corrected one, an interval, and a p-value.
+    Every record reports REPLICAS times; an attacker guesses each value.  Beside the
+    paper's plug-in estimate, which is biased upward: a corrected one, an interval, and
+    a p-value.
 
     \b
     Examples:
@@ -192,15 +220,19 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _estimates_text(estimates: Any, name: str) -> str:
     """Return the largest estimates as text, with what to take care of."""
-    found, settings = estimates.to_arrow().to_pylist(), estimates.settings
+    found = estimates.to_arrow().to_pylist()
+    settings = estimates.settings
     found.sort(key=lambda row: -row["corrected"])
     level = f"{settings.confidence:.4%}".replace(".0000", "")
-    rows, careful = [["source -> target", "corrected", level, "plug-in", "p"]], []
+    rows = [["source -> target", "corrected", level, "plug-in", "p"]]
+    careful = []
     for row in found:
         pair = f"{row['source']} -> {row['target']}"
         interval = f"{row['lower']:.4f} to {row['upper']:.4f}"
         chance = f"{row['p_value']:.2g}" if settings.surrogates else "-"
-        rows.append([pair, f"{row['corrected']:.4f}", interval, f"{row['plug_in']:.4f}", chance])
+        rows.append(
+            [pair, f"{row['corrected']:.4f}", interval, f"{row['plug_in']:.4f}", chance]
+        )
         if row["cautions"] and len(rows) <= SHOWN_PAIRS + 1:
             careful.append(f"  {pair}: {row['cautions']}")
     lines = [
@@ -217,11 +249,18 @@ def _estimates_text(estimates: Any, name: str) -> str:
 
 
 EPSILON = click.option(
-    "-e", "--epsilon", "epsilons", multiple=True, type=float, help="A budget; may be repeated."
+    "-e",
+    "--epsilon",
+    "epsilons",
+    multiple=True,
+    type=float,
+    help="A budget; may be repeated.",
 )
 BENCHMARK_OPTIONS = options.grouped(
     options.chart("the scores"),
-    click.option("--seed", "rng", type=options.SEED, default=0, help="Seed of the simulation."),
+    click.option(
+        "--seed", "rng", type=options.SEED, default=0, help="Seed of the simulation."
+    ),
     DELTA,
     options.RESULT,
     options.of(TableOptions),
@@ -239,17 +278,24 @@ def benchmark() -> None:
     """
 
 
-@benchmark.command("analysers", cls=console.FileCommand, short_help="Undershoot against overshoot.")
+@benchmark.command(
+    "analysers", cls=console.FileCommand, short_help="Undershoot against overshoot."
+)
 @click.argument("data", nargs=-1, required=True)
 @EPSILON
-@click.option("--reference", default="bound", help="Or grr, oue:inferred, statistical:MECHANISM.")
-@click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
+@click.option(
+    "--reference", default="bound", help="Or grr, oue:inferred, statistical:MECHANISM."
+)
+@click.option(
+    "--analyser", "chosen", multiple=True, help="Only this one; may be repeated."
+)
 @BENCHMARK_OPTIONS
 def analysers(data: tuple[str, ...], **_: Any) -> None:
-    """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
+    """Compare analysers with a reference leakage on one or more DATA: undershoot,
+    overshoot.
 
-    Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
-    (a risk), R2 overestimates (needless noise), R3 does both.
+    Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1
+    underestimates (a risk), R2 overestimates (needless noise), R3 does both.
     """
     from seepage.study.benchmarks import benchmark_analysers
 
@@ -261,17 +307,22 @@ def analysers(data: tuple[str, ...], **_: Any) -> None:
     _write_benchmark(scores, tables)
 
 
-@benchmark.command("mechanisms", cls=console.FileCommand, short_help="Utility against leakage.")
+@benchmark.command(
+    "mechanisms", cls=console.FileCommand, short_help="Utility against leakage."
+)
 @click.argument("data")
 @EPSILON
-@click.option("-m", "--mechanism", "mechanisms", multiple=True, help="Only this; may be repeated.")
+@click.option(
+    "-m", "--mechanism", "mechanisms", multiple=True, help="Only this; may be repeated."
+)
 @BENCHMARK_OPTIONS
 def mechanisms(data: str, **_: Any) -> None:
     """Compare mechanisms on DATA: the utility of their reports against what they leak.
 
-    Frequency error is the squared error over the sum of squared frequencies, zero one error how
-    often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
-    of all leakages over that of the bound; bits are those of one report.
+    Frequency error is the squared error over the sum of squared frequencies, zero one
+    error how often an attacker's guess is wrong, each simulated and expected.
+    Normalised tcpl is the sum of all leakages over that of the bound; bits are those of
+    one report.
     """
     from seepage.study.benchmarks import benchmark_mechanisms
 
@@ -283,11 +334,15 @@ def mechanisms(data: str, **_: Any) -> None:
 
 
 def _data_names(data: tuple[str, ...]) -> dict[str, str]:
-    """Return a unique name for each DATA: its file name, or its path if two have the same."""
+    """Return a unique name for each DATA: its file name, or its path if two have the
+    same.
+    """
     if len(set(data)) < len(data):
         raise InputError("each DATA must be given once, got one twice")
     names = [Path(path).name for path in data]
-    return dict(zip(data, names if len(set(names)) == len(names) else data, strict=True))
+    return dict(
+        zip(data, names if len(set(names)) == len(names) else data, strict=True)
+    )
 
 
 def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
@@ -307,10 +362,12 @@ def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
 @click.option("--force", is_flag=True, help="Write into a folder with other files.")
 @click.option("--list", "listing", is_flag=True, help="List the items and exit.")
 def reproduce(items: tuple[str, ...], output: str, listing: bool) -> None:
-    """Reproduce every table and figure of the paper, or only each ITEM, beside the paper's values.
+    """Reproduce every table and figure of the paper, or only each ITEM, beside the
+    paper's values.
 
-    Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
-    Data are looked for in the folder that SEEPAGE_DATA names; missing ones are listed.
+    Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page,
+    index.html. Data are looked for in the folder that SEEPAGE_DATA names; missing ones
+    are listed.
 
     \b
     Examples:
@@ -327,14 +384,22 @@ def reproduce(items: tuple[str, ...], output: str, listing: bool) -> None:
         return
 
     def print_item(item: Finding) -> None:
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in item.verdicts.items())
+        verdicts = ", ".join(
+            f"{count} {verdict}" for verdict, count in item.verdicts.items()
+        )
         click.echo(f"{item.item}: {verdicts} ({item.seconds:.1f} s)", err=True)
 
     force = click.get_current_context().meta["force"]
     with console.progress_bar("reproducing") as progress:
-        done = reproduce(items, output, progress=progress, on_item=print_item, force=force)
-    verdicts = Counter(comparison.verdict for item in done for comparison in item.comparisons)
-    click.echo(f"{verdicts['confirmed']} confirmed, {verdicts['deviates']} deviate", err=True)
+        done = reproduce(
+            items, output, progress=progress, on_item=print_item, force=force
+        )
+    verdicts = Counter(
+        comparison.verdict for item in done for comparison in item.comparisons
+    )
+    click.echo(
+        f"{verdicts['confirmed']} confirmed, {verdicts['deviates']} deviate", err=True
+    )
     click.echo(str(Path(output, "index.html")))
 
 
@@ -344,11 +409,13 @@ def reproduce(items: tuple[str, ...], output: str, listing: bool) -> None:
 @options.of(TableOptions)
 @options.RESULT
 def stream(data: str, epsilon: float, **_: Any) -> None:
-    """Compute the leakage of a sequence of reports about the attribute's value at each step.
+    """Compute the leakage of a sequence of reports about the attribute's value at each
+    step.
 
-    The columns of DATA are the steps, in order.  Backward leakage is that of the reports up to and
-    including a step, forward leakage that of the reports from it on; the total combines both.  They
-    hold if each value depends on the previous one only (a Markov chain).
+    The columns of DATA are the steps, in order.  Backward leakage is that of the
+    reports up to and including a step, forward leakage that of the reports from it on;
+    the total combines both.  They hold if each value depends on the previous one only
+    (a Markov chain).
 
     \b
     Examples:
@@ -357,5 +424,9 @@ def stream(data: str, epsilon: float, **_: Any) -> None:
     from seepage.totals.stream import stream_leakage
 
     leakage = stream_leakage(options.count_data(data, TableOptions), epsilon)
-    head = "Leakage over time (nats), assumed: each value depends on the previous one only"
-    console.write_result(leakage, lambda: f"{head}\n{console.aligned_columns(leakage._columns())}")
+    head = (
+        "Leakage over time (nats), assumed: each value depends on the previous one only"
+    )
+    console.write_result(
+        leakage, lambda: f"{head}\n{console.aligned_columns(leakage._columns())}"
+    )

@@ -1,6 +1,8 @@
-"""Running a plan: records to reports, reports to frequencies, joint tables and leakages.
+"""Running a plan: records to reports, reports to frequencies, joint tables and
+leakages.
 
-Here are reports in memory or in files, as batches of the `Reports` of a plan's mechanisms.
+Here are reports in memory or in files, as batches of the `Reports` of a plan's
+mechanisms.
 """
 
 import os
@@ -35,7 +37,8 @@ BATCH_ROWS = 1 << 16
 
 LINES = "JSON Lines"
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".jsonl": LINES, ".ndjson": LINES}
-"""Formats of reports by suffix; others are lines if they begin with a brace or are gzip."""
+"""Formats of reports by suffix; others are lines if they begin with a brace or are
+gzip."""
 
 GZIP = b"\x1f\x8b"
 
@@ -43,11 +46,13 @@ SHARED = 5
 """A weight that fewer people share nearly identifies them."""
 
 FORM = "form"
-"""The column of the number of each person's form, from 1; absent if all have the same."""
+"""The column of the number of each person's form, from 1; absent if all have the
+same."""
 
 
 def report_column(plan: Plan, index: int, name: str) -> str:
-    """Return the name of a report's column, from the index of its form and the report's name.
+    """Return the name of a report's column, from the index of its form and the report's
+    name.
 
     The attribute's name if everyone is asked the same; else `"<form>:<attribute>"`, or
     `"<form>:report"` for one report of all answers.
@@ -56,7 +61,8 @@ def report_column(plan: Plan, index: int, name: str) -> str:
 
 
 def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
-    """Return (column, index of the form, name of the report) for each column of reports.
+    """Return (column, index of the form, name of the report) for each column of
+    reports.
 
     If everyone is asked the same, they are in the order of the plan's attributes.
     """
@@ -69,10 +75,16 @@ def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
 
 
 def reports_schema(plan: Plan) -> pa.Schema:
-    """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the collection."""
-    empty, mechanisms = np.zeros(0, dtype=np.int64), plan.form_mechanisms
+    """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the
+    collection.
+    """
+    empty = np.zeros(0, dtype=np.int64)
+    mechanisms = plan.form_mechanisms
     fields = [
-        mechanisms[index][name].perturb(empty).field(column).with_nullable(not plan.is_single)
+        mechanisms[index][name]
+        .perturb(empty)
+        .field(column)
+        .with_nullable(not plan.is_single)
         for column, index, name in report_columns(plan)
     ]
     if not plan.is_single:
@@ -83,7 +95,8 @@ def reports_schema(plan: Plan) -> pa.Schema:
 def spread_reports(
     plan: Plan, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
 ) -> list[pa.Array]:
-    """Return the reports of some people as Arrow columns, in the order of `reports_schema`.
+    """Return the reports of some people as Arrow columns, in the order of
+    `reports_schema`.
 
     A column of one form is null for people with another form.
 
@@ -94,10 +107,14 @@ def spread_reports(
     forms
         The index of each person's form.
     reports_of
-        Function from (index of a form, name of a report, rows of its people) to their reports.
+        Function from (index of a form, name of a report, rows of its people) to their
+        reports.
     """
     if plan.is_single:
-        return [reports_of(form, name, slice(None)) for _, form, name in report_columns(plan)]
+        return [
+            reports_of(form, name, slice(None))
+            for _, form, name in report_columns(plan)
+        ]
     columns = [pa.array((forms + 1).astype(np.uint16))]
     for form, mechanisms in enumerate(plan.form_mechanisms):
         rows = np.flatnonzero(forms == form)
@@ -109,7 +126,8 @@ def spread_reports(
 
 
 class ReportSource:
-    """Reports that can be read as often as needed, one batch at a time; files never as a whole.
+    """Reports that can be read as often as needed, one batch at a time; files never as
+    a whole.
 
     Parameters
     ----------
@@ -118,7 +136,8 @@ class ReportSource:
     parts
         Arrow tables, or Parquet files.
     are_lines
-        Whether they were read from JSON Lines, which have no columns beside the reports.
+        Whether they were read from JSON Lines, which have no columns beside the
+        reports.
 
     Attributes
     ----------
@@ -129,7 +148,9 @@ class ReportSource:
     def __init__(
         self, plan: Plan, parts: Sequence[pa.Table | Path], *, are_lines: bool = False
     ) -> None:
-        self._parts, self._plan, self._are_lines = parts, plan, are_lines
+        self._parts = parts
+        self._plan = plan
+        self._are_lines = are_lines
         self.records = 0
         for part in parts:
             schema, rows = _described(part)
@@ -141,7 +162,8 @@ class ReportSource:
     def by_form(
         self, names: Mapping[int, Sequence[str]]
     ) -> Iterator[tuple[int, list[Reports], Integers]]:
-        """Yield (index of a form, batches of its named reports, their rows), in one pass.
+        """Yield (index of a form, batches of its named reports, their rows), in one
+        pass.
 
         Parameters
         ----------
@@ -149,14 +171,16 @@ class ReportSource:
             The names of the reports, by the index of the form: attributes, or "report".
         """
         columns = {
-            form: [report_column(self._plan, form, name) for name in names[form]] for form in names
+            form: [report_column(self._plan, form, name) for name in names[form]]
+            for form in names
         }
         before = 0
         for batch, forms, damaged in self._batches(
             [name for part in columns.values() for name in part]
         ):
             for form, of_form in columns.items():
-                having, mechanisms = forms == form, self._plan.form_mechanisms[form]
+                having = forms == form
+                mechanisms = self._plan.form_mechanisms[form]
                 reports = [
                     _read(batch, column, mechanisms[name], having, damaged)
                     for column, name in zip(of_form, names[form], strict=True)
@@ -175,12 +199,18 @@ class ReportSource:
         for part in self._parts:
             known = _described(part)[0].names
             if name not in known:
-                raise InputError(f"the reports have no column {name!r}{near_miss(name, known)}")
-        batches = [batch for part in self._parts for batch in _part_batches(part, [name])]
+                raise InputError(
+                    f"the reports have no column {name!r}{near_miss(name, known)}"
+                )
+        batches = [
+            batch for part in self._parts for batch in _part_batches(part, [name])
+        ]
         return pa.Table.from_batches(batches).column(0)
 
     def weights(self, given: Any) -> Floats | None:
-        """Return one weight per report, from a column beside them or an array; None for none."""
+        """Return one weight per report, from a column beside them or an array; None for
+        none.
+        """
         if given is None:
             return None
         return checked_weights(
@@ -189,30 +219,44 @@ class ReportSource:
 
     def _batches(
         self, columns: Sequence[str]
-    ) -> Iterator[tuple[pa.RecordBatch, Integers, Callable[[Booleans, str, str], InputError]]]:
-        """Yield batches of columns, form indices, and the error for rows that break a rule."""
+    ) -> Iterator[
+        tuple[pa.RecordBatch, Integers, Callable[[Booleans, str, str], InputError]]
+    ]:
+        """Yield batches of columns, form indices, and the error for rows that break a
+        rule.
+        """
         for part in self._parts:
             before = 0
-            for batch in _part_batches(part, columns if self._plan.is_single else [FORM, *columns]):
+            for batch in _part_batches(
+                part, columns if self._plan.is_single else [FORM, *columns]
+            ):
                 damaged = partial(_damaged, part, before)
                 before += batch.num_rows
                 forms = np.zeros(batch.num_rows, dtype=np.int64)
                 if not self._plan.is_single:
-                    numbers = batch.column(FORM).fill_null(0).to_numpy(zero_copy_only=False)
+                    numbers = (
+                        batch.column(FORM).fill_null(0).to_numpy(zero_copy_only=False)
+                    )
                     forms = numbers.astype(np.int64) - 1
                     count = len(self._plan.forms)
                     wrong = (forms < 0) | (forms >= count)
                     if wrong.any():
-                        raise damaged(wrong, FORM, f"it must hold integers from 1 to {count}")
+                        raise damaged(
+                            wrong, FORM, f"it must hold integers from 1 to {count}"
+                        )
                 yield batch, forms, damaged
 
 
 def _damaged(
     part: pa.Table | Path, before: int, wrong: Booleans, column: str, rule: str
 ) -> InputError:
-    """Return the error for the first row of a batch that breaks a rule, after `before` others."""
+    """Return the error for the first row of a batch that breaks a rule, after `before`
+    others.
+    """
     record = before + int(wrong.argmax()) + 1
-    return InputError(f"{_shown(part)}, record {record:,}: column {column!r} is damaged: {rule}")
+    return InputError(
+        f"{_shown(part)}, record {record:,}: column {column!r} is damaged: {rule}"
+    )
 
 
 def _read(
@@ -222,7 +266,9 @@ def _read(
     having: Booleans,
     damaged: Callable[[Booleans, str, str], InputError],
 ) -> Reports:
-    """Return the reports of one column of a batch; `having` says which people have its form."""
+    """Return the reports of one column of a batch; `having` says which people have its
+    form.
+    """
     array = batch.column(column)
     wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
     if wrong.any():
@@ -237,7 +283,9 @@ def _read(
     return reports
 
 
-def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _part_batches(
+    part: pa.Table | Path, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     if isinstance(part, pa.Table):
         yield from part.select(columns).to_batches(max_chunksize=BATCH_ROWS)
     else:
@@ -250,14 +298,21 @@ def _shown(part: pa.Table | Path) -> str:
 
 
 def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
-    """Return the schema and the number of rows; raise if row groups of a file have another sum."""
+    """Return the schema and the number of rows; raise if row groups of a file have
+    another sum.
+    """
     if isinstance(part, pa.Table):
         return part.schema, part.num_rows
     with open_parquet(part) as parquet:
         metadata = parquet.metadata
-        groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+        groups = [
+            metadata.row_group(index).num_rows
+            for index in range(metadata.num_row_groups)
+        ]
         if sum(groups) != metadata.num_rows or any(rows < 0 for rows in groups):
-            raise InputError(f"{part} is damaged: it does not have as many reports as it states")
+            raise InputError(
+                f"{part} is damaged: it does not have as many reports as it states"
+            )
         return parquet.schema_arrow, sum(groups)
 
 
@@ -265,7 +320,9 @@ def _warn(note: str) -> None:
     warnings.warn(note, stacklevel=6)
 
 
-def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) -> ReportSource:
+def open_reports(
+    plan: Plan, reports: Any, note: Callable[[str], None] = _warn
+) -> ReportSource:
     """Return a plan's reports as a source of batches.
 
     Parameters
@@ -273,9 +330,9 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file or of JSON
-        Lines, of a folder of such, a glob, a list of paths, or a `ReportSource`.  Columns that are
-        no attributes of the plan are ignored.
+        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file or
+        of JSON Lines, of a folder of such, a glob, a list of paths, or a
+        `ReportSource`.  Columns that are no attributes of the plan are ignored.
     note
         Called with a sentence on the lines that are skipped; a warning by default.
     """
@@ -299,7 +356,9 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
 
 
 def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:
-    """Return a frame of reports as the table that `perturb` returned; other objects raise."""
+    """Return a frame of reports as the table that `perturb` returned; other objects
+    raise.
+    """
     try:
         given = nw.from_native(frame, eager_only=True)
     except TypeError:
@@ -308,14 +367,19 @@ def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:
             f"a Parquet file, got {type(frame).__name__}",
             parameter="reports",
         ) from None
-    schema, columns = reports_schema(plan), list[Any]()
+    schema = reports_schema(plan)
+    columns = list[Any]()
     for field in schema:
         if field.name not in given.columns:
-            raise InputError(f"the frame must have one column of reports {field.name!r}")
+            raise InputError(
+                f"the frame must have one column of reports {field.name!r}"
+            )
         column = given[field.name]
         try:
             if column.implementation.is_pandas_like():
-                columns.append(pa.array(column.to_native(), field.type, from_pandas=True))
+                columns.append(
+                    pa.array(column.to_native(), field.type, from_pandas=True)
+                )
             else:
                 columns.append(column.to_arrow().cast(field.type))
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
@@ -341,13 +405,20 @@ def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
         )
     for expected in reports_schema(plan):
         if schema.get_field_index(expected.name) < 0:
-            raise InputError(f"{where} must have one column of reports {expected.name!r}")
+            raise InputError(
+                f"{where} must have one column of reports {expected.name!r}"
+            )
         field = schema.field(expected.name)
         if expected.name == FORM and not plan.is_single:
             if not pa.types.is_integer(field.type):
-                raise InputError(f"column {FORM!r} of {where} must hold integers, got {field.type}")
+                raise InputError(
+                    f"column {FORM!r} of {where} must hold integers, got {field.type}"
+                )
             continue
-        if described_reports(field) != described_reports(expected) or field.type != expected.type:
+        if (
+            described_reports(field) != described_reports(expected)
+            or field.type != expected.type
+        ):
             raise InputError(
                 f"column {field.name!r} of {where} must hold reports of "
                 f"{described_reports(expected)}, got {described_reports(field) or field.type}"
@@ -355,7 +426,9 @@ def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
 
 
 def checked_weights(weights: Any, records: int) -> Floats:
-    """Return weights as numbers; warn where one is shared by so few people that it tells who."""
+    """Return weights as numbers; warn where one is shared by so few people that it
+    tells who.
+    """
     try:
         given: Floats = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -367,7 +440,8 @@ def checked_weights(weights: Any, records: int) -> Floats:
         )
     if not (np.isfinite(given).all() and given.min() >= 0 and given.any()):
         raise InputError(
-            "weights must be finite and at least 0, one of them above 0", parameter="weights"
+            "weights must be finite and at least 0, one of them above 0",
+            parameter="weights",
         )
     _, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
     alone = int((counts[inverse] < SHARED).sum())

@@ -1,6 +1,8 @@
-"""Files for clients: the questionnaire, or a folder with module, types, plan and test vectors.
+"""Files for clients: the questionnaire, or a folder with module, types, plan and test
+vectors.
 
-The questionnaire is one self-contained page that asks the questions, perturbs and sends.
+The questionnaire is one self-contained page that asks the questions, perturbs and
+sends.
 """
 
 import math
@@ -27,14 +29,22 @@ from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan import Plan
 from seepage.plan.plan_parts import QuestionnaireOptions
 from seepage.plan.plan_text import answer_text, factor
-from seepage.plan.wire import WORD, Wire, answer_code, draw_form, form_bytes, perturb_record
+from seepage.plan.wire import (
+    WORD,
+    Wire,
+    answer_code,
+    draw_form,
+    form_bytes,
+    perturb_record,
+)
 from seepage.totals import KINDS
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""
 
 Label = dict[str, str]
-"""Keys `attribute`, `value` (one of its values, or "" for the question) and `label` (the text)."""
+"""Keys `attribute`, `value` (one of its values, or "" for the question) and `label`
+(the text)."""
 
 LOCAL = ("localhost", "127.0.0.1")
 """Hosts that are allowed without https."""
@@ -45,10 +55,11 @@ ADDRESS = re.compile(
     r"(/(?!(\.|%2e){1,2}([/?]|$))[\w.~!$&()+=:%-]*)*(\?[\w.~!$&()+=:%/?-]*)?",
     re.ASCII | re.IGNORECASE,
 )
-"""Addresses that a content security policy can allow: host names, and paths without . and .. parts.
+"""Addresses that a content security policy can allow: host names, and paths without .
+and .. parts.
 
-A browser resolves those parts before it compares a request with the policy, and a policy has no
-IPv6 addresses.
+A browser resolves those parts before it compares a request with the policy, and a
+policy has no IPv6 addresses.
 """
 
 OWN_ENDPOINT = "reports"
@@ -69,19 +80,20 @@ def client_plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-# The questionnaire -------------------------------------------------------------------------------
+# The questionnaire --------------------------------------------------------------------
 
 
 def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
-    """Return the labels of a codebook: a CSV file with the columns attribute, value and label.
+    """Return the labels of a codebook: a CSV file with the columns attribute, value and
+    label.
 
     Parameters
     ----------
     path
         The file, in UTF-8.  A row without a value has the text of the question.
     domain
-        The attributes.  Other attributes and values are ignored; a codebook without any of these
-        attributes raises an InputError.
+        The attributes.  Other attributes and values are ignored; a codebook without any
+        of these attributes raises an InputError.
     """
     codebook = read_codebook(path)
     labels = [
@@ -92,7 +104,8 @@ def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
     ]
     if not labels:
         raise InputError(
-            f"labels must name attributes of the plan, {path} names none", parameter="labels"
+            f"labels must name attributes of the plan, {path} names none",
+            parameter="labels",
         )
     return labels
 
@@ -108,7 +121,9 @@ def checked_endpoint(endpoint: str) -> str:
     address = ADDRESS.fullmatch(_checks.text(endpoint, "endpoint"))
     is_safe = address and (address["secure"] or address["host"].lower() in LOCAL)
     if not address or not is_safe or int(address["port"] or 1) not in PORTS:
-        rule = "an address such as https://example.org/reports (http only for localhost)"
+        rule = (
+            "an address such as https://example.org/reports (http only for localhost)"
+        )
         raise _checks.violation("endpoint", rule, endpoint)
     return endpoint
 
@@ -119,8 +134,8 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     Parameters
     ----------
     path
-        A file with an object of texts, by the keys of `client/texts.json`; None for no file.
-        `introduction`, `consent` and `contact` are empty unless it has them.
+        A file with an object of texts, by the keys of `client/texts.json`; None for no
+        file. `introduction`, `consent` and `contact` are empty unless it has them.
     """
     texts: dict[str, str] = msgspec.json.decode((CLIENT / "texts.json").read_bytes())
     if path is None:
@@ -129,10 +144,13 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
         given = msgspec.json.decode(read_small(_checks.path(path)), type=dict[str, str])
     except msgspec.MsgspecError as error:
         rule = "an object of texts, as JSON"
-        raise InputError(f"texts must be {rule}: {path} ({error})", parameter="texts") from None
+        raise InputError(
+            f"texts must be {rule}: {path} ({error})", parameter="texts"
+        ) from None
     if unknown := sorted(given.keys() - texts.keys()):
         raise InputError(
-            f"texts must have keys of the page's texts, got {unknown[0]!r}", parameter="texts"
+            f"texts must have keys of the page's texts, got {unknown[0]!r}",
+            parameter="texts",
         )
     return texts | given
 
@@ -151,10 +169,13 @@ def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
     The page's content security policy allows its own script and style by their hashes, requests
     to the endpoint, and nothing else.
     """
-    texts_shown = [] if options.labels is None else read_labels(options.labels, plan.domain)
+    texts_shown = (
+        [] if options.labels is None else read_labels(options.labels, plan.domain)
+    )
     endpoint = options.endpoint
     is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
-    strings, heading = read_texts(options.texts), plan.provenance.settings.get("title", "Survey")
+    strings = read_texts(options.texts)
+    heading = plan.provenance.settings.get("title", "Survey")
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
@@ -191,7 +212,9 @@ def write_questionnaire(plan: Plan, path: Any, options: QuestionnaireOptions) ->
 
 
 def unlabelled_note(plan: Plan, labels: str | os.PathLike[str] | None) -> Text | None:
-    """Return a note on questions that people would read as the names of columns, if any."""
+    """Return a note on questions that people would read as the names of columns, if
+    any.
+    """
     codebook = {} if labels is None else read_codebook(labels)
     names = [name for name in plan.collected.names if "" not in codebook.get(name, {})]
     if not names:
@@ -212,7 +235,9 @@ def page_script() -> str:
 
 
 def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
-    """Return default labels of answers; they follow those of a codebook, which take priority."""
+    """Return default labels of answers; they follow those of a codebook, which take
+    priority.
+    """
     special = {MISSING: texts["missing"], OTHER: texts["other"]}
     return [
         {"attribute": attribute.name, "value": value, "label": label}
@@ -225,8 +250,8 @@ def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
 def _tells(plan: Plan, form: Form) -> dict[str, Any]:
     """Return what a form's report tells at most, as factors on the odds, rounded up.
 
-    About each attribute asked, about all answers as a whole, and about the others together, each as
-    proven and, for a population, in the table of the plan.
+    About each attribute asked, about all answers as a whole, and about the others
+    together, each as proven and, for a population, in the table of the plan.
     """
     totals = np.array([form.totals, form.observed or form.totals], dtype=float)
     kinds = ("proven", "observed") if form.observed else ("proven",)
@@ -259,11 +284,12 @@ def _factor(total: float) -> str | None:
     return None if total > math.log(1000) else factor(total)
 
 
-# The folder of a client --------------------------------------------------------------------------
+# The folder of a client ---------------------------------------------------------------
 
 
 def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, Any]:
-    """Return test vectors: bytes with the form drawn, and answers with bytes and their reports.
+    """Return test vectors: bytes with the form drawn, and answers with bytes and their
+    reports.
 
     Parameters
     ----------
@@ -277,14 +303,17 @@ def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, A
     Returns
     -------
     dict
-        `forms`: bytes in hexadecimal and the number of the form; `records`: `form`, `answers`,
-        `bytes` and the `report` that `perturb_record` returns for them.
+        `forms`: bytes in hexadecimal and the number of the form; `records`: `form`,
+        `answers`, `bytes` and the `report` that `perturb_record` returns for them.
 
     Examples
     --------
     >>> question = {"attribute": "ill", "draw": "direct", "k": 2, "keep": str(2**63)}
     >>> form = {"until": str(2**64), "type": "product", "questions": [question]}
-    >>> wire = {"attributes": [{"name": "ill", "values": ["no", "yes"]}], "forms": [form]}
+    >>> wire = {
+    ...     "attributes": [{"name": "ill", "values": ["no", "yes"]}],
+    ...     "forms": [form],
+    ... }
     >>> client_vectors(wire, 1)["records"][0]["report"]
     {'form': 1, 'reports': {'ill': 1}}
     """
@@ -297,30 +326,55 @@ def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, A
         for form in range(1, len(wire["forms"]) + 1)
         for _ in range(vectors)
     ]
-    return {"forms": [[data.hex(), draw_form(wire, data)] for data in words], "records": records}
+    return {
+        "forms": [[data.hex(), draw_form(wire, data)] for data in words],
+        "records": records,
+    }
 
 
 def _record_vector(
     wire: Wire, form: int, rng: np.random.Generator, source: Randomness
 ) -> dict[str, Any]:
-    raw = {attribute["name"]: _raw_values(attribute) for attribute in wire["attributes"]}
-    answers = {name: values[int(rng.integers(len(values)))] for name, values in raw.items()}
+    raw = {
+        attribute["name"]: _raw_values(attribute) for attribute in wire["attributes"]
+    }
+    answers = {
+        name: values[int(rng.integers(len(values)))] for name, values in raw.items()
+    }
     data = source.bytes(form_bytes(wire, form)).tobytes()
     report = perturb_record(wire, form, answers, data)
     return {"form": form, "answers": answers, "bytes": data.hex(), "report": report}
 
 
 def _raw_values(attribute: Wire) -> list[str | float | None]:
-    """Return an attribute's values, and such that clients must code: merged, numbers, unseen."""
+    """Return an attribute's values, and such that clients must code: merged, numbers,
+    unseen.
+    """
     edges = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
-    numbers = [float(text) for text in [*attribute["values"], *edges] if NUMBER.fullmatch(text)]
-    coded = [x for x in numbers if abs(x) < math.inf and answer_code(attribute, x) is not None]
+    numbers = [
+        float(text) for text in [*attribute["values"], *edges] if NUMBER.fullmatch(text)
+    ]
+    coded = [
+        x
+        for x in numbers
+        if abs(x) < math.inf and answer_code(attribute, x) is not None
+    ]
     unseen = ["never seen", "-1e308", None] if "other" in attribute else []
-    return [*attribute["values"], *dict(attribute.get("merged", ())), *edges, *coded, *unseen]
+    return [
+        *attribute["values"],
+        *dict(attribute.get("merged", ())),
+        *edges,
+        *coded,
+        *unseen,
+    ]
 
 
 def write_client(
-    plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 100, force: bool = False
+    plan: Plan,
+    folder: str | os.PathLike[str],
+    *,
+    vectors: int = 100,
+    force: bool = False,
 ) -> list[Path]:
     """Write the files of a client into a folder, which is created if it does not exist.
 
@@ -332,7 +386,8 @@ def write_client(
         The folder of `seepage.js`, `seepage.d.ts`, `package.json`, `plan.json` and
         `vectors.json`.
     vectors
-        Number of test vectors for the draw of the form, and for the reports of each form.
+        Number of test vectors for the draw of the form, and for the reports of each
+        form.
     force
         Replace files of the same names that are not of a client.
 
@@ -345,9 +400,13 @@ def write_client(
     _checks.integer(vectors, "vectors", 1, MAX_VECTORS)
     header = {"format": "seepage test vectors", "plan": plan.collection}
     contents = {
-        **{name: (CLIENT / name).read_bytes() for name in ("seepage.js", "seepage.d.ts")},
+        **{
+            name: (CLIENT / name).read_bytes()
+            for name in ("seepage.js", "seepage.d.ts")
+        },
         "package.json": PACKAGE,
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
-        "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors)) + b"\n",
+        "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors))
+        + b"\n",
     }
     return write_folder(folder, contents, "a client", force=force)

@@ -1,8 +1,9 @@
-"""Estimated tables of attributes that a form asks for together, and what follows from them.
+"""Estimated tables of attributes that a form asks for together, and what follows from
+them.
 
-The cells of a table t have an unbiased estimate with its covariance [`report_vectors`].  A smooth
-function g of t has standard error sqrt(grad g' Sigma grad g) (delta method); intervals are in
-`estimated_cells`.
+The cells of a table t have an unbiased estimate with its covariance [`report_vectors`].
+A smooth function g of t has standard error sqrt(grad g' Sigma grad g) (delta method);
+intervals are in `estimated_cells`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,21 +34,25 @@ from seepage.errors import InputError
 from seepage.plan import Plan
 
 JOINT_SHARE = 0.1
-"""Share of the people who would be asked for attributes together, in the price of doing so."""
+"""Share of the people who would be asked for attributes together, in the price of doing
+so."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(EstimatedCells):
-    """An estimated table: the frequency of every combination of values, with its covariance.
+    """An estimated table: the frequency of every combination of values, with its
+    covariance.
 
     Parameters
     ----------
     what, attributes, values, standard_errors, intervals
-        See `EstimatedCells`: unbiased estimates, so they may be negative and need not sum to 1.
+        See `EstimatedCells`: unbiased estimates, so they may be negative and need not
+        sum to 1.
     covariance
         The covariance of the estimates, for the population.
     people
-        The number of people who answered each form that asks for the attributes, by its number.
+        The number of people who answered each form that asks for the attributes, by its
+        number.
     effective
         The effective number of people with the weights of people and forms.
 
@@ -80,7 +85,8 @@ class Table(EstimatedCells):
     def equivalent_people(self) -> float:
         """Number of people whose unperturbed answers would give the same precision.
 
-        The variance of unperturbed answers, summed over the cells, over that of the estimates.
+        The variance of unperturbed answers, summed over the cells, over that of the
+        estimates.
         """
         shares = np.clip(self.values, 0.0, 1.0)
         total = float(np.trace(self.covariance))
@@ -101,7 +107,8 @@ class Table(EstimatedCells):
         }
 
     def consistent(self) -> EstimatedCells:
-        """Return the nearest distribution: not below 0, sum 1; errors are those of the estimates.
+        """Return the nearest distribution: not below 0, sum 1; errors are those of the
+        estimates.
 
         It is biased where frequencies are near 0.
         """
@@ -114,10 +121,11 @@ class Table(EstimatedCells):
         names = [attribute.name for attribute in self.attributes]
         return names.index(_checks.choice(name, "attribute", names))
 
-    # Shares and means ---------------------------------------------------------------------------
+    # Shares and means -----------------------------------------------------------------
 
     def shares(self, given: Labels | None = None) -> EstimatedCells:
-        """Return the share of each combination of the other values, given some attributes.
+        """Return the share of each combination of the other values, given some
+        attributes.
 
         Parameters
         ----------
@@ -130,21 +138,31 @@ class Table(EstimatedCells):
         axes = [self._axis(name) for name in as_texts(given, "given")]
         if not axes or len(set(axes)) == len(self.attributes):
             raise InputError(
-                "given must be some of the attributes of the table, not all", parameter="given"
+                "given must be some of the attributes of the table, not all",
+                parameter="given",
             )
         others = " and ".join(name for i, name in enumerate(names) if i not in axes)
         what = f"share of {others} given {' and '.join(names[axis] for axis in axes)}"
         groups = summing_matrix(self._shape, axes)
-        return self._ratios(what, self.attributes, np.eye(len(self.values)), groups.T @ groups)
+        return self._ratios(
+            what, self.attributes, np.eye(len(self.values)), groups.T @ groups
+        )
 
     def _ratios(
-        self, what: str, attributes: tuple[Attribute, ...], parts: Floats, wholes: Floats
+        self,
+        what: str,
+        attributes: tuple[Attribute, ...],
+        parts: Floats,
+        wholes: Floats,
     ) -> EstimatedCells:
-        """Return ratios of two linear functions of the cells, one row of `parts` and `wholes` each.
+        """Return ratios of two linear functions of the cells, one row of `parts` and
+        `wholes` each.
 
-        Shares, if every row of `parts` is 0 or 1: the sampling variance then follows the share.
+        Shares, if every row of `parts` is 0 or 1: the sampling variance then follows
+        the share.
         """
-        a, m = parts @ self.values, wholes @ self.values
+        a = parts @ self.values
+        m = wholes @ self.values
         covariance = self.covariance
         aa, am, mm = (
             np.einsum("ij,jk,ik->i", left, covariance, right, optimize=True)
@@ -161,7 +179,8 @@ class Table(EstimatedCells):
         return EstimatedCells(what, attributes, ratio, errors, intervals)
 
     def mean(self, name: str, *, given: Labels = (), scores: Any = None) -> Any:
-        """Return the mean of a numeric attribute, or its mean given others as `EstimatedCells`.
+        """Return the mean of a numeric attribute, or its mean given others as
+        `EstimatedCells`.
 
         Parameters
         ----------
@@ -170,7 +189,8 @@ class Table(EstimatedCells):
         given
             Attributes in whose groups means are taken; by default everybody.
         scores
-            One number for each value; by default the values as numbers, or the midpoints of bins.
+            One number for each value; by default the values as numbers, or the
+            midpoints of bins.
         """
         axis = self._axis(name)
         numbers = attribute_scores(self.attributes[axis], scores)
@@ -178,7 +198,11 @@ class Table(EstimatedCells):
         if axis in axes:
             raise InputError(f"given must not have {name!r}, of which it is the mean")
         codes = np.indices(self._shape)[axis].ravel()
-        groups = summing_matrix(self._shape, axes) if axes else np.ones((1, len(self.values)))
+        groups = (
+            summing_matrix(self._shape, axes)
+            if axes
+            else np.ones((1, len(self.values)))
+        )
         attributes = tuple(self.attributes[one] for one in axes)
         what = f"mean of {name}" + (
             f" given {' and '.join(a.name for a in attributes)}" if axes else ""
@@ -186,36 +210,55 @@ class Table(EstimatedCells):
         found = self._ratios(what, attributes, groups * numbers[codes], groups)
         return found if axes else found._number(0)
 
-    # Comparisons of two groups ------------------------------------------------------------------
+    # Comparisons of two groups --------------------------------------------------------
 
-    def difference(self, value: str | None = None, groups: Sequence[Labels] = ()) -> Estimated:
-        """Return the share of a value of the first attribute in one group minus that in another.
+    def difference(
+        self, value: str | None = None, groups: Sequence[Labels] = ()
+    ) -> Estimated:
+        """Return the share of a value of the first attribute in one group minus that in
+        another.
 
         Parameters
         ----------
         value
             A value of the first attribute; by default the last of two.
         groups
-            Two groups, each by its values of the other attributes; by default the last and the
-            first of two.
+            Two groups, each by its values of the other attributes; by default the last
+            and the first of two.
         """
         return self._compared(value, groups, lambda one, two: one - two)
 
-    def ratio(self, value: str | None = None, groups: Sequence[Labels] = ()) -> Estimated:
-        """Return the share of a value in one group over that in another; see `difference`."""
+    def ratio(
+        self, value: str | None = None, groups: Sequence[Labels] = ()
+    ) -> Estimated:
+        """Return the share of a value in one group over that in another; see
+        `difference`.
+        """
         return self._compared(value, groups, lambda one, two: one / two, bounded=True)
 
-    def odds_ratio(self, value: str | None = None, groups: Sequence[Labels] = ()) -> Estimated:
-        """Return the odds of a value in one group over those in another; see `difference`."""
+    def odds_ratio(
+        self, value: str | None = None, groups: Sequence[Labels] = ()
+    ) -> Estimated:
+        """Return the odds of a value in one group over those in another; see
+        `difference`.
+        """
         return self._compared(
-            value, groups, lambda one, two: one * (1.0 - two) / ((1.0 - one) * two), bounded=True
+            value,
+            groups,
+            lambda one, two: one * (1.0 - two) / ((1.0 - one) * two),
+            bounded=True,
         )
 
     def _compared(
-        self, value: Any, groups: Any, function: Callable[[Any, Any], Any], bounded: bool = False
+        self,
+        value: Any,
+        groups: Any,
+        function: Callable[[Any, Any], Any],
+        bounded: bool = False,
     ) -> Estimated:
         """Return a function of the shares of a value in two groups."""
-        outcome, others = self.attributes[0], self.attributes[1:]
+        outcome = self.attributes[0]
+        others = self.attributes[1:]
         groups = _checks.items(groups, "groups")
         if value is None and outcome.size == 2:
             value = outcome.values[1]
@@ -226,7 +269,8 @@ class Table(EstimatedCells):
                 "a comparison needs a value of the first attribute and two groups, as in "
                 "difference('yes', ['high', 'low'])"
             )
-        shape, code = self._shape, outcome.code(value)
+        shape = self._shape
+        code = outcome.code(value)
         parts = np.zeros((4, *shape))
         for row, group in enumerate(groups):
             labels = as_texts(group, "each of groups")
@@ -238,10 +282,12 @@ class Table(EstimatedCells):
             parts[2 * row][(code, *cell)] = 1.0
             parts[2 * row + 1][(slice(None), *cell)] = 1.0
         flat = parts.reshape(4, -1)
-        pair = SharePair(flat @ self.values, flat @ self.covariance @ flat.T, 1.0 / self.effective)
+        pair = SharePair(
+            flat @ self.values, flat @ self.covariance @ flat.T, 1.0 / self.effective
+        )
         return pair.function(function, bounded)
 
-    # Association --------------------------------------------------------------------------------
+    # Association ----------------------------------------------------------------------
 
     def test(self) -> IndependenceTest:
         """Return the Wald test that the two attributes are independent."""
@@ -251,8 +297,10 @@ class Table(EstimatedCells):
             raise InputError(
                 f"independence is tested in a table of two attributes, got {len(self.attributes)}"
             )
-        t, total = self.frequencies, float(self.values.sum())
-        rows, columns = t.sum(axis=1) / total, t.sum(axis=0) / total
+        t = self.frequencies
+        total = float(self.values.sum())
+        rows = t.sum(axis=1) / total
+        columns = t.sum(axis=0) / total
         identity = np.eye(len(self.values)).reshape(-1, *self._shape)
         gradient = (
             identity
@@ -261,17 +309,21 @@ class Table(EstimatedCells):
         )[:, :-1, :-1].reshape(len(self.values), -1)
         departures = (t / total - np.outer(rows, columns))[:-1, :-1].ravel()
         inverse = np.linalg.pinv(gradient.T @ self.covariance @ gradient)
-        statistic, degrees = float(departures @ inverse @ departures), len(departures)
+        statistic = float(departures @ inverse @ departures)
+        degrees = len(departures)
         return IndependenceTest(statistic, degrees, float(chdtrc(degrees, statistic)))
 
 
-def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights: Any) -> Table:
+def estimate_table(
+    plan: Plan, reports: Any, names: Labels, by: Labels, weights: Any
+) -> Table:
     """Return the estimated table of attributes that some form asks for together.
 
     Parameters
     ----------
     plan, reports
-        The plan; and the table that `perturb` returned, or the path of a file of reports.
+        The plan; and the table that `perturb` returned, or the path of a file of
+        reports.
     names, by
         The attributes, and those that are given in shares and comparisons.
     weights
@@ -280,24 +332,31 @@ def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights:
     given = as_texts(names, "names"), as_texts(by, "by")
     asked = [plan.collected[name].name for part in given for name in part]
     if not asked or len(set(asked)) < len(asked):
-        raise InputError(f"the attributes of a table must be different, got {', '.join(asked)}")
+        raise InputError(
+            f"the attributes of a table must be different, got {', '.join(asked)}"
+        )
     check_asked_together(plan, asked)
     source = open_reports(plan, reports)
     sums = sum_table(plan, source, asked, weights)
     people = {form + 1: count for form, count in sums.people.items() if count}
     attributes = tuple(plan.domain[name] for name in asked)
-    values, variances, zeros = sums.mean, np.diag(sums.covariance), np.zeros(len(sums.mean))
-    intervals = ratio_intervals(values, zeros + 1.0, variances, zeros, zeros, 1.0 / sums.effective)
+    values = sums.mean
+    variances = np.diag(sums.covariance)
+    zeros = np.zeros(len(sums.mean))
+    intervals = ratio_intervals(
+        values, zeros + 1.0, variances, zeros, zeros, 1.0 / sums.effective
+    )
     cells = values, np.sqrt(np.maximum(variances, 0.0)), within_unit(intervals)
     what = f"frequency of {' and '.join(asked)}"
     return Table(what, attributes, *cells, sums.covariance, people, sums.effective)
 
 
 def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
-    """Raise where no form asks for all these attributes, with the price of asking them together.
+    """Raise where no form asks for all these attributes, with the price of asking them
+    together.
 
-    The price is computed for the form of these attributes alone that keeps the smallest limit for
-    any data [`joint_variances`], asked of `JOINT_SHARE` of the people.
+    The price is computed for the form of these attributes alone that keeps the smallest
+    limit for any data [`joint_variances`], asked of `JOINT_SHARE` of the people.
     """
     if any(set(names) <= set(form.attributes) for form in plan.forms):
         return
@@ -307,7 +366,9 @@ def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     limits = [planned.limit for planned in plan.attributes if planned.limit]
     people = plan.provenance.records
     if not limits or not people:
-        raise InputError(f"{together}, so their table cannot be estimated; {option} asks for them")
+        raise InputError(
+            f"{together}, so their table cannot be estimated; {option} asks for them"
+        )
     variance = float(joint_variances(plan, names).max()) / (JOINT_SHARE * people)
     raise InputError(
         f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them alone "

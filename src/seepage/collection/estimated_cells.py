@@ -1,18 +1,22 @@
-"""Estimated numbers by cells, and 95 % intervals of ratios and of functions of two shares.
+"""Estimated numbers by cells, and 95 % intervals of ratios and of functions of two
+shares.
 
-A share r = a / m, a the cell and m its group, has the 95 % interval of those r for which
+A share r = a / m, a the cell and m its group, has the 95 % interval of those r for
+which
 
     (a - r m)^2 <= z^2 (Var(a - r m) + (r m - a)(1 - 2 r) / n),
 
-that of Fieller [1954], with the sampling part of the variance taken at r instead of the estimate:
-without noise it is Wilson's score interval, and with noise a normal one, so that it also covers
-shares near 0 and 1, where a normal interval on the scale of shares fails without noise, and one on
-the logit scale with noise.  It is the whole range if m is not significantly above 0.
+that of Fieller [1954], with the sampling part of the variance taken at r instead of the
+estimate: without noise it is Wilson's score interval, and with noise a normal one, so
+that it also covers shares near 0 and 1, where a normal interval on the scale of shares
+fails without noise, and one on the logit scale with noise.  It is the whole range if m
+is not significantly above 0.
 
-Functions of two shares (difference, ratio, odds ratio) have the range of their values over the
-pairs of shares that are within z in the same sense jointly: e' V^-1 e <= z^2 with
-e = (a1 - r1 m1, a2 - r2 m2) and V its covariance.  Where everything is precise this is the interval
-of the delta method; where a group or a share may be 0, it is wider, up to the whole range.
+Functions of two shares (difference, ratio, odds ratio) have the range of their values
+over the pairs of shares that are within z in the same sense jointly: e' V^-1 e <= z^2
+with e = (a1 - r1 m1, a2 - r2 m2) and V its covariance.  Where everything is precise
+this is the interval of the delta method; where a group or a share may be 0, it is
+wider, up to the whole range.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +65,9 @@ class Estimated(NamedTuple):
         """Return an estimate with a normal interval, value -+ 1.96 standard errors."""
         width = NORMAL_QUANTILE * standard_error
         return cls(
-            float(value), float(standard_error), (float(value - width), float(value + width))
+            float(value),
+            float(standard_error),
+            (float(value - width), float(value + width)),
         )
 
     def __repr__(self) -> str:
@@ -90,7 +96,8 @@ class IndependenceTest(NamedTuple):
     Parameters
     ----------
     statistic
-        g' Cov(g)^-1 g of g = t[i, j] - t[i, .] t[., j], without the last row and column.
+        g' Cov(g)^-1 g of g = t[i, j] - t[i, .] t[., j], without the last row and
+        column.
     degrees
         Degrees of freedom of its chi-squared distribution.
     p_value
@@ -119,7 +126,9 @@ class EstimatedCells(Result):
     --------
     >>> sex = Attribute("sex", ("f", "m"))
     >>> errors, limits = np.array([0.1, 0.1]), np.array([[0.2, 0.6], [0.4, 0.8]])
-    >>> EstimatedCells("share", (sex,), np.array([0.4, 0.6]), errors, limits)["m"].interval
+    >>> EstimatedCells("share", (sex,), np.array([0.4, 0.6]), errors, limits)[
+    ...     "m"
+    ... ].interval
     (0.4, 0.8)
     """
 
@@ -134,13 +143,17 @@ class EstimatedCells(Result):
         given = as_texts(labels, "labels")
         if len(given) != len(self.attributes):
             names = ", ".join(attribute.name for attribute in self.attributes)
-            raise InputError(f"a cell must be given by one value of each of {names}, got {given!r}")
+            raise InputError(
+                f"a cell must be given by one value of each of {names}, got {given!r}"
+            )
         codes = [a.code(value) for a, value in zip(self.attributes, given, strict=True)]
         return self._number(int(np.ravel_multi_index(codes, self._shape)))
 
     def _number(self, cell: int) -> Estimated:
         low, high = self.intervals[cell].tolist()
-        return Estimated(float(self.values[cell]), float(self.standard_errors[cell]), (low, high))
+        return Estimated(
+            float(self.values[cell]), float(self.standard_errors[cell]), (low, high)
+        )
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -173,7 +186,10 @@ class EstimatedCells(Result):
 
         columns = self._columns()
         names = [attribute.name for attribute in self.attributes]
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        rows = [
+            dict(zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
         for row in rows:
             row["colour"] = row[names[0]]
             row["label"] = ", ".join(row[name] for name in names[1:]) or row[names[0]]
@@ -181,7 +197,9 @@ class EstimatedCells(Result):
 
 
 class SharePair(NamedTuple):
-    """Two estimated shares a1 / m1 and a2 / m2, by (a1, m1, a2, m2) and their covariance."""
+    """Two estimated shares a1 / m1 and a2 / m2, by (a1, m1, a2, m2) and their
+    covariance.
+    """
 
     estimates: Floats
     covariance: Floats
@@ -189,30 +207,38 @@ class SharePair(NamedTuple):
 
     def function(self, function: Callable[[Any, Any], Any], bounded: bool) -> Estimated:
         """Return a function of the two shares with its standard error and interval."""
-        a, m = self.estimates[::2], self.estimates[1::2]
+        a = self.estimates[::2]
+        m = self.estimates[1::2]
         shares = np.divide(a, m, out=np.full(2, np.nan), where=m != 0)
         if bounded:
             shares = np.clip(shares, 0.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = float(function(*shares))
             step = 1e-30j  # complex step: the exact derivative to rounding
-            slopes = [function(*(shares + step * unit)).imag / 1e-30 for unit in np.eye(2)]
+            slopes = [
+                function(*(shares + step * unit)).imag / 1e-30 for unit in np.eye(2)
+            ]
             gradient = np.ravel(
                 [[s / w, -s * r / w] for s, r, w in zip(slopes, shares, m, strict=True)]
             )
-            error = float(np.sqrt(max(0.0, float(gradient @ self.covariance @ gradient))))
+            error = float(
+                np.sqrt(max(0.0, float(gradient @ self.covariance @ gradient)))
+            )
             values = function(*self._plausible())
         values = values[~np.isnan(values)]
         return Estimated(value, error, (float(values.min()), float(values.max())))
 
     def _plausible(self) -> tuple[Floats, Floats]:
         """Return pairs of shares that are within z of the estimates jointly."""
-        c, z = self.covariance, NORMAL_QUANTILE
-        a, m = self.estimates[::2], self.estimates[1::2]
+        c = self.covariance
+        z = NORMAL_QUANTILE
+        a = self.estimates[::2]
+        m = self.estimates[1::2]
         own = c[[0, 2], [0, 2]], c[[0, 2], [1, 3]], c[[1, 3], [1, 3]]
         box = within_unit(ratio_intervals(a, m, *own, self.sampling))
         one, two = np.meshgrid(*(np.linspace(low, high, GRID) for low, high in box))
-        residuals, variances = [], []
+        residuals = []
+        variances = []
         for j, r in enumerate((one, two)):
             residual = a[j] - r * m[j]
             square = own[0][j] - 2 * r * own[1][j] + r**2 * own[2][j]
@@ -239,14 +265,16 @@ def ratio_intervals(
     sampling: float,
     quantile: float = NORMAL_QUANTILE,
 ) -> Floats:
-    """Return the limits of a / m in the last axis; infinite if m is not significantly above 0.
+    """Return the limits of a / m in the last axis; infinite if m is not significantly
+    above 0.
 
     Parameters
     ----------
     a, m, aa, am, mm
         The estimates, and Var(a), Cov(a, m), Var(m).
     sampling
-        1 / n of shares, whose sampling variance is taken at each share; 0 for other ratios.
+        1 / n of shares, whose sampling variance is taken at each share; 0 for other
+        ratios.
     quantile
         The number of standard errors to each side.
     """
@@ -257,7 +285,10 @@ def ratio_intervals(
     bounded = (m > 0) & (m**2 > square * mm) & (leading > 0)
     root = np.sqrt(np.maximum(half**2 - leading * constant, 0.0))
     divisor = np.where(bounded, leading, 1.0)
-    limits = [np.where(bounded, (half + sign * root) / divisor, sign * np.inf) for sign in (-1, 1)]
+    limits = [
+        np.where(bounded, (half + sign * root) / divisor, sign * np.inf)
+        for sign in (-1, 1)
+    ]
     return np.stack(limits, axis=-1)
 
 

@@ -1,4 +1,5 @@
-"""Regressions from the reports of a plan, or from answers that somebody else randomised.
+"""Regressions from the reports of a plan, or from answers that somebody else
+randomised.
 
 The estimates are those of `maximum_likelihood`.
 """
@@ -49,8 +50,8 @@ from seepage.plan import Plan
 class Model(NamedTuple):
     """A formula with its design matrix, one row per cell of attributes or per person.
 
-    `outcome` says in words what is explained, `scores` are the numbers of its values, and `levels`
-    the values of categorical columns.
+    `outcome` says in words what is explained, `scores` are the numbers of its values,
+    and `levels` the values of categorical columns.
     """
 
     formula: Formula
@@ -76,7 +77,9 @@ class Model(NamedTuple):
         design = formula.design(variables, rows)
         return cls(formula, family, explained, scores, *design, levels)
 
-    def result(self, records: int, values: Floats, covariance: Floats, errors: str) -> Regression:
+    def result(
+        self, records: int, values: Floats, covariance: Floats, errors: str
+    ) -> Regression:
         """Return the regression with these coefficients."""
         about = self.formula, self.family, self.outcome, self.names
         return Regression(*about, values, covariance, records, errors, self.levels)
@@ -90,18 +93,22 @@ def regress_reports(
     Parameters
     ----------
     plan, reports
-        The plan; and the table that `perturb` returned, or the path of a file of reports.
+        The plan; and the table that `perturb` returned, or the path of a file of
+        reports.
     formula
-        "ill ~ age + sex": attributes that a form asks for together, or columns of `covariates`.
+        "ill ~ age + sex": attributes that a form asks for together, or columns of
+        `covariates`.
     family
         `"logit"`, by maximum likelihood, or `"linear"`, by least squares.
     covariates
         A frame or file with unperturbed columns, one row per report in the same order.
     weights
-        Survey weights: a column beside the reports or of `covariates`, or one number per report.
+        Survey weights: a column beside the reports or of `covariates`, or one number
+        per report.
     """
     _checks.choice(family, "family", ("logit", "linear"))
-    source, collected = open_reports(plan, reports), plan.collected
+    source = open_reports(plan, reports)
+    collected = plan.collected
     beside = () if covariates is None else column_names(covariates)
     parsed = parse_formula(formula, [*collected.names, *beside])
     outcome = collected[parsed.outcome]
@@ -128,7 +135,9 @@ def regress_reports(
     asked = [outcome.name, *parsed.names]
     check_asked_together(plan, asked)
     variables = cell_variables(parsed, [collected[name] for name in parsed.names])
-    model = Model.of(parsed, family, outcome, variables, count_cells(plan, parsed.names))
+    model = Model.of(
+        parsed, family, outcome, variables, count_cells(plan, parsed.names)
+    )
     fit = _fit_cells if family == "logit" else _fit_moments
     return fit(plan, source, model, asked, weights)
 
@@ -138,11 +147,14 @@ def _fit_cells(
 ) -> Regression:
     """Return the logit on covariates that are in the reports, by maximum likelihood."""
     check_cells(plan, asked)
-    given, forms = source.weights(weights), informative_forms(plan, asked)
+    given = source.weights(weights)
+    forms = informative_forms(plan, asked)
     records = 0
-    batches, parts = dict[int, list[Any]](), list[FormReports]()
+    batches = dict[int, list[Any]]()
+    parts = list[FormReports]()
     for _, form, reports, rows in read_vectors(source, [forms]):
-        vectors, people = forms[form], None if given is None else given[rows]
+        vectors = forms[form]
+        people = None if given is None else given[rows]
         distinct, *sums = vectors.distinct(reports, people)
         drawn = zip(vectors.mechanisms, distinct, strict=True)
         found = [made.log_likelihood(column) for made, column in drawn]
@@ -150,17 +162,25 @@ def _fit_cells(
         batches.setdefault(form, []).append((*sums, *factors))
         records += len(rows)
     for form, read in batches.items():
-        once, squares, *factors = (np.concatenate(part) for part in zip(*read, strict=True))
+        once, squares, *factors = (
+            np.concatenate(part) for part in zip(*read, strict=True)
+        )
         channel = plan.forms[form].channel
         names = list(asked if plan.forms[form].is_product else channel.attributes)
         codes = dict(
-            zip(names, np.indices([plan.domain[name].size for name in names]), strict=True)
+            zip(
+                names,
+                np.indices([plan.domain[name].size for name in names]),
+                strict=True,
+            )
         )
         x = np.zeros_like(codes[asked[0]])
         for name in asked[1:]:
             x = x * plan.domain[name].size + codes[name]
         event = model.scores[codes[asked[0]]] > 0
-        parts.append(FormReports(factors, once, squares, x.ravel(), event.ravel()).merged())
+        parts.append(
+            FormReports(factors, once, squares, x.ravel(), event.ravel()).merged()
+        )
     if not parts:
         raise undetermined(asked)
     likelihood = LogitLikelihood(model.design, parts)
@@ -172,9 +192,13 @@ def _fit_cells(
 def _fit_moments(
     plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
 ) -> Regression:
-    """Return the linear regression on covariates that are in the reports, from their table."""
-    sums, scores = sum_table(plan, source, asked, weights), model.scores
-    table, design = sums.mean.reshape(len(scores), -1), model.design
+    """Return the linear regression on covariates that are in the reports, from their
+    table.
+    """
+    sums = sum_table(plan, source, asked, weights)
+    scores = model.scores
+    table = sums.mean.reshape(len(scores), -1)
+    design = model.design
     inverse = checked_inverse(design.T @ (design * table.sum(axis=0)[:, None]))
     values = inverse @ (design.T @ (scores @ table))
     residuals = scores[:, None] - design @ values
@@ -187,12 +211,15 @@ def _fit_people(
     plan: Plan, source: ReportSource, model: Model, outcome: str, weights: Any
 ) -> Regression:
     """Return the regression on unperturbed covariates, from the report of each person."""
-    given, forms = source.weights(weights), informative_forms(plan, [outcome])
+    given = source.weights(weights)
+    forms = informative_forms(plan, [outcome])
     read = list[Any]()
     for _, form, reports, rows in read_vectors(source, [forms]):
         entries = forms[form].vectors(reports) @ model.scores
         precision = 1.0 / (forms[form].variance or 1.0)
-        read.append((entries, rows, np.full(len(rows), form), np.full(len(rows), precision)))
+        read.append(
+            (entries, rows, np.full(len(rows), form), np.full(len(rows), precision))
+        )
     if not read:
         raise undetermined([outcome])
     entries, rows, *by_form = (np.concatenate(part) for part in zip(*read, strict=True))
@@ -201,11 +228,16 @@ def _fit_people(
     return model.result(len(entries), *fitted)
 
 
-# Other people's randomisers ----------------------------------------------------------------------
+# Other people's randomisers -----------------------------------------------------------
 
 
 def regress(
-    data: Any, formula: str, *, randomiser: Any, family: str = "logit", weights: Any = None
+    data: Any,
+    formula: str,
+    *,
+    randomiser: Any,
+    family: str = "logit",
+    weights: Any = None,
 ) -> Regression:
     """Return a regression whose outcome was randomised by somebody else's method.
 
@@ -216,8 +248,8 @@ def regress(
     formula
         "answer ~ age + sex", see `seepage.collection.regression`.
     randomiser
-        How the outcome was randomised: what `seepage.Randomiser.read` reads, such as a matrix
-        P(report given value) whose rows and columns are the sorted answers, or
+        How the outcome was randomised: what `seepage.Randomiser.read` reads, such as a
+        matrix P(report given value) whose rows and columns are the sorted answers, or
         {"p": 2 / 3, "p0": 1 / 6, "p1": 1 / 6} for forced responses.
     family
         `"logit"` or `"linear"`.
@@ -243,16 +275,24 @@ def regress(
     parsed = parse_formula(formula, column_names(data))
     columns = clear_columns(data, [parsed.outcome, *parsed.names])
     said = column_texts(columns[parsed.outcome])
-    given = None if weights is None else checked_weights(given_weights(weights, data), len(said))
+    given = (
+        None
+        if weights is None
+        else checked_weights(given_weights(weights, data), len(said))
+    )
     values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
     position = {label: index for index, label in enumerate(labels)}
     reports = np.array([position[one] for one in said])
     variables = clear_variables(parsed, {name: columns[name] for name in parsed.names})
     explained = Attribute(parsed.outcome, tuple(values))
     model = Model.of(parsed, family, explained, variables, len(said))
-    entries = (least_squares_inverse(matrix, matrix.mean(axis=0)) @ model.scores)[reports]
+    entries = (least_squares_inverse(matrix, matrix.mean(axis=0)) @ model.scores)[
+        reports
+    ]
     alike = np.zeros(len(said), dtype=np.int64)
-    fitted = fit_entries(family, model.design, entries, given, alike, np.ones(len(said)))
+    fitted = fit_entries(
+        family, model.design, entries, given, alike, np.ones(len(said))
+    )
     return model.result(len(said), *fitted)
 
 

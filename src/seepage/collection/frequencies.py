@@ -1,16 +1,18 @@
 """Estimated frequencies of collected attributes, from all forms by inverse variance.
 
-They are the means of the unbiased vectors of single reports, weighted by form [`report_vectors`]:
-precisions add, 1/v = sum_f n_f / v(f), if the true frequencies are the nominal ones.
+They are the means of the unbiased vectors of single reports, weighted by form
+[`report_vectors`]: precisions add, 1/v = sum_f n_f / v(f), if the true frequencies are
+the nominal ones.
 
-Standard errors are those for the population that the n people who reported were drawn from, noise
-and sampling together.  Conditional errors are those of the mean over the people who reported: given
-these people, only the noise and the random assignment of forms vary, so the variance is less by
+Standard errors are those for the population that the n people who reported were drawn
+from, noise and sampling together.  Conditional errors are those of the mean over the
+people who reported: given these people, only the noise and the random assignment of
+forms vary, so the variance is less by
 
     f (1 - f) / (n - 1),
 
-which leaves f (1 - f) n / (n - 1) (1 / n_f - 1 / n) of sampling where n_f of the n people are asked
-[Cochran 1977, chapter 2], and none if everyone is.
+which leaves f (1 - f) n / (n - 1) (1 / n_f - 1 / n) of sampling where n_f of the n
+people are asked [Cochran 1977, chapter 2], and none if everyone is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +34,8 @@ from seepage.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 
 STANDARD_ERRORS = (
-    "of the unbiased estimates, for the population; conditional: for the people who reported"
+    "of the unbiased estimates, for the population; "
+    "conditional: for the people who reported"
 )
 """The meaning of the errors, in results as JSON."""
 
@@ -51,8 +54,8 @@ class FrequencyEstimate(Estimate):
     standard_errors
         Standard errors of the unbiased estimate of the frequencies in the population.
     conditional_errors
-        Those of its frequencies among the people who reported, without the error of sampling them;
-        NaN with weights.
+        Those of its frequencies among the people who reported, without the error of
+        sampling them; NaN with weights.
     """
 
     conditional_errors: Floats
@@ -67,7 +70,8 @@ class Frequencies(Result):
     domain
         The attributes that were collected.
     estimates
-        Frequencies by attribute, with standard errors for the population, and conditional ones.
+        Frequencies by attribute, with standard errors for the population, and
+        conditional ones.
     records
         The number of reports.
     unestimated
@@ -85,16 +89,24 @@ class Frequencies(Result):
     def mean(self, name: str) -> Estimated:
         """Return the mean of a numeric answer that the plan was designed for (`want`).
 
-        It is that of the scores of the values: the values as numbers, midpoints of bins, or given.
+        It is that of the scores of the values: the values as numbers, midpoints of
+        bins, or given.
         """
         if _checks.text(name, "name") not in self.means:
-            raise InputError(f"the plan was not designed for the mean of {_checks.shown(name)}")
+            raise InputError(
+                f"the plan was not designed for the mean of {_checks.shown(name)}"
+            )
         return self.means[name]
 
     def share(self, name: str, value: str) -> Estimated:
-        """Return the estimated frequency of one value, with its standard error and interval."""
-        estimate, code = self[name], self.domain[name].code(value)
-        return Estimated.normal(estimate.frequencies[code], estimate.standard_errors[code])
+        """Return the estimated frequency of one value, with its standard error and
+        interval.
+        """
+        estimate = self[name]
+        code = self.domain[name].code(value)
+        return Estimated.normal(
+            estimate.frequencies[code], estimate.standard_errors[code]
+        )
 
     def __getitem__(self, name: str) -> FrequencyEstimate:
         """Return the estimate of one attribute."""
@@ -104,7 +116,9 @@ class Frequencies(Result):
 
     @property
     def consistent(self) -> bool:
-        """Whether the frequencies of each attribute are a distribution; else they are unbiased."""
+        """Whether the frequencies of each attribute are a distribution; else they are
+        unbiased.
+        """
         return any(estimate.consistent for estimate in self.estimates.values())
 
     def _headline(self) -> str:
@@ -112,7 +126,13 @@ class Frequencies(Result):
         return f"Frequencies({self.records:,} reports, {len(self.estimates)} attributes, {how})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        names = ("attribute", "value", "frequency", "standard_error", "conditional_error")
+        names = (
+            "attribute",
+            "value",
+            "frequency",
+            "standard_error",
+            "conditional_error",
+        )
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for name, estimate in self.estimates.items():
             columns["attribute"] += [name] * len(estimate.frequencies)
@@ -147,7 +167,8 @@ class Frequencies(Result):
 def estimate_frequencies(
     plan: Plan, reports: Any, *, consistent: bool = False, weights: Any = None
 ) -> Frequencies:
-    """Return the estimated frequencies of every collected attribute; see `Plan.estimate`.
+    """Return the estimated frequencies of every collected attribute; see
+    `Plan.estimate`.
 
     Notes
     -----
@@ -175,10 +196,17 @@ def estimate_frequencies(
     )
 
 
-def _estimate(sums: CellSums, people: int | None, consistent: bool) -> FrequencyEstimate:
-    """Return the frequencies of an attribute; `people` is the number of reports of all forms."""
-    frequencies, share = sums.mean, np.clip(sums.mean, 0.0, 1.0)
-    variances = sums.covariance if sums.covariance.ndim == 1 else np.diag(sums.covariance)
+def _estimate(
+    sums: CellSums, people: int | None, consistent: bool
+) -> FrequencyEstimate:
+    """Return the frequencies of an attribute; `people` is the number of reports of all
+    forms.
+    """
+    frequencies = sums.mean
+    share = np.clip(sums.mean, 0.0, 1.0)
+    variances = (
+        sums.covariance if sums.covariance.ndim == 1 else np.diag(sums.covariance)
+    )
     sampled = np.nan if people is None else 1.0 / max(1, people - 1)
     return FrequencyEstimate(
         nearest_distribution(frequencies) if consistent else frequencies,
@@ -194,7 +222,7 @@ def _root(variances: Any) -> Any:
     return np.sqrt(np.maximum(variances, 0.0))
 
 
-# Weights ----------------------------------------------------------------------------------------
+# Weights ------------------------------------------------------------------------------
 
 
 def rake_weights(
@@ -202,10 +230,11 @@ def rake_weights(
 ) -> Floats:
     """Return weights with which public attributes have known totals (raking).
 
-    With one attribute this is post-stratification.  The weights are multiplied for each attribute
-    in turn by known over current share of its value, until all shares agree [Deming and Stephan
-    1940].  Standard errors that treat raked weights as given are on the safe side: they leave out
-    what the known totals explain, which beside the noise of the reports is little.
+    With one attribute this is post-stratification.  The weights are multiplied for each
+    attribute in turn by known over current share of its value, until all shares agree
+    [Deming and Stephan 1940].  Standard errors that treat raked weights as given are on
+    the safe side: they leave out what the known totals explain, which beside the noise
+    of the reports is little.
 
     Parameters
     ----------
@@ -230,8 +259,11 @@ def rake_weights(
         for name, known in _checks.mapping(totals, "totals").items()
     }
     if not shares:
-        raise InputError("totals must be given for at least one attribute", parameter="totals")
-    columns, targets = clear_columns(data, shares), []
+        raise InputError(
+            "totals must be given for at least one attribute", parameter="totals"
+        )
+    columns = clear_columns(data, shares)
+    targets = []
     records = len(next(iter(columns.values())))
     raked = np.ones(records)
     if weights is not None:
@@ -239,7 +271,9 @@ def rake_weights(
     for name, known in shares.items():
         found, codes = np.unique(columns[name].astype(str), return_inverse=True)
         label = f"totals of {name!r}"
-        wanted = {str(value): _checks.weight(total, label) for value, total in known.items()}
+        wanted = {
+            str(value): _checks.weight(total, label) for value, total in known.items()
+        }
         if set(found.tolist()) != set(wanted):
             missing = sorted(set(found.tolist()) ^ set(wanted))[0]
             raise InputError(
@@ -258,5 +292,6 @@ def rake_weights(
         if largest < 1e-12:
             return raked
     raise InputError(
-        "raking does not converge: no weights above 0 have all these totals", parameter="totals"
+        "raking does not converge: no weights above 0 have all these totals",
+        parameter="totals",
     )

@@ -1,34 +1,37 @@
 """Maximum likelihood of a logit under the channel of a plan, and corrected equations.
 
-*Covariates in the reports, logit.*  A form has cells c, the combinations of its answers; x(c) are
-the covariates of a cell and e(c) = 1 where its outcome is the one that counts.  With y_i the report
-of person i, C the channel of the form and w_i the weight of the person, the estimate maximises
+*Covariates in the reports, logit.*  A form has cells c, the combinations of its
+answers; x(c) are the covariates of a cell and e(c) = 1 where its outcome is the one
+that counts.  With y_i the report of person i, C the channel of the form and w_i the
+weight of the person, the estimate maximises
 
     sum_i w_i ln sum_c C[c, y_i] p(c),   p(c) = f(x) P(e given x) q(c given e, x),
 
-with P(1 given x) = mu(x b), over the coefficients b, the distribution f of the covariates and that
-of all else the form asks, q, both free on the simplex: nothing is assumed of them, and each form
-has its own q.  The channel of a product form is the product of the likelihoods of its reports, over
-the asked attributes alone.
+with P(1 given x) = mu(x b), over the coefficients b, the distribution f of the
+covariates and that of all else the form asks, q, both free on the simplex: nothing is
+assumed of them, and each form has its own q.  The channel of a product form is the
+product of the likelihoods of its reports, over the asked attributes alone.
 
-Newton's method uses the exact second derivative [Louis 1982], with absolute eigenvalues where it is
-not concave.  The covariance is the inverse of the information, the sum of outer products of the
-scores, in which f and q may vary to both sides even where they are 0 (the safe side); with weights
-it is a sandwich.  Where the maximum is at infinite coefficients, nothing is estimated.
+Newton's method uses the exact second derivative [Louis 1982], with absolute eigenvalues
+where it is not concave.  The covariance is the inverse of the information, the sum of
+outer products of the scores, in which f and q may vary to both sides even where they
+are 0 (the safe side); with weights it is a sandwich.  Where the maximum is at infinite
+coefficients, nothing is estimated.
 
-*Unperturbed covariates, logit.*  With a the entry of the unbiased vector of a report for the
-outcome [`report_vectors`], between l and h,
+*Unperturbed covariates, logit.*  With a the entry of the unbiased vector of a report
+for the outcome [`report_vectors`], between l and h,
 
     sum_i w_i ((a_i - l) ln(mu_i - l) + (h - a_i) ln(h - mu_i)) / (h - l)
 
 is maximised: the likelihood where a has two values, as under randomised response with
-P(report = 1) = (mu - l) / (h - l); else a quasi-likelihood [Papke and Wooldridge 1996], whose
-equations have expectation 0 as E a = mu, with sandwich errors; forms are then weighted by inverse
-variance.
+P(report = 1) = (mu - l) / (h - l); else a quasi-likelihood [Papke and Wooldridge 1996],
+whose equations have expectation 0 as E a = mu, with sandwich errors; forms are then
+weighted by inverse variance.
 
-*The family "linear".*  There is no likelihood without a model of the outcome.  Least squares with
-unbiased vectors in place of the answers (corrected score [Nakamura 1990]): with the moments of the
-estimated table, or for unperturbed covariates sum_i u_i x_i (a_i - x_i b) = 0; sandwich errors.
+*The family "linear".*  There is no likelihood without a model of the outcome.  Least
+squares with unbiased vectors in place of the answers (corrected score [Nakamura 1990]):
+with the moments of the estimated table, or for unperturbed covariates sum_i u_i x_i
+(a_i - x_i b) = 0; sandwich errors.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,14 +44,19 @@ from seepage.collection.regression import mean_of
 from seepage.collection.report_vectors import row_products
 from seepage.errors import InputError
 
-MAX_STEPS, MAX_CHANGE = 100, 4.0
-"""Maximum number of steps of Newton's method, and change of a linear predictor in one."""
+MAX_STEPS = 100
+MAX_CHANGE = 4.0
+"""Maximum number of steps of Newton's method, and change of a linear predictor in
+one."""
 
-MAX_PREDICTOR, MAX_ERROR = 20.0, 1e3
-"""Linear predictors and standard errors of them above which coefficients are not determined."""
+MAX_PREDICTOR = 20.0
+MAX_ERROR = 1e3
+"""Linear predictors and standard errors of them above which coefficients are not
+determined."""
 
 NO_RISE = 1e-5
-"""Rise of the logarithm of the likelihood of one person's weight: 0.005 standard errors or less."""
+"""Rise of the logarithm of the likelihood of one person's weight: 0.005 standard errors
+or less."""
 
 CHUNK_ENTRIES = 1 << 18
 """Likelihoods that are summed at once: they fit into the cache."""
@@ -64,7 +72,7 @@ def _undetermined() -> InputError:
     )
 
 
-# Covariates in the reports -----------------------------------------------------------------------
+# Covariates in the reports ------------------------------------------------------------
 
 
 class FormReports(NamedTuple):
@@ -73,8 +81,8 @@ class FormReports(NamedTuple):
     Parameters
     ----------
     factors
-        P(report given value) up to a factor, one array (reports, values) per mechanism; the
-        likelihood of a cell is their product.
+        P(report given value) up to a factor, one array (reports, values) per mechanism;
+        the likelihood of a cell is their product.
     weights, squares
         The sums of the weights of people with each report, and of their squares.
     covariates, event
@@ -90,11 +98,15 @@ class FormReports(NamedTuple):
     def merged(self) -> "FormReports":
         """Return the same likelihood, with reports that have equal factors added up.
 
-        Reports of local hashing whose bucket has all values or none tell nothing, and are equal.
+        Reports of local hashing whose bucket has all values or none tell nothing, and
+        are equal.
         """
-        codes = [np.unique(f, axis=0, return_inverse=True)[1].ravel() for f in self.factors]
+        codes = [
+            np.unique(f, axis=0, return_inverse=True)[1].ravel() for f in self.factors
+        ]
         distinct = np.unique(codes, axis=1, return_index=True, return_inverse=True)
-        first, position = distinct[1], distinct[2].ravel()
+        first = distinct[1]
+        position = distinct[2].ravel()
         return self._replace(
             factors=[factor[first] for factor in self.factors],
             weights=np.bincount(position, self.weights).astype(np.float64),
@@ -120,7 +132,8 @@ class FormReports(NamedTuple):
 
 
 class LogitLikelihood(NamedTuple):
-    """The likelihood of b, ln f and the ln q of each form, in this order; f and q up to factors.
+    """The likelihood of b, ln f and the ln q of each form, in this order; f and q up to
+    factors.
 
     `design` are the covariates x, one row per combination of their values.
     """
@@ -130,25 +143,36 @@ class LogitLikelihood(NamedTuple):
 
     def maximise(self, weighted: bool) -> tuple[Floats, Floats]:
         """Return the coefficients and their covariance."""
-        count, records = self.design.shape[1], sum(form.weights.sum() for form in self.forms)
-        parameters = np.zeros(sum(self.design.shape) + sum(len(form.free) for form in self.forms))
+        count = self.design.shape[1]
+        records = sum(form.weights.sum() for form in self.forms)
+        parameters = np.zeros(
+            sum(self.design.shape) + sum(len(form.free) for form in self.forms)
+        )
         value, gradient, information, hessian = self.derivatives(parameters)
         small = NO_RISE * sum(form.squares.sum() for form in self.forms) / records
         for _ in range(MAX_STEPS):
             diagonal = np.maximum(np.diag(information), np.abs(np.diag(hessian)))
             step = _inverse(hessian, diagonal) @ gradient
-            length = max(np.abs(step[count:]).max(), np.abs(self.design @ step[:count]).max())
+            length = max(
+                np.abs(step[count:]).max(), np.abs(self.design @ step[:count]).max()
+            )
             step = step * min(1.0, MAX_CHANGE / length)
-            while (found := self.derivatives(parameters + step))[0] < value - 1e-12 * records:
+            while (found := self.derivatives(parameters + step))[
+                0
+            ] < value - 1e-12 * records:
                 step = step / 2.0
-            rise, parameters = gradient @ step, parameters + step
+            rise = gradient @ step
+            parameters = parameters + step
             stalled = rise < small and found[0] < value + 1e-12 * records
             value, gradient, information, hessian = found
-            if rise < 1e-14 * records or stalled:  # frequencies of 0 may fall without an end
+            if (
+                rise < 1e-14 * records or stalled
+            ):  # frequencies of 0 may fall without an end
                 break
         if rise > small:
             raise _undetermined()
-        beta, covariance = parameters[:count], _inverse(information, np.diag(information))
+        beta = parameters[:count]
+        covariance = _inverse(information, np.diag(information))
         known = (covariance @ information)[:count, :count]
         if weighted:
             meat = self.derivatives(parameters, squared=True)[2]
@@ -166,13 +190,20 @@ class LogitLikelihood(NamedTuple):
     def derivatives(
         self, parameters: Floats, *, squared: bool = False
     ) -> tuple[float, Floats, Floats, Floats]:
-        """Return ln of the likelihood, its gradient, the information, minus the second derivative.
+        """Return ln of the likelihood, its gradient, the information, minus the second
+        derivative.
 
-        The information is the sum of outer products of scores; `squared` for squares of weights.
+        The information is the sum of outer products of scores; `squared` for squares of
+        weights.
         """
-        value, size = 0.0, len(parameters)
-        gradient, information, hessian = (np.zeros(s) for s in (size, (size, size), (size, size)))
-        for form, (probabilities, slopes) in zip(self.forms, self._models(parameters), strict=True):
+        value = 0.0
+        size = len(parameters)
+        gradient, information, hessian = (
+            np.zeros(s) for s in (size, (size, size), (size, size))
+        )
+        for form, (probabilities, slopes) in zip(
+            self.forms, self._models(parameters), strict=True
+        ):
             weights = form.squares if squared else form.weights
             first = np.zeros(len(probabilities))
             second = np.zeros((len(first), len(first)))
@@ -182,7 +213,8 @@ class LogitLikelihood(NamedTuple):
                 value += float(weights[rows] @ np.log(total))
                 first += weights[rows] @ ratios
                 second += ratios.T @ (ratios * weights[rows, None])
-            counts, scores = probabilities * first, probabilities[:, None] * slopes
+            counts = probabilities * first
+            scores = probabilities[:, None] * slopes
             gradient += slopes.T @ counts
             information += scores.T @ second @ scores
             surplus = weights.sum() * probabilities - counts
@@ -190,31 +222,46 @@ class LogitLikelihood(NamedTuple):
         return value, gradient, information, information + hessian
 
     def _models(self, parameters: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Yield p(c) of each form, and the derivatives of ln p(c), one column per parameter."""
+        """Yield p(c) of each form, and the derivatives of ln p(c), one column per
+        parameter.
+        """
         cells, count = self.design.shape
-        beta, logarithms = parameters[:count], parameters[count : count + cells]
-        mu, other = (mean_of(sign * (self.design @ beta), "logit")[0] for sign in (1.0, -1.0))
+        beta = parameters[:count]
+        logarithms = parameters[count : count + cells]
+        mu, other = (
+            mean_of(sign * (self.design @ beta), "logit")[0] for sign in (1.0, -1.0)
+        )
         raised = np.exp(logarithms - logarithms.max())
-        frequencies, start = raised / raised.sum(), count + cells
+        frequencies = raised / raised.sum()
+        start = count + cells
         for form in self.forms:
-            x, groups, free = form.covariates, form.groups, form.free
+            x = form.covariates
+            groups = form.groups
+            free = form.free
             raised = np.ones(len(x))
             raised[free] = np.exp(parameters[start : start + len(free)])
             within = raised / np.bincount(groups, raised)[groups]
             slopes = np.zeros((len(x), len(parameters)))
             slopes[:, :count] = (form.event - mu[x])[:, None] * self.design[x]
-            slopes[:, count : count + cells] = (x[:, None] == np.arange(cells)) - frequencies
-            slopes[:, start : start + len(free)] = (np.arange(len(x))[:, None] == free) - within[
-                free
-            ] * (groups[:, None] == groups[free])
-            yield frequencies[x] * np.where(form.event, mu[x], other[x]) * within, slopes
+            slopes[:, count : count + cells] = (
+                x[:, None] == np.arange(cells)
+            ) - frequencies
+            slopes[:, start : start + len(free)] = (
+                np.arange(len(x))[:, None] == free
+            ) - within[free] * (groups[:, None] == groups[free])
+            yield (
+                frequencies[x] * np.where(form.event, mu[x], other[x]) * within,
+                slopes,
+            )
             start += len(free)
 
 
 def _inverse(matrix: Floats, diagonal: Floats) -> Floats:
-    """Return the pseudo-inverse with absolute eigenvalues, of the matrix scaled by a diagonal.
+    """Return the pseudo-inverse with absolute eigenvalues, of the matrix scaled by a
+    diagonal.
 
-    Scaled, parameters of cells that hardly occur have second derivatives as large as others.
+    Scaled, parameters of cells that hardly occur have second derivatives as large as
+    others.
     """
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
@@ -223,7 +270,7 @@ def _inverse(matrix: Floats, diagonal: Floats) -> Floats:
     return np.asarray((roots / np.abs(values[kept])) @ roots.T)
 
 
-# Unperturbed covariates --------------------------------------------------------------------------
+# Unperturbed covariates ---------------------------------------------------------------
 
 
 def fit_entries(
@@ -254,32 +301,47 @@ def fit_entries(
         values = inverse @ (design.T @ (u * entries))
         scores = design * (u * (entries - design @ values))[:, None]
         return values, inverse @ (scores.T @ scores) @ inverse, "sandwich"
-    bounds, is_exact = np.zeros((2, len(entries))), weights is None
+    bounds = np.zeros((2, len(entries)))
+    is_exact = weights is None
     for form in np.unique(forms):
         rows = forms == form
         given = entries[rows]
-        low, high = min(given.min(), 0.0), max(given.max(), 1.0)
+        low = min(given.min(), 0.0)
+        high = max(given.max(), 1.0)
         bounds[:, rows] = [[low], [high]]
-        mean, spread = given.mean(), given.var()
-        # The largest variance within the bounds over that of the entries: 1 for two values.
+        mean = given.mean()
+        spread = given.var()
+        # The largest variance within the bounds over that of the entries: 1 for two
+        # values.
         u[rows] *= (mean - low) * (high - mean) / spread if spread > 0 else 1.0
         is_exact &= len(np.unique(given)) <= 2
     values, information, sandwich = _fit_logit(design, entries, u, *bounds)
-    return (values, information, "information") if is_exact else (values, sandwich, "sandwich")
+    return (
+        (values, information, "information")
+        if is_exact
+        else (values, sandwich, "sandwich")
+    )
 
 
 def _fit_logit(
     design: Floats, entries: Floats, weights: Floats, low: Floats, high: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the coefficients, and their covariance by the information and by the sandwich."""
-    beta, largest = np.zeros(design.shape[1]), np.inf
+    """Return the coefficients, and their covariance by the information and by the
+    sandwich.
+    """
+    beta = np.zeros(design.shape[1])
+    largest = np.inf
     for _ in range(MAX_STEPS):
         mu, slope = mean_of(design @ beta, "logit")
-        residuals, lead = entries - mu, slope / ((mu - low) * (high - mu))
-        pull, expected = weights * lead * residuals, weights * lead * slope
+        residuals = entries - mu
+        lead = slope / ((mu - low) * (high - mu))
+        pull = weights * lead * residuals
+        expected = weights * lead * slope
         inverse = checked_inverse(design.T @ (design * expected[:, None]))
         if largest < 1e-10:
-            turn = residuals * lead * ((1.0 - 2.0 * mu) - lead * (low + high - 2.0 * mu))
+            turn = (
+                residuals * lead * ((1.0 - 2.0 * mu) - lead * (low + high - 2.0 * mu))
+            )
             observed = expected - weights * turn
             information = checked_inverse(design.T @ (design * observed[:, None]))
             scores = design * pull[:, None]
@@ -291,7 +353,9 @@ def _fit_logit(
 
 
 def checked_inverse(matrix: Floats) -> Floats:
-    """Return the inverse of minus a second derivative; raise where it is not positive definite."""
+    """Return the inverse of minus a second derivative; raise where it is not positive
+    definite.
+    """
     if np.isfinite(matrix).all():
         eigenvalues = np.linalg.eigvalsh(matrix)
         if eigenvalues[0] > 1e-15 * eigenvalues[-1]:

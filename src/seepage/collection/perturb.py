@@ -1,9 +1,11 @@
-"""Records to reports: every person is assigned a form, and the answers to it are perturbed.
+"""Records to reports: every person is assigned a form, and the answers to it are
+perturbed.
 
-Records are coded in the plan's domain: a value outside it raises an error, unless the attribute has
-a catch-all value.  Forms and noise are drawn, or derived from identifiers (`IdentifiedPeople`), so
-that a person who is asked again sends the same report.  Where a column identifies the people of a
-plan, each sends one report, however many records there are: the limits are those of one report.
+Records are coded in the plan's domain: a value outside it raises an error, unless the
+attribute has a catch-all value.  Forms and noise are drawn, or derived from identifiers
+(`IdentifiedPeople`), so that a person who is asked again sends the same report.  Where
+a column identifies the people of a plan, each sends one report, however many records
+there are: the limits are those of one report.
 """
 
 import hmac
@@ -45,10 +47,14 @@ ROW_GROUP = 1 << 17
 
 def perturb_table(plan: Plan, data: Any, options: PerturbOptions) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    return pa.Table.from_batches(_reports(plan, data, options), schema=reports_schema(plan))
+    return pa.Table.from_batches(
+        _reports(plan, data, options), schema=reports_schema(plan)
+    )
 
 
-def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **options: Any) -> int:
+def perturb_file(
+    plan: Plan, data: Any, output: str | os.PathLike[str], **options: Any
+) -> int:
     """Write the reports of a table's records to a Parquet file, in constant memory.
 
     Parameters
@@ -56,10 +62,11 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     plan
         The plan.
     data
-        A frame, the path of a file, folder or glob, or the name of a dataset; read in batches.
+        A frame, the path of a file, folder or glob, or the name of a dataset; read in
+        batches.
     output
-        The file, written atomically: it does not appear if a record raises an error or the process
-        is killed.
+        The file, written atomically: it does not appear if a record raises an error or
+        the process is killed.
     options
         The options of `Plan.perturb`.
 
@@ -91,10 +98,14 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
         return _write(plan, _reports(plan, data, PerturbOptions(**options)), file)
 
 
-def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.RecordBatch]:
+def _reports(
+    plan: Plan, data: Any, options: PerturbOptions
+) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
-    key, source = _key_of_identifiers(plan, options), randomness(options.rng, "rng")
-    schema, column = reports_schema(plan), options.identifier
+    key = _key_of_identifiers(plan, options)
+    source = randomness(options.rng, "rng")
+    schema = reports_schema(plan)
+    column = options.identifier
     table = plan.provenance.reading | changed(options, TableOptions)
     scan = open_records(data, plan.collected, column, **table)
     for batch in scan.batches(options.progress):
@@ -105,18 +116,27 @@ def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.Reco
         else:
             names = read_identifiers(scan.beside_values, column, batch)
             people = IdentifiedPeople(key, plan.collection, names)
-            arrays = perturbed_columns(plan, answers, derived_forms(plan, names, key), people)
+            arrays = perturbed_columns(
+                plan, answers, derived_forms(plan, names, key), people
+            )
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _key_of_identifiers(plan: Plan, options: PerturbOptions) -> bytes | None:
-    """Return the secret key that derives reports from identifiers; None if they are drawn."""
-    column, key = options.identifier, options.key
+    """Return the secret key that derives reports from identifiers; None if they are
+    drawn.
+    """
+    column = options.identifier
+    key = options.key
     if column is None and key is None:
         return None
     if column is None or key is None:
-        given, needed = ("key", "identifier") if column is None else ("identifier", "key")
-        raise InputError(f"{given} has no effect without ", Setting(needed), parameter=given)
+        given, needed = (
+            ("key", "identifier") if column is None else ("identifier", "key")
+        )
+        raise InputError(
+            f"{given} has no effect without ", Setting(needed), parameter=given
+        )
     if options.rng is not None:
         reason = "seed has no effect: the noise is derived from identifiers ("
         raise InputError(reason, Setting("identifier"), ")")
@@ -128,7 +148,9 @@ def _key_of_identifiers(plan: Plan, options: PerturbOptions) -> bytes | None:
 
 
 def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
-    """Return the form index of `count` people, drawn by the shares; no draw for a single form."""
+    """Return the form index of `count` people, drawn by the shares; no draw for a
+    single form.
+    """
     if len(plan.forms) == 1:
         return np.zeros(count, dtype=np.int64)
     return form_of_words(plan.forms, source.words(count))
@@ -140,7 +162,8 @@ def perturbed_columns(
     forms: Integers,
     source: "Randomness | IdentifiedPeople",
 ) -> list[pa.Array]:
-    """Return the reports of some people as Arrow columns, in the order of `reports_schema`.
+    """Return the reports of some people as Arrow columns, in the order of
+    `reports_schema`.
 
     Parameters
     ----------
@@ -155,8 +178,13 @@ def perturbed_columns(
     """
 
     def perturbed(index: int, name: str, rows: Any) -> pa.Array:
-        form, mechanisms = plan.forms[index], plan.form_mechanisms[index]
-        codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
+        form = plan.forms[index]
+        mechanisms = plan.form_mechanisms[index]
+        codes = (
+            answers[name][rows]
+            if form.is_product
+            else _cells(plan, form, answers, rows)
+        )
         if isinstance(source, Randomness):
             return mechanisms[name].perturb(codes, rng=source).array()
         report = f"{index} {list(mechanisms).index(name)}"
@@ -165,18 +193,24 @@ def perturbed_columns(
     return spread_reports(plan, forms, perturbed)
 
 
-def _cells(plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers) -> Integers:
+def _cells(
+    plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers
+) -> Integers:
     """Return the flat row-major index of the answers to a form."""
     codes = tuple(answers[name][rows] for name in form.attributes)
-    return np.ravel_multi_index(codes, [plan.domain[name].size for name in form.attributes])
+    return np.ravel_multi_index(
+        codes, [plan.domain[name].size for name in form.attributes]
+    )
 
 
 def _write(plan: Plan, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
-    """Write batches in row groups of at least `ROW_GROUP` rows; return the number of rows.
+    """Write batches in row groups of at least `ROW_GROUP` rows; return the number of
+    rows.
 
     Reports that are values, and forms, are dictionary-encoded.
     """
-    buffer, written = list[pa.RecordBatch](), 0
+    buffer = list[pa.RecordBatch]()
+    written = 0
     values = [
         column
         for column, index, name in report_columns(plan)
@@ -202,7 +236,9 @@ def _write(plan: Plan, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> in
 
 
 def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -> None:
-    """Raise an InputError if the output is one of the files of the records, or that of the key."""
+    """Raise an InputError if the output is one of the files of the records, or that of
+    the key.
+    """
     if not Path(output).exists():
         return
     named = {"key": [Path(key)] if isinstance(key, (str, os.PathLike)) else []}
@@ -210,10 +246,12 @@ def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -
         named["data"] = find_files(data)[1]
     for what, files in named.items():
         if any(file.exists() and file.samefile(output) for file in files):
-            raise InputError(f"the output must not be the {what}, got {str(output)!r} for both")
+            raise InputError(
+                f"the output must not be the {what}, got {str(output)!r} for both"
+            )
 
 
-# Records ------------------------------------------------------------------------------------------
+# Records ------------------------------------------------------------------------------
 
 FIXED = ("domain", "bins", "pool")
 """Table options that a plan fixes."""
@@ -233,7 +271,8 @@ def open_records(
     identifier
         The column of identifiers, read beside the codes.
     table
-        Options of `TableOptions`; with `person` the first record of each person is read.
+        Options of `TableOptions`; with `person` the first record of each person is
+        read.
 
     Examples
     --------
@@ -257,20 +296,26 @@ def open_records(
     for name, needs in needed.items():
         if name not in source.names:
             hint = _checks.near_miss(name, source.names)
-            raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
+            raise TableError(
+                f"{needs} {name!r}, and the table has no such column{hint}"
+            )
     return TableScan(source, columns_of(source, options), options, beside=identifier)
 
 
-# Identifiers -------------------------------------------------------------------------------------
+# Identifiers --------------------------------------------------------------------------
 
-PURPOSE, NOISE = b"seepage form\0", b"seepage noise\0"
+PURPOSE = b"seepage form\0"
+NOISE = b"seepage noise\0"
 """Prefixes of HMAC messages: other uses of the key give other bytes."""
 
-MIN_KEY_BYTES, NEW_KEY_BYTES = 16, 32
+MIN_KEY_BYTES = 16
+NEW_KEY_BYTES = 32
 
 
 def new_key(path: str | os.PathLike[str]) -> bytes:
-    """Write a new random key to a new file with mode 0600, in hexadecimal; return the key."""
+    """Write a new random key to a new file with mode 0600, in hexadecimal; return the
+    key.
+    """
     key = secrets.token_bytes(NEW_KEY_BYTES)
     file = _checks.path(path, "key file")
     try:
@@ -283,7 +328,9 @@ def new_key(path: str | os.PathLike[str]) -> bytes:
 
 
 def checked_key(key: Any) -> bytes:
-    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal file."""
+    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal
+    file.
+    """
     if not isinstance(key, bytes):
         file = _checks.path(key, "key")
         try:
@@ -304,13 +351,16 @@ def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integer
 
         HMAC-SHA-256(key, "seepage form" 0x00 identifier)
 
-    with the identifier as UTF-8 text without surrounding blanks; an integer is its decimal digits.
+    with the identifier as UTF-8 text without surrounding blanks; an integer is its
+    decimal digits.
     """
     words = b"".join(
         hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
         for identifier in identifiers
     )
-    return form_of_words(plan.forms, np.frombuffer(words, dtype=">u8").astype(np.uint64))
+    return form_of_words(
+        plan.forms, np.frombuffer(words, dtype=">u8").astype(np.uint64)
+    )
 
 
 class KeyedRandomness(Randomness):
@@ -319,7 +369,8 @@ class KeyedRandomness(Randomness):
     def __init__(self, key: bytes, message: bytes) -> None:
         super().__init__(None)
         self._mac = hmac.new(key, NOISE + message + b"\0", "sha256")
-        self._blocks, self._unused = 0, b""
+        self._blocks = 0
+        self._unused = b""
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         """Return the next `count` bytes."""
@@ -327,23 +378,26 @@ class KeyedRandomness(Randomness):
             mac = self._mac.copy()
             mac.update(self._blocks.to_bytes(8, "big"))
             self._blocks, self._unused = self._blocks + 1, self._unused + mac.digest()
-        octets, self._unused = self._unused[:count], self._unused[count:]
+        octets = self._unused[:count]
+        self._unused = self._unused[count:]
         return np.frombuffer(octets, dtype=np.uint8)
 
 
 class IdentifiedPeople(NamedTuple):
     """People whose noise is derived from their identifiers and a secret key.
 
-    Noise that is drawn independently averages out if a person reports often.  So the bytes that
-    draw the report number r of form f for the answer with code u are derived: block j of them, 32
-    bytes, is
+    Noise that is drawn independently averages out if a person reports often.  So the
+    bytes that draw the report number r of form f for the answer with code u are
+    derived: block j of them, 32 bytes, is
 
-        HMAC-SHA-256(key, "seepage noise" 0x00 collection " " f " " r " " u " " identifier 0x00 j)
+        HMAC-SHA-256(key, "seepage noise" 0x00 collection " " f " " r " " u " "
+        identifier 0x00 j)
 
-    with the digest of the collection in hexadecimal, f, r and u in decimal digits, all from 0, and
-    j as 8 bytes, big-endian.  The same answer gives the same report again; another answer gives a
-    report with noise of its own, which costs its budget again [the memoised response of RAPPOR,
-    Erlingsson et al. 2014].  Each report is drawn singly, in about 50 us.
+    with the digest of the collection in hexadecimal, f, r and u in decimal digits, all
+    from 0, and j as 8 bytes, big-endian.  The same answer gives the same report again;
+    another answer gives a report with noise of its own, which costs its budget again
+    [the memoised response of RAPPOR, Erlingsson et al. 2014].  Each report is drawn
+    singly, in about 50 us.
 
     The key is secret: whoever knows it and a person's report can find the answer.
     """
@@ -352,14 +406,18 @@ class IdentifiedPeople(NamedTuple):
     collection: str
     identifiers: Sequence[str]
 
-    def draw(self, mechanism: Mechanism, codes: Integers, rows: Integers, report: str) -> pa.Array:
+    def draw(
+        self, mechanism: Mechanism, codes: Integers, rows: Integers, report: str
+    ) -> pa.Array:
         """Return one report for each code; `rows` are the indices of its people.
 
         `report` has the numbers of the form and of the report, from 0.
         """
         arrays = []
         for index, row in enumerate(rows):
-            message = f"{self.collection} {report} {codes[index]} {self.identifiers[row]}"
+            message = (
+                f"{self.collection} {report} {codes[index]} {self.identifiers[row]}"
+            )
             noise = KeyedRandomness(self.key, message.encode())
             arrays.append(mechanism.draw(codes[index : index + 1], noise).array())
         return pa.concat_arrays(arrays) if arrays else mechanism.perturb(codes).array()
@@ -378,7 +436,8 @@ def read_identifiers(column: pa.Array, name: str, batch: CodedBatch) -> list[str
 
 
 def identifier_text(value: Any) -> str | None:
-    """Return an identifier as text, equal for text, integer and float columns; None if invalid.
+    """Return an identifier as text, equal for text, integer and float columns; None if
+    invalid.
 
     Examples
     --------

@@ -1,10 +1,12 @@
-"""A small receiver of reports for pilots: an HTTP endpoint that stores what a plan's clients send.
+"""A small receiver of reports for pilots: an HTTP endpoint that stores what a plan's
+clients send.
 
-`GET /` is the questionnaire, `POST /reports` takes one line [`docs/wire.md`].  A line is checked
-against the plan, stored, and then acknowledged with status 200.  It is on disk by then: all lines
-that wait are written together and followed by one `fsync` (group commit), so that twenty clients
-share its cost.  A line with an id that is stored already is acknowledged again and not stored
-again, also after a restart.  Neither addresses nor times are stored or logged.
+`GET /` is the questionnaire, `POST /reports` takes one line [`docs/wire.md`].  A line
+is checked against the plan, stored, and then acknowledged with status 200.  It is on
+disk by then: all lines that wait are written together and followed by one `fsync`
+(group commit), so that twenty clients share its cost.  A line with an id that is stored
+already is acknowledged again and not stored again, also after a restart.  Neither
+addresses nor times are stored or logged.
 """
 
 import os
@@ -39,8 +41,10 @@ LOOPBACK = "127.0.0.1"
 MAX_CONNECTIONS = 128
 """Threads of the process, one for each connection; further connections are closed."""
 
-CHUNK, MAX_DISCARDED = 1 << 16, 16 * MAX_LINE_BYTES
-"""Bytes of a line that is too long that are read and dropped, so that its sender is answered."""
+CHUNK = 1 << 16
+MAX_DISCARDED = 16 * MAX_LINE_BYTES
+"""Bytes of a line that is too long that are read and dropped, so that its sender is
+answered."""
 
 LENGTH = re.compile("[0-9]{1,18}")
 """The one Content-Length of a request."""
@@ -57,7 +61,8 @@ class ReportLog:
     plan
         The plan of the reports.
     path
-        The file, created with mode 0600; one that exists must begin with a line of this plan.
+        The file, created with mode 0600; one that exists must begin with a line of this
+        plan.
 
     Notes
     -----
@@ -70,14 +75,20 @@ class ReportLog:
 
     def __init__(self, plan: Plan, path: str | os.PathLike[str]) -> None:
         self._checker = LineChecker(plan)
-        self._turn, self._writing = threading.Lock(), threading.Lock()
-        self._queue, self._problem = list[bytes](), ""
-        self.path, self.count, self.skipped = writable(path, "path"), 0, 0
+        self._turn = threading.Lock()
+        self._writing = threading.Lock()
+        self._queue = list[bytes]()
+        self._problem = ""
+        self.path = writable(path, "path")
+        self.count = 0
+        self.skipped = 0
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             self._file = os.fdopen(descriptor, "r+b", buffering=0)
         except OSError as problem:
-            raise InputError(f"cannot write {str(self.path)!r}: {problem.strerror}") from None
+            raise InputError(
+                f"cannot write {str(self.path)!r}: {problem.strerror}"
+            ) from None
         try:
             _lock(self._file.fileno(), self.path)
             self._recover(f'{{"plan":"{plan.collection}"'.encode())
@@ -114,13 +125,16 @@ class ReportLog:
             os.close(folder)
 
     def append(self, content: bytes) -> None:
-        """Store a line and return when it is on disk; a refused one raises a `LineError`.
+        """Store a line and return when it is on disk; a refused one raises a
+        `LineError`.
 
         An OSError says that it could not be stored.
         """
         line, encoded = self._checker.check(content)
         if line.id is None:
-            raise LineError(MALFORMED, "it must have an id, or a retry would count twice")
+            raise LineError(
+                MALFORMED, "it must have an id, or a retry would count twice"
+            )
         with self._turn:
             if not self._checker.is_known(line, encoded):
                 self._queue.append(msgspec.json.encode(line) + b"\n")
@@ -133,13 +147,17 @@ class ReportLog:
     def _write_queue(self) -> None:
         """Write all lines that wait; others may queue up meanwhile."""
         with self._turn:
-            lines, position, self._queue = b"".join(self._queue), self.count, []
+            lines = b"".join(self._queue)
+            position = self.count
+            self._queue = []
         try:
             while lines and not self._problem:
                 lines = lines[self._file.write(lines) :]
             os.fsync(self._file.fileno())
         except (OSError, ValueError) as problem:
-            self._problem = getattr(problem, "strerror", None) or "the receiver was closed"
+            self._problem = (
+                getattr(problem, "strerror", None) or "the receiver was closed"
+            )
         if self._problem:
             raise OSError(self._problem)
         self._durable = position
@@ -158,7 +176,9 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise InputError(f"{str(path)!r} is in use: another receiver collects into it") from None
+        raise InputError(
+            f"{str(path)!r} is in use: another receiver collects into it"
+        ) from None
 
 
 class Receiver(socketserver.ThreadingTCPServer):
@@ -177,18 +197,22 @@ class Receiver(socketserver.ThreadingTCPServer):
     labels, title
         The texts of the questionnaire, see `Plan.write_questionnaire`.
     rate
-        Maximum number of lines per second, in all; more get status 429, and clients try again.
+        Maximum number of lines per second, in all; more get status 429, and clients try
+        again.
 
     Attributes
     ----------
     log
-        The file of reports, with the `count` of its lines and of those `skipped` as malformed.
+        The file of reports, with the `count` of its lines and of those `skipped` as
+        malformed.
 
     Examples
     --------
     >>> import seepage as sp, tempfile
     >>> from urllib.request import urlopen
-    >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"], guarantee="worst")
+    >>> plan = sp.calibrate(
+    ...     "survey", 2.0, columns=["coffee", "sleep"], guarantee="worst"
+    ... )
     >>> line = {"plan": plan.collection, "id": "6f7a", "form": 1}
     >>> line["reports"] = {"coffee": 1, "sleep": 0}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -219,10 +243,14 @@ class Receiver(socketserver.ThreadingTCPServer):
         rate: float = 1000.0,
     ) -> None:
         _checks.instance(plan, "plan", Plan, "a Plan")
-        self._rate, self._second, self._lines = _checks.weight(rate, "rate"), 0, 0
+        self._rate = _checks.weight(rate, "rate")
+        self._second = 0
+        self._lines = 0
         number = _checks.integer(port, "port", 0, (1 << 16) - 1)
         name = _checks.text(host, "host")
-        page = questionnaire_page(plan, labels=labels, endpoint=OWN_ENDPOINT, title=title)
+        page = questionnaire_page(
+            plan, labels=labels, endpoint=OWN_ENDPOINT, title=title
+        )
         self.page = page.encode()
         self._pace = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in name else socket.AF_INET
@@ -233,7 +261,9 @@ class Receiver(socketserver.ThreadingTCPServer):
             raise InputError(
                 f"cannot listen on {name}, port {number}: {problem.strerror or problem}"
             ) from None
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(0.1,), daemon=True
+        )
         self._thread.start()
 
     @property
@@ -258,7 +288,8 @@ class Receiver(socketserver.ThreadingTCPServer):
         """Return whether one more line is within the rate, and count it."""
         with self._pace:
             if (now := int(time.monotonic())) != self._second:
-                self._second, self._lines = now, 0
+                self._second = now
+                self._lines = 0
             self._lines += 1
             return self._lines <= self._rate
 
@@ -275,9 +306,14 @@ class Receiver(socketserver.ThreadingTCPServer):
 class _Handler(BaseHTTPRequestHandler):
     """Answers the requests of one connection."""
 
-    protocol_version, server_version, sys_version = "HTTP/1.1", "seepage", ""
-    error_message_format, error_content_type = "%(explain)s\n", "text/plain;charset=utf-8"
-    timeout, wbufsize, disable_nagle_algorithm = SECONDS, -1, True
+    protocol_version = "HTTP/1.1"
+    server_version = "seepage"
+    sys_version = ""
+    error_message_format = "%(explain)s\n"
+    error_content_type = "text/plain;charset=utf-8"
+    timeout = SECONDS
+    wbufsize = -1
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         """Send the questionnaire."""
@@ -295,12 +331,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(status, explain=reason)
 
     def _received(self) -> tuple[int, str]:
-        """Store the line of a request; return the status, and the reason if it is refused."""
+        """Store the line of a request; return the status, and the reason if it is
+        refused.
+        """
         receiver = cast(Receiver, self.server)
         if self.path != f"/{OWN_ENDPOINT}":
             return 404, f"reports are sent to /{OWN_ENDPOINT}"
         lengths = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or not LENGTH.fullmatch(",".join(lengths)):
+        if "Transfer-Encoding" in self.headers or not LENGTH.fullmatch(
+            ",".join(lengths)
+        ):
             return 411, "a line must be sent with its Content-Length"
         if (size := int(lengths[0])) > MAX_LINE_BYTES:
             for start in range(0, min(size, MAX_DISCARDED), CHUNK):
@@ -326,7 +366,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def end_headers(self) -> None:
-        """End the headers with those of every answer; pages of other origins may send reports."""
+        """End the headers with those of every answer; pages of other origins may send
+        reports.
+        """
         self.send_header("Access-Control-Allow-Origin", "*")
         self.send_header("Cache-Control", "no-store")
         super().end_headers()

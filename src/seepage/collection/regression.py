@@ -1,10 +1,12 @@
-"""Regressions as users see them: the formula, "ill ~ age + sex", its columns, and the result.
+"""Regressions as users see them: the formula, "ill ~ age + sex", its columns, and the
+result.
 
-The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction, `1` stands
-for the intercept alone, and `C(x)` treats numbers as categories.  A name is a column as it is
-written, also with dots, dashes or blanks (the longest known name counts), or in backticks.
-Categories have treatment coding: one column for each value but the first, `sex[T.m]`.  The outcome
-may name the value that counts, `job[nurse] ~ age`.  The estimator is in `maximum_likelihood`.
+The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction,
+`1` stands for the intercept alone, and `C(x)` treats numbers as categories.  A name is
+a column as it is written, also with dots, dashes or blanks (the longest known name
+counts), or in backticks. Categories have treatment coding: one column for each value
+but the first, `sex[T.m]`.  The outcome may name the value that counts, `job[nurse] ~
+age`.  The estimator is in `maximum_likelihood`.
 """
 
 import os
@@ -21,7 +23,11 @@ from numpy.typing import NDArray
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result, json_ready
-from seepage.collection.estimated_cells import NORMAL_QUANTILE, Estimated, EstimatedCells
+from seepage.collection.estimated_cells import (
+    NORMAL_QUANTILE,
+    Estimated,
+    EstimatedCells,
+)
 from seepage.data import Attribute
 from seepage.data.table import TableOptions
 from seepage.data.table.sources import open_source
@@ -76,7 +82,9 @@ class Formula(NamedTuple):
     def design(
         self, variables: Mapping[str, Variable], rows: int
     ) -> tuple[tuple[str, ...], Floats]:
-        """Return the design matrix with this number of rows, and the names of its columns."""
+        """Return the design matrix with this number of rows, and the names of its
+        columns.
+        """
         columns: dict[str, Floats] = {"Intercept": np.ones(rows)}
         for term in self.terms:
             products: dict[str, Floats] = {"": np.ones(rows)}
@@ -99,8 +107,10 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     outcome = re.fullmatch(rf"\s*({name})(?:\[(.*)\])?\s*", left)
     if not sign or "~" in right or outcome is None:
         raise _mistake(text, "it must be OUTCOME ~ TERMS, such as ill ~ age + sex")
-    terms, categories = list[tuple[str, ...]](), set[str]()
-    position, joined = 0, "+"
+    terms = list[tuple[str, ...]]()
+    categories = set[str]()
+    position = 0
+    joined = "+"
     while joined:
         found = factor.match(right, position)
         if found is None:
@@ -111,25 +121,35 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
             categories |= {column} if found[1] else set()
             before = terms.pop() if joined == ":" and terms else ()
             terms.append((*before, column))
-        joined, position = right[found.end() : found.end() + 1], found.end() + 1
+        joined = right[found.end() : found.end() + 1]
+        position = found.end() + 1
         if joined not in "+:":
             raise _mistake(text, f"'+' is expected at {right[found.end() :].strip()!r}")
-    explained, ordered = _known(outcome[1], columns, text), sorted(dict.fromkeys(terms), key=len)
-    return Formula(text.strip(), explained, outcome[2], tuple(ordered), frozenset(categories))
+    explained = _known(outcome[1], columns, text)
+    ordered = sorted(dict.fromkeys(terms), key=len)
+    return Formula(
+        text.strip(), explained, outcome[2], tuple(ordered), frozenset(categories)
+    )
 
 
 def _known(name: str, columns: Sequence[str], text: str) -> str:
     bare = name.strip("`")
     if bare not in columns:
-        raise _mistake(text, f"there is no column {bare!r}{_checks.near_miss(bare, columns)}")
+        raise _mistake(
+            text, f"there is no column {bare!r}{_checks.near_miss(bare, columns)}"
+        )
     return bare
 
 
 def _mistake(text: str, what: str) -> InputError:
-    return InputError(f"formula {_checks.shown(text)} cannot be read: {what}", parameter="formula")
+    return InputError(
+        f"formula {_checks.shown(text)} cannot be read: {what}", parameter="formula"
+    )
 
 
-def outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple[Floats, str]:
+def outcome_scores(
+    outcome: Attribute, event: str | None, family: str
+) -> tuple[Floats, str]:
     """Return the number of each value of the outcome, and what is explained in words."""
     if family == "linear" and event is None:
         return attribute_scores(outcome), outcome.name
@@ -142,10 +162,16 @@ def outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple[
     return np.eye(outcome.size)[code], f"{outcome.name}[{outcome.values[code]}]"
 
 
-def cell_variables(formula: Formula, attributes: Sequence[Attribute]) -> dict[str, Variable]:
-    """Return attributes by the cells of their table: numbers if all values are, else categories."""
+def cell_variables(
+    formula: Formula, attributes: Sequence[Attribute]
+) -> dict[str, Variable]:
+    """Return attributes by the cells of their table: numbers if all values are, else
+    categories.
+    """
     variables = {}
-    for attribute, codes in zip(attributes, np.indices([a.size for a in attributes]), strict=True):
+    for attribute, codes in zip(
+        attributes, np.indices([a.size for a in attributes]), strict=True
+    ):
         variables[attribute.name] = Variable(codes.ravel(), attribute.values)
         with suppress(ValueError):
             numbers = np.array([float(value) for value in attribute.values])
@@ -154,7 +180,9 @@ def cell_variables(formula: Formula, attributes: Sequence[Attribute]) -> dict[st
     return variables
 
 
-def clear_variables(formula: Formula, columns: Mapping[str, NDArray[Any]]) -> dict[str, Variable]:
+def clear_variables(
+    formula: Formula, columns: Mapping[str, NDArray[Any]]
+) -> dict[str, Variable]:
     """Return unperturbed columns as numbers, or as codes of their sorted values."""
     variables = {}
     for name, column in columns.items():
@@ -166,7 +194,7 @@ def clear_variables(formula: Formula, columns: Mapping[str, NDArray[Any]]) -> di
     return variables
 
 
-# Unperturbed columns -----------------------------------------------------------------------------
+# Unperturbed columns ------------------------------------------------------------------
 
 
 def column_names(data: Any) -> tuple[str, ...]:
@@ -177,9 +205,11 @@ def column_names(data: Any) -> tuple[str, ...]:
 def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return columns of a frame or file: numbers as floats, anything else as texts.
 
-    Texts of a file are numbers if all of them are.  A missing value raises an InputError.
+    Texts of a file are numbers if all of them are.  A missing value raises an
+    InputError.
     """
-    source, wanted = open_source(data, TableOptions()), list(dict.fromkeys(names))
+    source = open_source(data, TableOptions())
+    wanted = list(dict.fromkeys(names))
     for name in wanted:
         if name not in source.names:
             hint = _checks.near_miss(name, source.names)
@@ -196,7 +226,9 @@ def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
     found = np.array([None if value is None else str(value) for value in values])
     if is_file or pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         with suppress(ValueError, TypeError):
-            found = np.array([np.nan if value is None else float(value) for value in values])
+            found = np.array(
+                [np.nan if value is None else float(value) for value in values]
+            )
     missing = sum(value is None or value != value for value in found.tolist())
     if missing:
         raise InputError(
@@ -208,7 +240,9 @@ def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
 
 def given_weights(weights: Any, data: Any) -> Any:
     """Return weights, those of a column of the data if they are its name."""
-    return clear_columns(data, [weights])[weights] if isinstance(weights, str) else weights
+    return (
+        clear_columns(data, [weights])[weights] if isinstance(weights, str) else weights
+    )
 
 
 def column_texts(column: NDArray[Any]) -> list[str]:
@@ -216,7 +250,7 @@ def column_texts(column: NDArray[Any]) -> list[str]:
     return [f"{v:g}" if isinstance(v, float) else str(v) for v in column.tolist()]
 
 
-# Results ----------------------------------------------------------------------------------------
+# Results ------------------------------------------------------------------------------
 
 
 def mean_of(predictor: Floats, family: str) -> tuple[Floats, Floats]:
@@ -270,7 +304,9 @@ class Regression(Result):
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     def _headline(self) -> str:
-        return f"Regression({self.formula.text}, {self.family}, {self.records:,} reports)"
+        return (
+            f"Regression({self.formula.text}, {self.family}, {self.records:,} reports)"
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         from scipy.special import ndtr
@@ -335,16 +371,24 @@ class Regression(Result):
         """
         if isinstance(data, Mapping):
             try:
-                data = pa.table({name: np.atleast_1d(column) for name, column in data.items()})
+                data = pa.table(
+                    {name: np.atleast_1d(column) for name, column in data.items()}
+                )
             except (pa.ArrowException, TypeError, ValueError):
-                raise InputError("data must map columns to values", parameter="data") from None
+                raise InputError(
+                    "data must map columns to values", parameter="data"
+                ) from None
         columns = clear_columns(data, self.formula.names)
-        variables = {name: self._variable(name, column) for name, column in columns.items()}
+        variables = {
+            name: self._variable(name, column) for name, column in columns.items()
+        }
         rows = max((len(column) for column in columns.values()), default=1)
         _, design = self.formula.design(variables, rows)
         center = design @ self.values
         deviations = np.sqrt(np.einsum("ij,jk,ik->i", design, self.covariance, design))
-        limits = center[:, None] + np.outer(deviations, [-NORMAL_QUANTILE, NORMAL_QUANTILE])
+        limits = center[:, None] + np.outer(
+            deviations, [-NORMAL_QUANTILE, NORMAL_QUANTILE]
+        )
         mean, slope = mean_of(center, self.family)
         intervals = mean_of(limits, self.family)[0]
         row = Attribute("row", tuple(map(str, range(rows))))
@@ -359,4 +403,6 @@ class Regression(Result):
             except ValueError:
                 raise InputError(f"column {name!r} must hold numbers") from None
         attribute = Attribute(name, levels)
-        return Variable(np.array([attribute.code(text) for text in column_texts(column)]), levels)
+        return Variable(
+            np.array([attribute.code(text) for text in column_texts(column)]), levels
+        )

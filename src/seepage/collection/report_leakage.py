@@ -1,29 +1,32 @@
 """Leakages estimated from reports alone, with confidence limits.
 
-A report with likely set S is exp(l) times likelier under target value x than under x', with
+A report with likely set S is exp(l) times likelier under target value x than under x',
+with
 
-    l(x, x', S) = ln w(x, S) - ln w(x', S),   w(x, S) = (f_x + lambda F_x(S)) / f_x / e^eps,
+    l(x, x', S) = ln w(x, S) - ln w(x', S),  w(x, S) = (f_x + lambda F_x(S)) / f_x /
+    e^eps,
 
-lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [theory: The bound].
-The leakage is the maximum of l.  With N and D the numerator and denominator of w, means over
-reports of unbiased terms,
+lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [theory: The
+bound]. The leakage is the maximum of l.  With N and D the numerator and denominator of
+w, means over reports of unbiased terms,
 
     e^l = N(x, S) D(x') / (N(x', S) D(x)),
 
-whose limits are Fieller's, from the variance of these products between groups of reports,
-linearised: they are the whole range, e^-eps to e^eps, if N(x', S) D(x) is not significantly above
-0, as for rare values.  N is clipped to its range, e^-eps D to D.
+whose limits are Fieller's, from the variance of these products between groups of
+reports, linearised: they are the whole range, e^-eps to e^eps, if N(x', S) D(x) is not
+significantly above 0, as for rare values.  N is clipped to its range, e^-eps D to D.
 
 * Upper limit: the true maximum is one of the l, so the maximum of their upper limits covers it
-  without a correction for their number.  If S may be any set, S runs through the prefixes of the
-  order by estimated likelihood ratio, one of which maximises l; the limit never exceeds eps.
+  without a correction for their number.  If S may be any set, S runs through the
+  prefixes of the order by estimated likelihood ratio, one of which maximises l; the
+  limit never exceeds eps.
 * Lower limit: half of the groups selects one (x, x', S), the other half gives its lower limit, and
   vice versa; the larger counts, at half the level each.  So selection does not bias it.
 * The estimate is the mean of the two cross-fitted values: unlike a maximum over estimates, it is
   not biased upward by the number of values.
 
-Groups vary by noise and by who is in them: the limits hold for the people who reported, and for
-the population that they were drawn from.
+Groups vary by noise and by who is in them: the limits hold for the people who reported,
+and for the population that they were drawn from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,10 +51,12 @@ GROUPS = 64
 """Number of groups of reports: their variance gives standard errors."""
 
 MAX_VALUES = 4096
-"""Maximum number of values of all attributes for the sums of all pairs by groups: 4 GB."""
+"""Maximum number of values of all attributes for the sums of all pairs by groups: 4
+GB."""
 
 MIN_GROUPS = 8
-"""Minimum number of groups for a variance between them; with fewer, limits are 0 and epsilon."""
+"""Minimum number of groups for a variance between them; with fewer, limits are 0 and
+epsilon."""
 
 
 class PairTerms(NamedTuple):
@@ -77,9 +82,13 @@ class PairTerms(NamedTuple):
 
     def correlation(self) -> Floats:
         """Return the estimated correlation channel F_x(z) / f_x, clipped to [0, 1]."""
-        joint, marginal = self.joint.sum(axis=0), self.marginal.sum(axis=0)
+        joint = self.joint.sum(axis=0)
+        marginal = self.marginal.sum(axis=0)
         ratio = np.divide(
-            joint, marginal[:, None], out=np.zeros_like(joint), where=marginal[:, None] > 0
+            joint,
+            marginal[:, None],
+            out=np.zeros_like(joint),
+            where=marginal[:, None] > 0,
         )
         return np.asarray(np.clip(ratio, 0.0, 1.0))
 
@@ -87,18 +96,20 @@ class PairTerms(NamedTuple):
 class PairSums:
     """Sums of the vectors over two attributes with their margins, by groups of reports.
 
-    Neighbours are in different groups, so that a sorted or drifting table does not make groups
-    differ.
+    Neighbours are in different groups, so that a sorted or drifting table does not make
+    groups differ.
     """
 
     def __init__(self, plan: Plan, names: Sequence[str]) -> None:
         self.forms = informative_forms(plan, names, margins=True)
-        self.sizes, self.people = np.zeros(GROUPS), 0
+        self.sizes = np.zeros(GROUPS)
+        self.people = 0
         self.sums = np.zeros((GROUPS, *(plan.domain[name].size + 1 for name in names)))
 
     def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
         """Add reports of one form; weights are not counted."""
-        vectors, precision = self.forms[index], 1.0 / (self.forms[index].variance or 1.0)
+        vectors = self.forms[index]
+        precision = 1.0 / (self.forms[index].variance or 1.0)
         for group in range(GROUPS):
             rows = slice((group - self.people) % GROUPS, None, GROUPS)
             part = [column[rows] for column in reports]
@@ -110,13 +121,19 @@ class PairSums:
         self.people += len(reports[0])
 
     def terms(self, *, transposed: bool = False) -> PairTerms:
-        """Return the terms of groups that have reports; `transposed` if the source is first."""
+        """Return the terms of groups that have reports; `transposed` if the source is
+        first.
+        """
         cells = self.sums.swapaxes(1, 2) if transposed else self.sums
-        return PairTerms(cells[:, 1:, 1:], cells[:, 1:, 0], self.sizes).select(self.sizes > 0)
+        return PairTerms(cells[:, 1:, 1:], cells[:, 1:, 0], self.sizes).select(
+            self.sizes > 0
+        )
 
 
 class Limits(NamedTuple):
-    """A leakage and its limits, or those of l(x, x', S) by x' and S, shape (targets, sets)."""
+    """A leakage and its limits, or those of l(x, x', S) by x' and S, shape (targets,
+    sets).
+    """
 
     estimate: Any
     lower: Any
@@ -161,26 +178,30 @@ def leakage_interval(terms: PairTerms, sets: LikelySets, confidence: float) -> L
 def _cross_fit(
     selecting: PairTerms, evaluating: PairTerms, sets: LikelySets, level: float
 ) -> Limits:
-    """Return the limits of l(x, x', S), evaluated on one half, selected on the other half.
+    """Return the limits of l(x, x', S), evaluated on one half, selected on the other
+    half.
 
     Selected is the (x, x', S) with the largest lower limit.
     """
-    largest, argmax = -np.inf, (0, 0, 0)
+    largest = -np.inf
+    argmax = (0, 0, 0)
     for x in range(selecting.marginal.shape[1]):
         lower = _limits(selecting, x, _orders(selecting, x, sets), sets, level).lower
         other, last = divmod(int(lower.argmax()), lower.shape[1])
         if lower[other, last] > largest:
-            largest, argmax = float(lower[other, last]), (x, other, last)
+            largest = float(lower[other, last])
+            argmax = (x, other, last)
     x, other, last = argmax
     limits = _limits(evaluating, x, _orders(selecting, x, sets), sets, level)
     return Limits(*(part[other, last] for part in limits))
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
-    """Return for each x' an order of the source values whose prefixes contain the best set.
+    """Return for each x' an order of the source values whose prefixes contain the best
+    set.
 
-    For sets of any size, by decreasing likelihood ratio of x against x'; for sets of one size, the
-    best set comes first [`seepage.leakage.solver`].
+    For sets of any size, by decreasing likelihood ratio of x against x'; for sets of
+    one size, the best set comes first [`seepage.leakage.solver`].
     """
     correlation = terms.correlation()
     if sets.kind == "singletons":
@@ -188,13 +209,19 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     gap = correlation[x] - correlation
     if sets.kind == "all":
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.argsort(np.where(gap > 0, correlation / gap, np.inf), axis=1, kind="stable")
+            return np.argsort(
+                np.where(gap > 0, correlation / gap, np.inf), axis=1, kind="stable"
+            )
     likely = sets.best_of_pairs(correlation[x], correlation)[1]
     return np.argsort(~likely, axis=1, kind="stable")
 
 
-def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:
-    """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided level."""
+def _limits(
+    terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float
+) -> Limits:
+    """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided
+    level.
+    """
     minimum, maximum = np.exp(-sets.contrast), np.exp(sets.contrast)
 
     def ratio_parts(part: PairTerms) -> tuple[Floats, Floats, Floats, Floats]:
@@ -203,12 +230,20 @@ def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level:
         numerator = minimum * whole + (1.0 - minimum) * _set_sums(part, orders, sets)
         total = whole.sum(axis=0)
         clipped = np.clip(numerator.sum(axis=0), minimum * total, total)
-        return clipped, total, _deviations(numerator, terms.sizes), _deviations(whole, terms.sizes)
+        return (
+            clipped,
+            total,
+            _deviations(numerator, terms.sizes),
+            _deviations(whole, terms.sizes),
+        )
 
-    only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
+    only_x = PairTerms(
+        terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes
+    )
     n_x, d_x, change_n_x, change_d_x = ratio_parts(only_x)
     n, d, change_n, change_d = ratio_parts(terms)
-    above, below = n_x * d, n * d_x
+    above = n_x * d
+    below = n * d_x
     rises = change_n_x * d + n_x * change_d
     falls = change_n * d_x + n * change_d_x
     low, high = np.clip(_fieller(below, above, falls, rises, level), minimum, maximum)
@@ -221,17 +256,25 @@ def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level:
 
 
 def _deviations(groups: Floats, sizes: Floats) -> Floats:
-    """Return the deviation of each group's sum from its expectation, its share of the total."""
-    return np.asarray(groups - sizes[:, None, None] * (groups.sum(axis=0) / sizes.sum()))
+    """Return the deviation of each group's sum from its expectation, its share of the
+    total.
+    """
+    return np.asarray(
+        groups - sizes[:, None, None] * (groups.sum(axis=0) / sizes.sum())
+    )
 
 
 def _fieller(
-    whole: Floats, part: Floats, deviations: Floats, part_deviations: Floats, level: float
+    whole: Floats,
+    part: Floats,
+    deviations: Floats,
+    part_deviations: Floats,
+    level: float,
 ) -> tuple[Floats, Floats]:
     """Return the limits of part / whole [Fieller 1954]; infinite if the whole may be 0.
 
-    A ratio r is within the limits if part - r whole does not differ from 0 in a t-test at this
-    one-sided level, with the variance between groups.
+    A ratio r is within the limits if part - r whole does not differ from 0 in a t-test
+    at this one-sided level, with the variance between groups.
     """
     from scipy.special import stdtrit
 
@@ -247,12 +290,14 @@ def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
     """Return the sums of F_x(S) by group, shape (groups, targets, sets)."""
     if sets.kind == "singletons":
         return terms.joint
-    ordered: Floats = np.take_along_axis(terms.joint, orders[None], axis=2).cumsum(axis=2)
+    ordered: Floats = np.take_along_axis(terms.joint, orders[None], axis=2).cumsum(
+        axis=2
+    )
     chosen = slice(None) if sets.kind == "all" else slice(sets.size - 1, sets.size)
     return np.asarray(ordered[:, :, chosen])
 
 
-# All pairs ---------------------------------------------------------------------------------------
+# All pairs ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,13 +309,15 @@ class ReportAnalysis(Result):
     Parameters
     ----------
     leaks
-        The leakages by the names of target and source.  Each is cross-fitted, so not biased upward,
-        without values too rare to distinguish, and has its own confidence limits; an upper limit of
-        epsilon means that the reports do not exclude the largest possible leakage.
+        The leakages by the names of target and source.  Each is cross-fitted, so not
+        biased upward, without values too rare to distinguish, and has its own
+        confidence limits; an upper limit of epsilon means that the reports do not
+        exclude the largest possible leakage.
     confidence
         The coverage probability of each interval.
     releases
-        The release of each attribute that is estimated, by the form with the largest budget for it.
+        The release of each attribute that is estimated, by the form with the largest
+        budget for it.
     records
         The number of reports.
     """
@@ -283,12 +330,16 @@ class ReportAnalysis(Result):
     def __getitem__(self, pair: tuple[str, str]) -> Leak:
         """Return the leakage about a target from a source, with its limits."""
         if pair not in self.leaks:
-            raise InputError(f"the leakage about {pair[0]!r} from {pair[1]!r} is not estimated")
+            raise InputError(
+                f"the leakage about {pair[0]!r} from {pair[1]!r} is not estimated"
+            )
         return self.leaks[pair]
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits."""
-        ordered = sorted(self.leaks.values(), key=lambda leak: (-leak.lower, -leak.leakage))
+        ordered = sorted(
+            self.leaks.values(), key=lambda leak: (-leak.lower, -leak.leakage)
+        )
         return ordered[: _checks.integer(count, "count", 0)]
 
     def _headline(self) -> str:
@@ -312,8 +363,11 @@ class ReportAnalysis(Result):
         }
 
 
-def analyse_reports(plan: Plan, reports: Any, *, confidence: float = 0.95) -> ReportAnalysis:
-    """Return the leakage of every attribute about every other that some form asks for with it.
+def analyse_reports(
+    plan: Plan, reports: Any, *, confidence: float = 0.95
+) -> ReportAnalysis:
+    """Return the leakage of every attribute about every other that some form asks for
+    with it.
 
     Parameters
     ----------
@@ -339,16 +393,23 @@ def analyse_reports(plan: Plan, reports: Any, *, confidence: float = 0.95) -> Re
     True
     """
     level = _checks.inner_probability(confidence, "confidence")
-    source, names = open_reports(plan, reports), plan.collected.names
+    source = open_reports(plan, reports)
+    names = plan.collected.names
     if sum(plan.domain[name].size for name in names) > MAX_VALUES:
-        raise InputError(f"the attributes must have at most {MAX_VALUES:,} values in all")
+        raise InputError(
+            f"the attributes must have at most {MAX_VALUES:,} values in all"
+        )
     sums = {pair: PairSums(plan, pair) for pair in combinations(names, 2)}
     add_reports(source, list(sums.values()))
     terms = dict[tuple[str, str], PairTerms]()
     for (first, second), one in sums.items():
         if one.people:
-            terms[first, second], terms[second, first] = one.terms(), one.terms(transposed=True)
-    releases, leaks = {name: _release(plan, name) for name in names}, {}
+            terms[first, second], terms[second, first] = (
+                one.terms(),
+                one.terms(transposed=True),
+            )
+    releases = {name: _release(plan, name) for name in names}
+    leaks = {}
     for pair in permutations(names, 2):
         release = releases[pair[1]]
         if pair in terms and release.mechanism is not None:
@@ -357,12 +418,16 @@ def analyse_reports(plan: Plan, reports: Any, *, confidence: float = 0.95) -> Re
             value, low, high = leakage_interval(terms[pair], sets, level)
             leaks[pair] = Leak(*pair, value, (low, high))
     if not leaks and len(names) > 1:
-        raise InputError("no two attributes are asked together, so no leakage can be estimated")
+        raise InputError(
+            "no two attributes are asked together, so no leakage can be estimated"
+        )
     return ReportAnalysis(leaks, level, releases, source.records)
 
 
 def _release(plan: Plan, name: str) -> Release:
-    """Return the release by the form with the largest budget; none if only matrix forms ask."""
+    """Return the release by the form with the largest budget; none if only matrix forms
+    ask.
+    """
     mechanisms = [form[name] for form in plan.form_mechanisms if name in form]
     if not mechanisms:
         return Release(plan[name].epsilon)

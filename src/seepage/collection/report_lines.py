@@ -1,8 +1,10 @@
-"""JSON Lines of reports, one line per person as clients send them, to a table of reports.
+"""JSON Lines of reports, one line per person as clients send them, to a table of
+reports.
 
-A line is `{"plan": digest, "form": 1, "id": ..., "reports": {"sex": 1, "job": [0, 4]}}`, or has
-one `"report"` of all answers together; see `docs/wire.md`.  Lines are untrusted input: one that is
-malformed, or belongs to another plan, is skipped and its number noted; all others are read.
+A line is `{"plan": digest, "form": 1, "id": ..., "reports": {"sex": 1, "job": [0,
+4]}}`, or has one `"report"` of all answers together; see `docs/wire.md`.  Lines are
+untrusted input: one that is malformed, or belongs to another plan, is skipped and its
+number noted; all others are read.
 """
 
 import gzip
@@ -33,12 +35,16 @@ MAX_ID_LENGTH = 64
 SHOWN_NUMBERS = 10
 """Maximum number of line numbers in a note."""
 
-MALFORMED, FOREIGN, DUPLICATE = "malformed", "reports of another plan", "sent twice"
+MALFORMED = "malformed"
+FOREIGN = "reports of another plan"
+DUPLICATE = "sent twice"
 """Reasons for which a line is skipped."""
 
 
 class LineError(InputError):
-    """A line that is skipped or refused: one of the reasons above, and what exactly is wrong."""
+    """A line that is skipped or refused: one of the reasons above, and what exactly is
+    wrong.
+    """
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -65,7 +71,8 @@ def _open(file: Path) -> BinaryIO:
 
 
 def read_report_lines(plan: Plan, files: Sequence[Path]) -> tuple[pa.Table, list[str]]:
-    """Return the reports of files of JSON Lines, plain or gzip, and notes on skipped lines.
+    """Return the reports of files of JSON Lines, plain or gzip, and notes on skipped
+    lines.
 
     Parameters
     ----------
@@ -77,14 +84,17 @@ def read_report_lines(plan: Plan, files: Sequence[Path]) -> tuple[pa.Table, list
     Returns
     -------
     Table, list of str
-        One row per person; and the numbers of skipped lines with the reason, never their content.
+        One row per person; and the numbers of skipped lines with the reason, never
+        their content.
 
     Notes
     -----
     Of lines with the same `id` the first counts: an equal line is a duplicate, a different one
     malformed.  Blank lines are ignored.  O(1) per line; the reports are held in memory.
     """
-    checker, forms, notes = LineChecker(plan), list[int](), list[str]()
+    checker = LineChecker(plan)
+    forms = list[int]()
+    notes = list[str]()
     columns = [{name: list[int]() for name in names} for names in plan.form_mechanisms]
     for file in files:
         skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
@@ -107,10 +117,14 @@ def read_report_lines(plan: Plan, files: Sequence[Path]) -> tuple[pa.Table, list
             raise InputError(
                 f"{file} is damaged: it cannot be read further than {len(forms):,} reports"
             ) from None
-        notes += [_note(file, reason, lines) for reason, lines in skipped.items() if lines]
+        notes += [
+            _note(file, reason, lines) for reason, lines in skipped.items() if lines
+        ]
     if not forms:
         reasons = f": {'; '.join(notes)}" if notes else ""
-        raise InputError(f"{_checks.shown(str(files[0]))} holds no report of the plan{reasons}")
+        raise InputError(
+            f"{_checks.shown(str(files[0]))} holds no report of the plan{reasons}"
+        )
     arrays = spread_reports(
         plan,
         np.array(forms) - 1,
@@ -132,12 +146,13 @@ def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
 class LineChecker:
     """Checks lines against a plan, and knows which ids were there before.
 
-    A line that the plan's clients cannot have sent raises a `LineError`.  Of lines with one id the
-    first counts: an equal one is a duplicate, a different one malformed.
+    A line that the plan's clients cannot have sent raises a `LineError`.  Of lines with
+    one id the first counts: an equal one is a duplicate, a different one malformed.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._decoder = plan, msgspec.json.Decoder(ReportLine)
+        self._plan = plan
+        self._decoder = msgspec.json.Decoder(ReportLine)
         for made in (made for form in plan.form_mechanisms for made in form.values()):
             if made.reports not in (ValueReports, BitReports):
                 raise InputError(
@@ -146,30 +161,41 @@ class LineChecker:
         self._hash_by_id = dict[str, int]()
 
     def check(self, content: bytes | None) -> tuple[ReportLine, dict[str, int]]:
-        """Return a line and its reports as integers; None stands for a line that is too long."""
+        """Return a line and its reports as integers; None stands for a line that is too
+        long.
+        """
         if content is None:
             raise LineError(MALFORMED, f"it must have at most {MAX_LINE_BYTES:,} bytes")
         try:
             line = self._decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise LineError(MALFORMED, "it must be one JSON object with plan and form") from None
+            raise LineError(
+                MALFORMED, "it must be one JSON object with plan and form"
+            ) from None
         if line.plan != self._plan.collection:
             raise LineError(FOREIGN)
         if line.id is not None and not 0 < len(line.id) <= MAX_ID_LENGTH:
-            raise LineError(MALFORMED, f"its id must have 1 to {MAX_ID_LENGTH} characters")
+            raise LineError(
+                MALFORMED, f"its id must have 1 to {MAX_ID_LENGTH} characters"
+            )
         return line, self._encoded(line)
 
     def is_known(self, line: ReportLine, encoded: dict[str, int]) -> bool:
-        """Return whether an equal line with its id was there before; note the id if not."""
+        """Return whether an equal line with its id was there before; note the id if
+        not.
+        """
         if line.id is None:
             return False
-        content_hash, before = hash((line.form, *encoded.values())), len(self._hash_by_id)
+        content_hash = hash((line.form, *encoded.values()))
+        before = len(self._hash_by_id)
         if self._hash_by_id.setdefault(line.id, content_hash) != content_hash:
             raise LineError(MALFORMED, "its id belongs to another report")
         return len(self._hash_by_id) == before
 
     def _encoded(self, line: ReportLine) -> dict[str, int]:
-        """Return the reports of a line as integers; raise if mechanisms cannot output them."""
+        """Return the reports of a line as integers; raise if mechanisms cannot output
+        them.
+        """
         forms = self._plan.forms
         if not 1 <= line.form <= len(forms):
             raise LineError(MALFORMED, f"its form must be from 1 to {len(forms)}")
@@ -177,13 +203,18 @@ class LineChecker:
         reports: dict[str, Any] | None = line.reports
         other: Any = line.report
         if not forms[line.form - 1].is_product:
-            reports, other = {REPORT: line.report}, line.reports
+            reports = {REPORT: line.report}
+            other = line.reports
         if reports is None or other is not None or reports.keys() != mechanisms.keys():
-            raise LineError(MALFORMED, "it must have the reports that its form asks for")
+            raise LineError(
+                MALFORMED, "it must have the reports that its form asks for"
+            )
         encoded = dict[str, int]()
         for name, mechanism in mechanisms.items():
             if (report := _encoded(mechanism, reports[name])) is None:
-                raise LineError(MALFORMED, "a report is none that its mechanism can output")
+                raise LineError(
+                    MALFORMED, "a report is none that its mechanism can output"
+                )
             encoded[name] = report
         return encoded
 
@@ -194,11 +225,16 @@ def _encoded(mechanism: Mechanism, report: Any) -> int | None:
     It is None for what the mechanism cannot output.
     """
     if mechanism.reports is ValueReports:
-        return report if isinstance(report, int) and 0 <= report < mechanism.outputs else None
+        return (
+            report
+            if isinstance(report, int) and 0 <= report < mechanism.outputs
+            else None
+        )
     size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
     if not isinstance(report, list) or (size is not None and len(report) != size):
         return None
-    bits, last = 0, -1
+    bits = 0
+    last = -1
     for value in report:
         if not last < value < mechanism.k:
             return None
@@ -220,11 +256,14 @@ def _as_reports(mechanism: Mechanism, reports: list[int]) -> Reports:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the lines of a file without a byte order mark; None for one that is too long."""
+    """Yield the lines of a file without a byte order mark; None for one that is too
+    long.
+    """
     is_first = True
     while line := stream.readline(MAX_LINE_BYTES):
         if is_first:
-            line, is_first = line.removeprefix(b"\xef\xbb\xbf"), False
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            is_first = False
         if len(line) < MAX_LINE_BYTES or line.endswith(b"\n"):
             yield line
             continue

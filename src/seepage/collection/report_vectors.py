@@ -1,26 +1,27 @@
 """Unbiased vectors of single reports over the cells of some attributes, and their sums.
 
-A report of a form that asks for some attributes gives an unbiased vector a of the one-hot vector of
-the person's cell.  In a product form each report gives an unbiased one-hot vector of its value,
-(c - b) / a for a contribution c to the mechanism's tally; given the record, the reports are
-independent, so a is the product of these over the attributes.  In a matrix form, with C the channel
-from cells of answers to reports, and D the diagonal of report probabilities at nominal frequencies,
-A = D^-1/2 (C D^-1/2)^+ B' has C A = B', so that A[y] is an unbiased vector of the marginal B.
+A report of a form that asks for some attributes gives an unbiased vector a of the
+one-hot vector of the person's cell.  In a product form each report gives an unbiased
+one-hot vector of its value, (c - b) / a for a contribution c to the mechanism's tally;
+given the record, the reports are independent, so a is the product of these over the
+attributes.  In a matrix form, with C the channel from cells of answers to reports, and
+D the diagonal of report probabilities at nominal frequencies, A = D^-1/2 (C D^-1/2)^+
+B' has C A = B', so that A[y] is an unbiased vector of the marginal B.
 
 The estimated table is the weighted mean over people
 
     t = sum_i u_i a_i / sum_i u_i,   u_i = w_i / v(f_i),
 
-w_i the weight of a person, 1 by default, and v(f) the variance of one report's vector at nominal
-frequencies, summed over the cells.  v(f) is fixed before the collection, so t is unbiased, and
-forms are combined by inverse variance.  It is a ratio of sums (Hajek), and linearised its
-covariance is
+w_i the weight of a person, 1 by default, and v(f) the variance of one report's vector
+at nominal frequencies, summed over the cells.  v(f) is fixed before the collection, so
+t is unbiased, and forms are combined by inverse variance.  It is a ratio of sums
+(Hajek), and linearised its covariance is
 
     sum_i u_i^2 (a_i - t)(a_i - t)' / (sum_i u_i)^2,
 
-for the population that people were drawn from, noise and sampling together [Sarndal, Swensson and
-Wretman 1992, section 5.7]; it is divided by 1 - sum u^2 / (sum u)^2, so that equal weights give the
-sample covariance over n.
+for the population that people were drawn from, noise and sampling together [Sarndal,
+Swensson and Wretman 1992, section 5.7]; it is divided by 1 - sum u^2 / (sum u)^2, so
+that equal weights give the sample covariance over n.
 """
 
 import math
@@ -39,7 +40,10 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse, best_mechanism
 from seepage.mechanisms.hashing import LocalHashing
 from seepage.mechanisms.reports import BitReports, ValueReports
-from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
+from seepage.mechanisms.transition_matrix import (
+    IDENTITY_TOLERANCE,
+    least_squares_inverse,
+)
 from seepage.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 
@@ -57,58 +61,80 @@ def nominal_frequencies(plan: Plan, name: str) -> Floats:
     """Return the nominal frequencies of an attribute; uniform if the plan has none."""
     planned = plan[name]
     size = planned.attribute.size
-    return np.array(planned.frequencies) if planned.frequencies else np.full(size, 1.0 / size)
+    return (
+        np.array(planned.frequencies)
+        if planned.frequencies
+        else np.full(size, 1.0 / size)
+    )
 
 
 def summing_matrix(shape: Sequence[int], axes: Sequence[int]) -> Floats:
-    """Return the 0-1 matrix that sums the cells of a table to those of some of its axes."""
-    codes, kept = np.indices(shape), [shape[axis] for axis in axes]
+    """Return the 0-1 matrix that sums the cells of a table to those of some of its
+    axes.
+    """
+    codes = np.indices(shape)
+    kept = [shape[axis] for axis in axes]
     cells = np.ravel_multi_index([codes[axis].ravel() for axis in axes], kept)
     return np.asarray(cells == np.arange(np.prod(kept))[:, None], dtype=np.float64)
 
 
 def wanted_rows(plan: Plan, *names: str) -> Floats | None:
-    """Return B of one attribute whose mean is wanted; None for frequencies and joint tables."""
-    return wanted_of(plan).rows.get(plan.domain.index(names[0])) if len(names) == 1 else None
+    """Return B of one attribute whose mean is wanted; None for frequencies and joint
+    tables.
+    """
+    return (
+        wanted_of(plan).rows.get(plan.domain.index(names[0]))
+        if len(names) == 1
+        else None
+    )
 
 
-def product_variances(mechanisms: Sequence[Mechanism], nominal: Sequence[Floats]) -> Floats:
+def product_variances(
+    mechanisms: Sequence[Mechanism], nominal: Sequence[Floats]
+) -> Floats:
     """Return the variance of one person's vector by cell, noise and sampling together.
 
-    E X^_u^2 = Var X^_u + f_u for each attribute, at nominal frequencies f; moments multiply.
+    E X^_u^2 = Var X^_u + f_u for each attribute, at nominal frequencies f; moments
+    multiply.
     """
-    moments = [one.variance(1, f) + f for one, f in zip(mechanisms, nominal, strict=True)]
+    moments = [
+        one.variance(1, f) + f for one, f in zip(mechanisms, nominal, strict=True)
+    ]
     second, first = (reduce(np.multiply.outer, part) for part in (moments, nominal))
     return np.maximum(np.asarray(second - first**2), 0.0).ravel()
 
 
 def joint_variances(plan: Plan, names: Sequence[str]) -> Floats:
-    """Return the variances by cell of a form of these attributes alone, within the smallest limit.
+    """Return the variances by cell of a form of these attributes alone, within the
+    smallest limit.
 
-    Each answer has an equal part of the limit as its budget and the best mechanism for it, so that
-    the form keeps every limit whoever the people are; `design` finds better ones where it can.  A
-    plan has the frequencies of single attributes only, so they are taken as independent.
+    Each answer has an equal part of the limit as its budget and the best mechanism for
+    it, so that the form keeps every limit whoever the people are; `design` finds better
+    ones where it can.  A plan has the frequencies of single attributes only, so they
+    are taken as independent.
     """
     limit = min(planned.limit for planned in plan.attributes if planned.limit)
-    epsilon, sizes = equal_split(limit, len(names)), [plan.domain[name].size for name in names]
+    epsilon = equal_split(limit, len(names))
+    sizes = [plan.domain[name].size for name in names]
     made = [best_mechanism(size, epsilon) for size in sizes]
     return product_variances(made, [nominal_frequencies(plan, name) for name in names])
 
 
 class FormVectors(NamedTuple):
-    """The vectors of the reports of one form over the cells of some attributes it asks for.
+    """The vectors of the reports of one form over the cells of some attributes it asks
+    for.
 
     Parameters
     ----------
     columns, mechanisms
         The names of the form's reports, and the mechanisms that drew them.
     entries
-        For each column, the function from its reports to vectors, one row per report; their
-        products are the vectors over the cells.
+        For each column, the function from its reports to vectors, one row per report;
+        their products are the vectors over the cells.
     variances
-        The parts of v(f): the variance of one report's vector by cell, at nominal frequencies, or
-        of the statistic of an attribute that the plan was designed for; infinite where the reports
-        do not determine it.
+        The parts of v(f): the variance of one report's vector by cell, at nominal
+        frequencies, or of the statistic of an attribute that the plan was designed for;
+        infinite where the reports do not determine it.
     """
 
     columns: Sequence[str]
@@ -129,19 +155,30 @@ class FormVectors(NamedTuple):
         names
             The attributes; the last is the fastest in the order of the cells.
         margins
-            Whether each axis begins with its sum: the cells of a table then have its marginals too.
+            Whether each axis begins with its sum: the cells of a table then have its
+            marginals too.
         """
         if plan.forms[index].is_product:
             mechanisms = [plan.form_mechanisms[index][name] for name in names]
             entries = [partial(_one_hot_vectors, made, margins) for made in mechanisms]
-            return cls(names, mechanisms, entries, _mechanism_variances(plan, names, mechanisms))
+            return cls(
+                names,
+                mechanisms,
+                entries,
+                _mechanism_variances(plan, names, mechanisms),
+            )
         coefficients, variances = matrix_coefficients(plan, index, names)
         if margins:
-            table = coefficients.reshape(-1, *(plan.domain[name].size for name in names))
+            table = coefficients.reshape(
+                -1, *(plan.domain[name].size for name in names)
+            )
             for axis in range(1, table.ndim):
-                table = np.concatenate([table.sum(axis=axis, keepdims=True), table], axis=axis)
+                table = np.concatenate(
+                    [table.sum(axis=axis, keepdims=True), table], axis=axis
+                )
             coefficients = table.reshape(len(table), -1)
-        mechanisms, entry = list(plan.form_mechanisms[index].values()), partial(_rows, coefficients)
+        mechanisms = list(plan.form_mechanisms[index].values())
+        entry = partial(_rows, coefficients)
         return cls((REPORT,), mechanisms, [entry], variances)
 
     @property
@@ -151,18 +188,22 @@ class FormVectors(NamedTuple):
 
     def vectors(self, reports: Sequence[Any]) -> Floats:
         """Return the vector of each report, one row per report and one column per cell."""
-        return row_products([part(one) for part, one in zip(self.entries, reports, strict=True)])
+        return row_products(
+            [part(one) for part, one in zip(self.entries, reports, strict=True)]
+        )
 
     def distinct(
         self, reports: Sequence[Any], weights: Floats | None
     ) -> tuple[list[Any], Floats, Floats]:
-        """Return distinct reports, with the sums of the weights of their people and of the squares.
+        """Return distinct reports, with the sums of the weights of their people and of
+        the squares.
 
-        Reports are equal if their likelihoods are: single values, and sets of up to 64 values that
-        they have or hash to; others are returned as they are.
+        Reports are equal if their likelihoods are: single values, and sets of up to 64
+        values that they have or hash to; others are returned as they are.
         """
         given = np.ones(len(reports[0])) if weights is None else weights
-        codes, size = np.zeros(len(given), dtype=np.int64), 1
+        codes = np.zeros(len(given), dtype=np.int64)
+        size = 1
         for made, column in zip(self.mechanisms, reports, strict=True):
             values, outputs = _coded(made, column)
             if size * outputs >= MAX_DISTINCT:
@@ -174,7 +215,9 @@ class FormVectors(NamedTuple):
         last = np.zeros(size, dtype=np.int64)
         last[codes] = np.arange(len(codes))
         sums = np.bincount(codes, given).astype(np.float64)
-        squares = sums if weights is None else np.bincount(codes, given**2).astype(np.float64)
+        squares = (
+            sums if weights is None else np.bincount(codes, given**2).astype(np.float64)
+        )
         kept = np.flatnonzero(sums)
         return [column[last[kept]] for column in reports], sums[kept], squares[kept]
 
@@ -194,7 +237,9 @@ def _coded(made: Mechanism, reports: Any) -> tuple[Any, int]:
 
 
 def _numbered(values: Any) -> tuple[Integers, int]:
-    """Return integers as their positions in the order of distinct ones, and how many these are."""
+    """Return integers as their positions in the order of distinct ones, and how many
+    these are.
+    """
     distinct, positions = np.unique(values, return_inverse=True)
     return positions, len(distinct)
 
@@ -206,11 +251,15 @@ def _rows(coefficients: Floats, reports: Any) -> Floats:
 
 def row_products(parts: Sequence[Floats]) -> Floats:
     """Return the outer products of the rows of several arrays, flattened."""
-    return reduce(lambda one, two: (one[:, :, None] * two[:, None]).reshape(len(one), -1), parts)
+    return reduce(
+        lambda one, two: (one[:, :, None] * two[:, None]).reshape(len(one), -1), parts
+    )
 
 
 def _one_hot_vectors(made: Mechanism, margins: bool, reports: Any) -> Floats:
-    """Return an unbiased one-hot vector of each report, after its expected sum 1 if `margins`."""
+    """Return an unbiased one-hot vector of each report, after its expected sum 1 if
+    `margins`.
+    """
     scale, shift = made.one_hot_map
     vectors = np.asarray((made.contributions(reports) - shift) / scale)
     return np.insert(vectors, 0, 1.0, axis=1) if margins else vectors
@@ -220,39 +269,54 @@ def _mechanism_variances(
     plan: Plan, names: Sequence[str], mechanisms: Sequence[Mechanism]
 ) -> Floats:
     """Return the variances of the vectors of a product form."""
-    nominal, rows = [nominal_frequencies(plan, name) for name in names], wanted_rows(plan, *names)
+    nominal = [nominal_frequencies(plan, name) for name in names]
+    rows = wanted_rows(plan, *names)
     if not all(made.informative for made in mechanisms):
         return np.array([np.inf])
     if rows is None or not isinstance(mechanisms[0], DirectResponse):
         return product_variances(mechanisms, nominal)
-    channel, means = mechanisms[0].channel(), rows @ nominal[0]
+    channel = mechanisms[0].channel()
+    means = rows @ nominal[0]
     estimates = rows @ np.linalg.inv(channel).T
     return np.asarray(estimates**2 @ (nominal[0] @ channel) - means**2)
 
 
-def matrix_coefficients(plan: Plan, index: int, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return A of a matrix form, one row per report and one column per cell, and its variances."""
-    made, rows = plan.forms[index].channel, wanted_rows(plan, *names)
+def matrix_coefficients(
+    plan: Plan, index: int, names: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Return A of a matrix form, one row per report and one column per cell, and its
+    variances.
+    """
+    made = plan.forms[index].channel
+    rows = wanted_rows(plan, *names)
     assert isinstance(made, MatrixChannel)
     nominal = [nominal_frequencies(plan, name) for name in made.attributes]
     cells = np.array(made.frequencies or np.ravel(reduce(np.multiply.outer, nominal)))
-    channel, shape = made.mechanism.channel(), [len(f) for f in nominal]
+    channel = made.mechanism.channel()
+    shape = [len(f) for f in nominal]
     marginal = summing_matrix(shape, [made.attributes.index(name) for name in names])
     coefficients = found = least_squares_inverse(channel, cells @ channel) @ marginal.T
     if np.abs(channel @ coefficients - marginal.T).max() > IDENTITY_TOLERANCE:
         return coefficients, np.array([np.inf])
     means = marginal @ cells
     if rows is not None:
-        found, means = found @ rows.T, rows @ means
+        found = found @ rows.T
+        means = rows @ means
     return coefficients, np.asarray((cells @ channel) @ found**2 - means**2)
 
 
 def informative_forms(
     plan: Plan, names: Sequence[str], *, margins: bool = False
 ) -> dict[int, FormVectors]:
-    """Return the vectors of each form whose reports determine the table of these attributes."""
-    asking = (i for i, form in enumerate(plan.forms) if set(names) <= set(form.attributes))
-    vectors = {index: FormVectors.of(plan, index, names, margins=margins) for index in asking}
+    """Return the vectors of each form whose reports determine the table of these
+    attributes.
+    """
+    asking = (
+        i for i, form in enumerate(plan.forms) if set(names) <= set(form.attributes)
+    )
+    vectors = {
+        index: FormVectors.of(plan, index, names, margins=margins) for index in asking
+    }
     return {index: one for index, one in vectors.items() if np.isfinite(one.variance)}
 
 
@@ -262,7 +326,9 @@ def count_cells(plan: Plan, names: Sequence[str]) -> int:
 
 
 def check_cells(plan: Plan, names: Sequence[str]) -> int:
-    """Return the number of cells of a table; raise if there are too many for its covariance."""
+    """Return the number of cells of a table; raise if there are too many for its
+    covariance.
+    """
     cells = count_cells(plan, names)
     if cells > MAX_CELLS:
         raise InputError(
@@ -273,7 +339,8 @@ def check_cells(plan: Plan, names: Sequence[str]) -> int:
 
 
 class CellSums:
-    """Weighted sums of the vectors of all forms that ask for attributes, and of their products.
+    """Weighted sums of the vectors of all forms that ask for attributes, and of their
+    products.
 
     Parameters
     ----------
@@ -282,32 +349,39 @@ class CellSums:
     names
         The attributes.
     full
-        Whether to sum products of different cells, for the covariance; else squares alone.
+        Whether to sum products of different cells, for the covariance; else squares
+        alone.
     """
 
     def __init__(self, plan: Plan, names: Sequence[str], *, full: bool = True) -> None:
         self.forms = informative_forms(plan, names)
         cells = check_cells(plan, names) if full else count_cells(plan, names)
         self.people: dict[int, int] = dict.fromkeys(self.forms, 0)
-        self._full, self._rows = full, max(1, CHUNK_ENTRIES // cells)
+        self._full = full
+        self._rows = max(1, CHUNK_ENTRIES // cells)
         self._weight = self._square = 0.0
-        self._first, self._first_square = np.zeros(cells), np.zeros(cells)
+        self._first = np.zeros(cells)
+        self._first_square = np.zeros(cells)
         self._second = np.zeros((cells, cells) if full else cells)
 
     def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
         """Add reports of one form, with the weights of their people; None for 1 each."""
-        vectors, precision = self.forms[index], 1.0 / (self.forms[index].variance or 1.0)
+        vectors = self.forms[index]
+        precision = 1.0 / (self.forms[index].variance or 1.0)
         self.people[index] += len(reports[0])
         distinct, sums, squares = vectors.distinct(reports, weights)
         for start in range(0, len(sums), self._rows):
             rows = slice(start, start + self._rows)
-            once, twice = precision * sums[rows], precision**2 * squares[rows]
+            once = precision * sums[rows]
+            twice = precision**2 * squares[rows]
             part = vectors.vectors([column[rows] for column in distinct])
             self._weight += float(once.sum())
             self._square += float(twice.sum())
             self._first += once @ part
             self._first_square += twice @ part
-            self._second += (part * twice[:, None]).T @ part if self._full else twice @ part**2
+            self._second += (
+                (part * twice[:, None]).T @ part if self._full else twice @ part**2
+            )
 
     @cached_property
     def mean(self) -> Floats:
@@ -321,7 +395,12 @@ class CellSums:
             return np.full_like(self._second, np.inf)
         product = np.multiply.outer if self._full else np.multiply
         cross = product(self._first_square, self.mean)
-        centred = self._second - cross - cross.T + self._square * product(self.mean, self.mean)
+        centred = (
+            self._second
+            - cross
+            - cross.T
+            + self._square * product(self.mean, self.mean)
+        )
         return np.asarray(centred / self._weight**2 / (1.0 - 1.0 / self.effective))
 
     @property
@@ -333,7 +412,9 @@ class CellSums:
 def read_vectors(
     source: ReportSource, wanted: Sequence[Mapping[int, FormVectors]]
 ) -> Iterator[tuple[int, int, list[Any], Integers]]:
-    """Yield (index of the wanted, index of a form, its reports, their rows), in one pass."""
+    """Yield (index of the wanted, index of a form, its reports, their rows), in one
+    pass.
+    """
     columns: dict[int, dict[str, None]] = {}
     for forms in wanted:
         for form, vectors in forms.items():
@@ -353,7 +434,9 @@ def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) 
         sums[index].add(form, reports, None if given is None else given[rows])
 
 
-def sum_table(plan: Plan, source: ReportSource, names: Sequence[str], weights: Any) -> CellSums:
+def sum_table(
+    plan: Plan, source: ReportSource, names: Sequence[str], weights: Any
+) -> CellSums:
     """Return the sums of one table; raise if the reports do not determine it."""
     sums = CellSums(plan, names)
     add_reports(source, [sums], weights)
@@ -364,4 +447,6 @@ def sum_table(plan: Plan, source: ReportSource, names: Sequence[str], weights: A
 
 def undetermined(names: Sequence[str]) -> InputError:
     """Return the error for attributes of which the reports tell nothing together."""
-    return InputError(f"the reports do not determine the table of {' and '.join(names)}")
+    return InputError(
+        f"the reports do not determine the table of {' and '.join(names)}"
+    )

@@ -34,7 +34,8 @@ def write_results(
     data: Any = None,
     consistent: bool = False,
 ) -> Frequencies:
-    """Write the results of a collection as one HTML page, whole or not at all; return frequencies.
+    """Write the results of a collection as one HTML page, whole or not at all; return
+    frequencies.
 
     Parameters
     ----------
@@ -47,12 +48,14 @@ def write_results(
     name
         What was collected, for the title.
     joint
-        Pairs of attributes whose tables are shown; by default those the plan was designed for.
+        Pairs of attributes whose tables are shown; by default those the plan was
+        designed for.
     data
-        A newer table of records, in which the plan's limits are checked, see `Plan.check`.
+        A newer table of records, in which the plan's limits are checked, see
+        `Plan.check`.
     consistent
-        Project the frequencies of each attribute to the nearest distribution (non-negative, sum
-        1).  Intervals keep the widths of the unbiased estimates.
+        Project the frequencies of each attribute to the nearest distribution
+        (non-negative, sum 1).  Intervals keep the widths of the unbiased estimates.
 
     Notes
     -----
@@ -71,7 +74,8 @@ def write_results(
     _checks.instance(plan, "plan", Plan, "a Plan")
     heading = "Results of a collection" if name is None else _checks.text(name, "name")
     source = open_reports(plan, reports)
-    found, names = plan.estimate(source, consistent=consistent), plan.domain.names
+    found = plan.estimate(source, consistent=consistent)
+    names = plan.domain.names
     if joint is None:
         joint = [(names[i], names[j]) for i, j in wanted_of(plan).joint]
     check = None if data is None else plan.check(data)
@@ -92,8 +96,12 @@ def write_results(
     return found
 
 
-def _summary(plan: Plan, found: Frequencies, check: PlanCheck | None) -> tuple[str, str, str]:
-    """Return the sentences that a page of results begins with: precision, promise and check."""
+def _summary(
+    plan: Plan, found: Frequencies, check: PlanCheck | None
+) -> tuple[str, str, str]:
+    """Return the sentences that a page of results begins with: precision, promise and
+    check.
+    """
     shares = [name for name in found.estimates if name not in found.means]
     reported = f"{found.records:,} people reported"
     if shares:
@@ -110,7 +118,8 @@ def _summary(plan: Plan, found: Frequencies, check: PlanCheck | None) -> tuple[s
 
 
 def _card(found: Frequencies, name: str) -> dict[str, Any]:
-    """Return one attribute: its mean, and its values with shares and their places in the picture.
+    """Return one attribute: its mean, and its values with shares and their places in
+    the picture.
 
     Ends of intervals, share and zero are on a common scale from 0 to 1 that shows zero.
     """
@@ -119,7 +128,8 @@ def _card(found: Frequencies, name: str) -> dict[str, Any]:
     width = max(1e-12, *(share.interval[1] - low for share in shares))
     places = [[(n - low) / width for n in (*s.interval, s.value, 0.0)] for s in shares]
     rows = list(zip(found.domain[name].values, shares, places, strict=True))
-    mean, people = found.means.get(name), found[name].records
+    mean = found.means.get(name)
+    people = found[name].records
     return {"name": name, "people": people, "mean": mean, "rows": rows}
 
 
@@ -132,7 +142,9 @@ def _table(plan: Plan, source: Any, first: str, second: str) -> dict[str, Any]:
 
 
 def _leaks(plan: Plan, source: Any) -> list[tuple[Leak, float | None, str]]:
-    """Return the strongest leakages with their limits; none if no two attributes are together."""
+    """Return the strongest leakages with their limits; none if no two attributes are
+    together.
+    """
     try:
         found = plan.analyse(source)
     except InputError:

@@ -1,7 +1,7 @@
 """Data about people: tables, domains, pair counts, distinct records, and the datasets.
 
-Here are `Domain` and `Attribute`, the columns of a table, their values, and the codes of these; and
-`Channel`, a row-stochastic matrix P(output given input) of two of them.
+Here are `Domain` and `Attribute`, the columns of a table, their values, and the codes
+of these; and `Channel`, a row-stochastic matrix P(output given input) of two of them.
 """
 
 import operator
@@ -24,8 +24,8 @@ MISSING = "(missing)"
 """Label of the category of missing values."""
 
 OTHER = "(other)"
-"""Label of the category of pooled values; tables coded in a domain that has it put all other values
-there."""
+"""Label of the category of pooled values; tables coded in a domain that has it put all
+other values there."""
 
 ALL_OTHERS = "*"
 """Key of mappings by column or attribute for those that they do not name."""
@@ -45,11 +45,12 @@ class Attribute:
     values
         The labels, distinct, at least one; code `i` stands for `values[i]`.
     edges
-        For a binned numeric column, the ascending edges e_0 < ... < e_b of its b bins: bin i is
-        e_i <= x < e_(i+1), the last one includes e_b.  Empty for categories.
+        For a binned numeric column, the ascending edges e_0 < ... < e_b of its b bins:
+        bin i is e_i <= x < e_(i+1), the last one includes e_b.  Empty for categories.
     merged
-        Pairs (value, label): further values that are coded as one of the labels, `"*"` for all
-        other values.  Without `"*"` these are "(other)" if the attribute has it, else they raise.
+        Pairs (value, label): further values that are coded as one of the labels, `"*"`
+        for all other values.  Without `"*"` these are "(other)" if the attribute has
+        it, else they raise.
 
     Examples
     --------
@@ -71,14 +72,23 @@ class Attribute:
         object.__setattr__(self, "values", tuple(_checks.items(self.values, "values")))
         object.__setattr__(self, "edges", tuple(_checks.numbers(self.edges, "edges")))
         if not self.values:
-            raise DomainError(f"attribute {self.name!r} must have at least one value, got none")
+            raise DomainError(
+                f"attribute {self.name!r} must have at least one value, got none"
+            )
         if not all(isinstance(value, str) for value in self.values):
             raise DomainError(f"the values of attribute {self.name!r} must be strings")
         if len(self._codes) < len(self.values):
-            duplicate = next(v for i, v in enumerate(self.values) if self._codes[v] != i)
-            raise DomainError(f"attribute {self.name!r} has the value {duplicate!r} twice")
+            duplicate = next(
+                v for i, v in enumerate(self.values) if self._codes[v] != i
+            )
+            raise DomainError(
+                f"attribute {self.name!r} has the value {duplicate!r} twice"
+            )
         self._check_edges()
-        pairs = [_checks.texts(pair, "merged") for pair in _checks.items(self.merged, "merged")]
+        pairs = [
+            _checks.texts(pair, "merged")
+            for pair in _checks.items(self.merged, "merged")
+        ]
         object.__setattr__(self, "merged", tuple(map(tuple, pairs)))
         for pair in self.merged:
             if len(pair) != 2 or pair[0] in self._codes or pair[1] not in self._codes:
@@ -86,13 +96,20 @@ class Attribute:
                     f"attribute {self.name!r} must merge other values into one of its own, "
                     f"got {_checks.shown(pair)}"
                 )
-        if self.edges and len({label for value, label in self.merged if value != ALL_OTHERS}) > 1:
-            raise DomainError(f"attribute {self.name!r} has bins and must merge into one of them")
+        if (
+            self.edges
+            and len({label for value, label in self.merged if value != ALL_OTHERS}) > 1
+        ):
+            raise DomainError(
+                f"attribute {self.name!r} has bins and must merge into one of them"
+            )
 
     @property
     def catch_all(self) -> str | None:
         """The value that stands for all values outside the domain; None if these raise."""
-        return dict(self.merged).get(ALL_OTHERS, OTHER if OTHER in self._codes else None)
+        return dict(self.merged).get(
+            ALL_OTHERS, OTHER if OTHER in self._codes else None
+        )
 
     def _check_edges(self) -> None:
         if not self.edges:
@@ -116,15 +133,24 @@ class Attribute:
         return len(self.values)
 
     def code(self, value: str) -> int:
-        """Return the code of a value; an unknown value raises and suggests the closest one."""
+        """Return the code of a value; an unknown value raises and suggests the closest
+        one.
+        """
         if isinstance(value, str) and value in self._codes:
             return self._codes[value]
         hint = _checks.near_miss(value, self.values)
-        raise DomainError(f"attribute {self.name!r} has no value {_checks.shown(value)}{hint}")
+        raise DomainError(
+            f"attribute {self.name!r} has no value {_checks.shown(value)}{hint}"
+        )
 
     def restrict(self, codes: Iterable[int]) -> "Attribute":
-        """Return the attribute with the values of these codes, in this order, without bin edges."""
-        kept = [_checks.integer(c, "code", 0, self.size - 1) for c in _checks.items(codes, "codes")]
+        """Return the attribute with the values of these codes, in this order, without
+        bin edges.
+        """
+        kept = [
+            _checks.integer(c, "code", 0, self.size - 1)
+            for c in _checks.items(codes, "codes")
+        ]
         return Attribute(self.name, tuple(self.values[code] for code in kept))
 
 
@@ -138,13 +164,17 @@ class Domain:
 
     Examples
     --------
-    >>> domain = Domain([Attribute("sex", ("Female", "Male")), Attribute("smoker", ("no", "yes"))])
+    >>> domain = Domain(
+    ...     [Attribute("sex", ("Female", "Male")), Attribute("smoker", ("no", "yes"))]
+    ... )
     >>> domain.names, domain.sizes, domain["sex"].values
     (('sex', 'smoker'), (2, 2), ('Female', 'Male'))
     """
 
     def __init__(self, attributes: Iterable[Attribute]) -> None:
-        self._attributes: tuple[Attribute, ...] = tuple(_checks.items(attributes, "attributes"))
+        self._attributes: tuple[Attribute, ...] = tuple(
+            _checks.items(attributes, "attributes")
+        )
         for attribute in self._attributes:
             _checks.instance(attribute, "each of attributes", Attribute, "an Attribute")
         if not self._attributes:
@@ -171,16 +201,22 @@ class Domain:
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
         """Return the domain of these attributes only, in this order."""
-        return Domain(self._attributes[self.index(name)] for name in _checks.items(names, "names"))
+        return Domain(
+            self._attributes[self.index(name)] for name in _checks.items(names, "names")
+        )
 
     def rename(self, names: Mapping[str, str]) -> "Domain":
         """Return the domain with attributes renamed, old name to new."""
         for name in _checks.mapping(names, "names"):
             self.index(name)
-        return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
+        return Domain(
+            replace(a, name=names.get(a.name, a.name)) for a in self._attributes
+        )
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one JSON-ready dict per attribute: name, values, edges, and merged if any is."""
+        """Return one JSON-ready dict per attribute: name, values, edges, and merged if
+        any is.
+        """
         return [
             {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)}
             | ({"merged": [list(pair) for pair in a.merged]} if a.merged else {})
@@ -195,7 +231,9 @@ class Domain:
         try:
             return cls(msgspec.convert(attributes, tuple[Attribute, ...], strict=False))
         except msgspec.ValidationError as problem:
-            raise DomainError(f"the attributes are not those of a domain: {problem}") from None
+            raise DomainError(
+                f"the attributes are not those of a domain: {problem}"
+            ) from None
 
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:
         return self._attributes[self.index(name)]
@@ -221,10 +259,14 @@ class Domain:
         return f"Domain({', '.join(shown + more)})"
 
     def differences(self, other: "Domain") -> str:
-        """Describe the first difference between two domains in one line, empty if equal."""
+        """Describe the first difference between two domains in one line, empty if
+        equal.
+        """
         _checks.instance(other, "other", Domain, "a Domain")
         if self.names != other.names:
-            return f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
+            return (
+                f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
+            )
         for mine, theirs in zip(self, other, strict=True):
             unshared = set(mine.values) ^ set(theirs.values)
             if unshared:
@@ -243,8 +285,8 @@ class Domain:
 class Channel:
     """P(output given input) as a row-stochastic matrix with named axes.
 
-    Functions of a channel and the mechanism of its output compare these axes, so that a transposed
-    or swapped matrix raises a ChannelError instead of giving a wrong number.
+    Functions of a channel and the mechanism of its output compare these axes, so that a
+    transposed or swapped matrix raises a ChannelError instead of giving a wrong number.
 
     Parameters
     ----------
@@ -290,12 +332,20 @@ class Channel:
 
     def __repr__(self) -> str:
         rows, columns = self.shape
-        return f"Channel({self.output.name} given {self.given.name}, {rows} x {columns})"
+        return (
+            f"Channel({self.output.name} given {self.given.name}, {rows} x {columns})"
+        )
 
 
 def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> "Floats":
-    """Return the read-only float64 matrix of a channel, or of an array with rows that sum to 1."""
-    return channel.matrix if isinstance(channel, Channel) else _checks.stochastic(channel, name)
+    """Return the read-only float64 matrix of a channel, or of an array with rows that
+    sum to 1.
+    """
+    return (
+        channel.matrix
+        if isinstance(channel, Channel)
+        else _checks.stochastic(channel, name)
+    )
 
 
 def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
@@ -306,8 +356,8 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
     domain
         The attributes.
     setting
-        One value for all attributes, a sequence in the domain's order, or a mapping by name, with
-        `"*"` for those that it does not name.
+        One value for all attributes, a sequence in the domain's order, or a mapping by
+        name, with `"*"` for those that it does not name.
     name
         The parameter's name, for messages.
     """
@@ -320,7 +370,8 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
         missing = [attribute for attribute in domain.names if attribute not in setting]
         if missing:
             raise InputError(
-                f"{name} must be given for every attribute, {missing[0]!r} has none", parameter=name
+                f"{name} must be given for every attribute, {missing[0]!r} has none",
+                parameter=name,
             )
         return [setting[attribute] for attribute in domain.names]
     several = isinstance(setting, Sequence) or getattr(setting, "ndim", 0) == 1
@@ -348,7 +399,8 @@ class Counted(Protocol):
 
 
 def how_many(counted: Counted) -> str:
-    """Return the number of records as a phrase, with the population if they are a sample.
+    """Return the number of records as a phrase, with the population if they are a
+    sample.
 
     Examples
     --------

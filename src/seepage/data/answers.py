@@ -1,14 +1,17 @@
-"""The domain of a table, fixed on a random part of its records, and the rule that merges answers.
+"""The domain of a table, fixed on a random part of its records, and the rule that
+merges answers.
 
-What is read off records is not independent of them: values that a sample shows are overcounted in
-it, and pools of rare ones are made of values whose counts fell low by chance.  So a domain that the
-user does not declare is fixed on a random part of the records, and the others, coded in it, are the
-only ones that certify anything for the population [theory-population: Which answers].
+What is read off records is not independent of them: values that a sample shows are
+overcounted in it, and pools of rare ones are made of values whose counts fell low by
+chance.  So a domain that the user does not declare is fixed on a random part of the
+records, and the others, coded in it, are the only ones that certify anything for the
+population [theory-population: Which answers].
 
-Numbers get at most 6 answers, intervals of about equal mass cut at round numbers, values with a
-sixth of the people alone; rare labels are merged into "(other)", neighbours of an ordered scale,
-also one of intervals such as "<5" and "10+", with each other; no answer has fewer than 2,000 people
-of the certifying records, between 1 % and 10 % of them.
+Numbers get at most 6 answers, intervals of about equal mass cut at round numbers,
+values with a sixth of the people alone; rare labels are merged into "(other)",
+neighbours of an ordered scale, also one of intervals such as "<5" and "10+", with each
+other; no answer has fewer than 2,000 people of the certifying records, between 1 % and
+10 % of them.
 """
 
 import math
@@ -26,7 +29,13 @@ from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute, Domain
 from seepage.data.column_kinds import least_share, number_scale
 from seepage.data.counting.distinct import RandomPart, read_part
 from seepage.data.table import MAX_ALPHABET, TableOptions, is_spark_frame
-from seepage.data.table.bins import Edges, NumberSummary, bin_labels, interval_labels, roundest
+from seepage.data.table.bins import (
+    Edges,
+    NumberSummary,
+    bin_labels,
+    interval_labels,
+    roundest,
+)
 from seepage.data.table.column import Column, marker_labels
 from seepage.data.table.scan import TableScan, summaries_of
 from seepage.data.table.sources import is_number_type, open_frame, open_source
@@ -36,16 +45,19 @@ if TYPE_CHECKING:
     from seepage.data.records import RecordOptions
 
 NOT_ASKED = "not asked, and nothing is promised about them"
-"""How the note on attributes whose answers are too rare begins; it ends with their names."""
+"""How the note on attributes whose answers are too rare begins; it ends with their
+names."""
 
 MOST_ANSWERS = 6
 """Maximum number of answers of a number."""
 
 NEGLIGIBLE = 0.1
-"""Labels that together have less than this share of the minimum count as the commonest answer."""
+"""Labels that together have less than this share of the minimum count as the commonest
+answer."""
 
 SLACK = 0.25
-"""A cut may miss its quantile by this share of an interval to be at a rounder number."""
+"""A cut may miss its quantile by this share of an interval to be at a rounder
+number."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +75,8 @@ class FixedDomain:
     values
         The number of values that each attribute had among them.
     left_out
-        Columns of which all answers but one are too rare to ask for, and that have no part in any
-        promise.
+        Columns of which all answers but one are too rare to ask for, and that have no
+        part in any promise.
     merging
         Whether answers were merged by the rule.
     dropping
@@ -80,11 +92,17 @@ class FixedDomain:
     dropping: bool
 
     def settings(self) -> dict[str, Any]:
-        """Return what a plan states: records that fixed the answers, values, what is left out."""
-        found: dict[str, Any] = {} if self.part is None else {"fixing records": self.records}
+        """Return what a plan states: records that fixed the answers, values, what is
+        left out.
+        """
+        found: dict[str, Any] = (
+            {} if self.part is None else {"fixing records": self.records}
+        )
         if self.merging:
             sizes = {attribute.name: attribute.size for attribute in self.domain}
-            found["values"] = {n: v for n, v in self.values.items() if v > sizes.get(n, v)}
+            found["values"] = {
+                n: v for n, v in self.values.items() if v > sizes.get(n, v)
+            }
         return found | ({"missing": "drop"} if self.dropping else {})
 
     def notes(self) -> Iterator[str]:
@@ -102,13 +120,17 @@ class FixedDomain:
                 f"): {', '.join(self.left_out)}",
             )
         for attribute in self.domain if self.merging else ():
-            listed, values = ", ".join(attribute.values), self.values[attribute.name]
+            listed = ", ".join(attribute.values)
+            values = self.values[attribute.name]
             merged = f" ({values:,} values)" if values != attribute.size else ""
             yield f"{attribute.name}: {listed}{merged}"
 
 
-def fix_domain(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, FixedDomain]:
-    """Return the data to code, and their domain, for the population fixed on a random part of them.
+def fix_domain(
+    data: Any, options: "RecordOptions", rng: int
+) -> tuple[Any, FixedDomain]:
+    """Return the data to code, and their domain, for the population fixed on a random
+    part of them.
 
     Parameters
     ----------
@@ -123,17 +145,22 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, Fixe
         from seepage.data.spark.engine import split_frame
 
         held_frame, others = split_frame(data, rng)
-        return others, fix_domain(held_frame, replace(options, engine="auto", scope="table"), rng)[
-            1
-        ]
-    source, whole = open_source(data, options), options.scope == "table"
-    held, part = read_part(source, options.choose(source.names), options.person, rng, whole=whole)
+        return others, fix_domain(
+            held_frame, replace(options, engine="auto", scope="table"), rng
+        )[1]
+    source = open_source(data, options)
+    whole = options.scope == "table"
+    held, part = read_part(
+        source, options.choose(source.names), options.person, rng, whole=whole
+    )
     scale = min(1.0, part.threshold / 2**64)
     people = held.num_rows / scale
     share = least_share(round(people if whole else people * (1 - scale)))
     merging = options.merges_answers
     numbers = _numbers(held, options, source.fields) if merging else {}
-    cuts = {name: interval_edges(one, held.num_rows, share) for name, one in numbers.items()}
+    cuts = {
+        name: interval_edges(one, held.num_rows, share) for name, one in numbers.items()
+    }
     for name in options.keep:
         if len(cuts.get(name, ())) == 2:  # a single interval
             cuts[name] = interval_edges(numbers[name], held.num_rows, 0.0)
@@ -141,7 +168,8 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, Fixe
     for name in options.order:
         domain.index(name)
     rule = AnswerRule(options, share * max(int(counts[0].sum()), 1), scale)
-    attributes, left_out = list[Attribute](), list[str]()
+    attributes = list[Attribute]()
+    left_out = list[str]()
     for attribute, marginal in zip(domain, counts, strict=True):
         found = rule.attribute(attribute, marginal, numbers.get(attribute.name))
         if found.size == 1 and merging and attribute.name not in options.keep:
@@ -156,14 +184,20 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, Fixe
             parameter="answers",
         )
     values = {a.name: int((m > 0).sum()) for a, m in zip(domain, counts, strict=True)}
-    values |= {name: len(one.distinct()[0]) for name, one in numbers.items() if cuts[name]}
+    values |= {
+        name: len(one.distinct()[0]) for name, one in numbers.items() if cuts[name]
+    }
     about = held.num_rows, values, tuple(left_out), merging, options.dropping
     fixed = FixedDomain(Domain(attributes), None if whole else part, *about)
     return (data if source.frame is None else source), fixed
 
 
-def _numbers(held: pa.Table, options: "RecordOptions", fields: bool) -> dict[str, NumberSummary]:
-    """Return summaries of the columns of numbers that the options neither bin nor order."""
+def _numbers(
+    held: pa.Table, options: "RecordOptions", fields: bool
+) -> dict[str, NumberSummary]:
+    """Return summaries of the columns of numbers that the options neither bin nor
+    order.
+    """
     chosen = [
         Column(name, options, fields=fields)
         for name in held.column_names
@@ -171,7 +205,9 @@ def _numbers(held: pa.Table, options: "RecordOptions", fields: bool) -> dict[str
         and name not in options.order
         and (fields or is_number_type(held.schema.field(name).type))
     ]
-    found = zip(chosen, summaries_of(open_frame(held), chosen) if chosen else (), strict=True)
+    found = zip(
+        chosen, summaries_of(open_frame(held), chosen) if chosen else (), strict=True
+    )
     return {
         column.name: summary
         for column, summary in found
@@ -180,9 +216,14 @@ def _numbers(held: pa.Table, options: "RecordOptions", fields: bool) -> dict[str
 
 
 def _scan(
-    held: pa.Table, options: "RecordOptions", fields: bool, cuts: Mapping[str, tuple[float, ...]]
+    held: pa.Table,
+    options: "RecordOptions",
+    fields: bool,
+    cuts: Mapping[str, tuple[float, ...]],
 ) -> tuple[Domain, list[Integers]]:
-    """Return the domain of the part, with the cuts as bins, and the counts of its values."""
+    """Return the domain of the part, with the cuts as bins, and the counts of its
+    values.
+    """
     bins = options.bins
     if cuts:
         rest = bins if isinstance(bins, Mapping) else {}
@@ -221,13 +262,20 @@ class AnswerRule:
         self, found: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> Attribute:
         """Return the attribute that every value, seen or not, is coded in."""
-        options, pool = self.options, self.options.pool
+        options = self.options
+        pool = self.options.pool
         if found.name in options.order:
-            return self._ordered(found, counts, [str(v) for v in options.order[found.name]])
+            return self._ordered(
+                found, counts, [str(v) for v in options.order[found.name]]
+            )
         if found.edges:
             return self._intervals(found, counts, numbers)
         if pool is not None:
-            least = max(2.0, pool * self.scale) if pool >= 1 else pool * max(int(counts.sum()), 1)
+            least = (
+                max(2.0, pool * self.scale)
+                if pool >= 1
+                else pool * max(int(counts.sum()), 1)
+            )
             return self._labels(found, counts, least)
         if not options.merges_answers or options.given_rule(found.name) == "none":
             return with_catch_all(found, counts)
@@ -239,46 +287,70 @@ class AnswerRule:
         self, found: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> Attribute:
         """Return intervals, the outer ones open; a declared range stays as it is."""
-        bins, options = len(found.edges) - 1, self.options
-        labels, edges, commonest = found.values[:bins], found.edges, int(np.argmax(counts[:bins]))
+        bins = len(found.edges) - 1
+        options = self.options
+        labels, edges, commonest = (
+            found.values[:bins],
+            found.edges,
+            int(np.argmax(counts[:bins])),
+        )
         rare = options.merges_answers and counts[bins:].sum() < self.least
         missing = [] if rare or found.size == bins else [MISSING]
         if isinstance(options.bins_of(found.name), Edges):
             others = [] if missing or options.dropping else [MISSING]
         else:
-            edges, others = (-math.inf, *edges[1:-1], math.inf), [ALL_OTHERS]
-            labels = bin_labels(edges) if numbers is None else interval_labels(edges, numbers)
+            edges = (-math.inf, *edges[1:-1], math.inf)
+            others = [ALL_OTHERS]
+            labels = (
+                bin_labels(edges)
+                if numbers is None
+                else interval_labels(edges, numbers)
+            )
         merged = tuple((other, labels[commonest]) for other in others)
         return Attribute(found.name, (*labels, *missing), edges, merged)
 
     def _labels(self, found: Attribute, counts: Integers, least: float) -> Attribute:
         """Return the attribute with rare labels merged into "(other)".
 
-        Where a common label must join them, it gives the answer its name: "Asian or other".
+        Where a common label must join them, it gives the answer its name: "Asian or
+        other".
         """
         order = np.argsort(counts, kind="stable")  # the first ones are merged
         rare = merged = int((counts < least).sum())
         total = int(counts[order[:rare]].sum())
         if self.options.merges_answers and total < NEGLIGIBLE * least:
             kept = np.sort(order[rare:])
-            return with_catch_all(found.restrict(kept), counts[kept]) if len(kept) else found
+            return (
+                with_catch_all(found.restrict(kept), counts[kept])
+                if len(kept)
+                else found
+            )
         while total < least and merged < found.size - 1:
             total += int(counts[order[merged]])
             merged += 1
         if merged >= found.size - 1 and total < least:
             return found.restrict(order[-1:])
-        joining, other = [found.values[code] for code in order[rare:merged]], OTHER
+        joining = [found.values[code] for code in order[rare:merged]]
+        other = OTHER
         named = " or ".join([*joining, "other"])
         if joining and not {MISSING, OTHER} & {*joining} and named not in found.values:
             other = named
         shown = [found.values[code] for code in np.sort(order[merged:])]
         last = [value for value in shown if value == MISSING]
-        values = (*(value for value in shown if value not in (OTHER, MISSING)), other, *last)
+        values = (
+            *(value for value in shown if value not in (OTHER, MISSING)),
+            other,
+            *last,
+        )
         pairs = [(value, other) for value in (*joining, ALL_OTHERS) if other != OTHER]
         return Attribute(found.name, values, (), tuple(pairs))
 
-    def _ordered(self, found: Attribute, counts: Integers, scale: Sequence[str]) -> Attribute:
-        """Return the attribute with neighbours of an ordered scale merged until none is rare."""
+    def _ordered(
+        self, found: Attribute, counts: Integers, scale: Sequence[str]
+    ) -> Attribute:
+        """Return the attribute with neighbours of an ordered scale merged until none is
+        rare.
+        """
         of = dict(zip(found.values, counts.tolist(), strict=True))
         for value in found.values:
             if value not in scale and value != MISSING:
@@ -288,14 +360,18 @@ class AnswerRule:
         groups = [scale[start:stop] for start, stop in pairwise([*starts, len(scale)])]
         sizes = [sum(of.get(value, 0) for value in group) for group in groups]
         labels = [g[0] if len(g) == 1 else f"{g[0]} to {g[-1]}" for g in groups]
-        merged = [(v, b) for g, b in zip(groups, labels, strict=True) if len(g) > 1 for v in g]
+        merged = [
+            (v, b) for g, b in zip(groups, labels, strict=True) if len(g) > 1 for v in g
+        ]
         missing = [MISSING] if of.get(MISSING, 0) >= self.least else []
         merged.append((ALL_OTHERS, labels[sizes.index(max(sizes))]))
         return Attribute(found.name, (*labels, *missing), (), tuple(merged))
 
 
 def with_catch_all(attribute: Attribute, counts: Integers) -> Attribute:
-    """Return an attribute whose commonest value stands for all values that it does not have."""
+    """Return an attribute whose commonest value stands for all values that it does not
+    have.
+    """
     if OTHER in attribute.values:
         return attribute
     commonest = attribute.values[int(np.argmax(counts))]
@@ -303,24 +379,30 @@ def with_catch_all(attribute: Attribute, counts: Integers) -> Attribute:
 
 
 def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
-    """Return an attribute that codes what means missing as missing, wherever it is collected.
+    """Return an attribute that codes what means missing as missing, wherever it is
+    collected.
 
-    A marker that the attribute codes otherwise raises an InputError: it would be certified as
-    missing, and collected as another answer.
+    A marker that the attribute codes otherwise raises an InputError: it would be
+    certified as missing, and collected as another answer.
     """
     markers = marker_labels(options.markers_of(attribute.name)) - {MISSING}
     coded = {value: value for value in attribute.values} | dict(attribute.merged)
     missing = coded.get(MISSING, attribute.catch_all)
     for marker in sorted(markers & coded.keys()):
         if coded[marker] != missing:
-            rule = f"texts that the domain of {attribute.name!r} does not code otherwise"
+            rule = (
+                f"texts that the domain of {attribute.name!r} does not code otherwise"
+            )
             raise _checks.violation("missing_markers", rule, marker)
     new = [(marker, missing) for marker in sorted(markers - coded.keys()) if missing]
     return replace(attribute, merged=(*new, *attribute.merged)) if new else attribute
 
 
-def interval_edges(numbers: NumberSummary, people: int, share: float) -> tuple[float, ...]:
-    """Return the edges of the intervals of a column of numbers; empty if its values are answers.
+def interval_edges(
+    numbers: NumberSummary, people: int, share: float
+) -> tuple[float, ...]:
+    """Return the edges of the intervals of a column of numbers; empty if its values are
+    answers.
 
     Parameters
     ----------
@@ -339,7 +421,9 @@ def interval_edges(numbers: NumberSummary, people: int, share: float) -> tuple[f
     Examples
     --------
     >>> days = NumberSummary()
-    >>> days.add(np.repeat(np.arange(31), [700] + 30 * [10]), np.zeros(1000, dtype=np.uint64))
+    >>> days.add(
+    ...     np.repeat(np.arange(31), [700] + 30 * [10]), np.zeros(1000, dtype=np.uint64)
+    ... )
     >>> interval_edges(days, 1000, 0.05)
     (-inf, 1.0, 8.0, 14.0, 20.0, 25.0, inf)
     """
@@ -350,11 +434,14 @@ def interval_edges(numbers: NumberSummary, people: int, share: float) -> tuple[f
     heavy = masses >= 1 / MOST_ANSWERS
     free = max(MOST_ANSWERS - int(heavy.sum()), 1)
     step = max(share, float(masses[~heavy].sum()) / free)
-    edges, start = set[float](), 0
+    edges = set[float]()
+    start = 0
     for stop in range(1, len(values) + 1):
         if stop < len(values) and not (heavy[start] or heavy[stop]):
             continue
-        edges |= set(_quantiles(values[start:stop], masses[start:stop], step, numbers.integral))
+        edges |= set(
+            _quantiles(values[start:stop], masses[start:stop], step, numbers.integral)
+        )
         if stop < len(values):
             if numbers.integral and heavy[start]:
                 edges.add(float(values[start]) + 1)
@@ -369,18 +456,23 @@ def interval_edges(numbers: NumberSummary, people: int, share: float) -> tuple[f
     return (-math.inf, *(inner[start - 1] for start in starts[1:]), math.inf)
 
 
-def _quantiles(values: Floats, masses: Floats, step: float, integral: bool) -> Iterator[float]:
+def _quantiles(
+    values: Floats, masses: Floats, step: float, integral: bool
+) -> Iterator[float]:
     """Yield edges that cut a run of values into intervals of about equal mass."""
     running = np.cumsum(masses)[:-1]
     pieces = max(1, round(float(masses.sum()) / step)) if len(values) > 1 else 1
     for index in range(1, pieces):
         away = np.abs(running - masses.sum() * index / pieces)
-        near = np.flatnonzero(away <= max(SLACK * masses.sum() / pieces, float(away.min())))
+        near = np.flatnonzero(
+            away <= max(SLACK * masses.sum() / pieces, float(away.min()))
+        )
         yield roundest(values[near[0]], values[near[-1] + 1], integral)
 
 
 def joined(sizes: Sequence[float], least: float, most: int) -> list[int]:
-    """Return where groups of neighbours start: the lightest joins the lighter one beside it.
+    """Return where groups of neighbours start: the lightest joins the lighter one
+    beside it.
 
     While a group is lighter than `least`, or there are more than `most`.
 
@@ -389,7 +481,8 @@ def joined(sizes: Sequence[float], least: float, most: int) -> list[int]:
     >>> joined([5, 1, 2, 9], 3, 4)
     [0, 1, 3]
     """
-    starts, left = list(range(len(sizes))), list(sizes)
+    starts = list(range(len(sizes)))
+    left = list(sizes)
     while len(left) > 1 and (min(left) < least or len(left) > most):
         lightest = left.index(min(left))
         beside = [k for k in (lightest - 1, lightest + 1) if 0 <= k < len(left)]

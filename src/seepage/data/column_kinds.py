@@ -1,7 +1,8 @@
-"""The kind of a column, an answer or something else, and what columns tell of each other.
+"""The kind of a column, an answer or something else, and what columns tell of each
+other.
 
-Rules of thumb, each with its reason in words.  A wrong guess costs one option: a column that the
-options name is used whatever its kind.
+Rules of thumb, each with its reason in words.  A wrong guess costs one option: a column
+that the options name is used whatever its kind.
 """
 
 import re
@@ -34,13 +35,18 @@ MAX_BODY = 300
 """People weigh less on average, in kilograms or pounds; grams are integers."""
 MIN_TABLE = 100
 """Minimum number of records from which a relation is more than chance."""
-FIRST_SCREENED, SCREENED = 2**7, 2**12
-"""Records on which all pairs of columns, and those that remain, are compared before all records."""
-MAX_VALUES, MAX_SKIP_VALUES = 300, 20
-"""Maximum number of values of a column that determines others, or whether others are missing."""
+FIRST_SCREENED = 2**7
+SCREENED = 2**12
+"""Records on which all pairs of columns, and those that remain, are compared before all
+records."""
+MAX_VALUES = 300
+MAX_SKIP_VALUES = 20
+"""Maximum number of values of a column that determines others, or whether others are
+missing."""
 MIN_PER_VALUE = 10
 """Minimum number of records per value of a column that determines another."""
-RARE_RECORDS, RARE_SHARES = 2000, (0.01, 0.1)
+RARE_RECORDS = 2000
+RARE_SHARES = (0.01, 0.1)
 """Values of fewer records are rare, within these shares of all records."""
 
 ID_NAME = re.compile(
@@ -68,9 +74,23 @@ INTERVAL = re.compile(
     r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up)))?.*",
     re.IGNORECASE,
 )
-"""A number or an interval of numbers: 5, <5, 10+, 18-24, 65 or more, $10,000 to $20,000."""
-TEXTS_FOR_MISSING = {"?", "na", "n/a", "#n/a", "null", "nan", ".", "-", "missing", "not available"}
-CODES_FOR_MISSING = re.compile(r"-[1-9]|-(7{2,}|8{2,}|9{2,})|[789]|9[78]|7{2,}|8{2,}|9{2,}|99+[78]")
+"""A number or an interval of numbers: 5, <5, 10+, 18-24, 65 or more, $10,000 to
+$20,000."""
+TEXTS_FOR_MISSING = {
+    "?",
+    "na",
+    "n/a",
+    "#n/a",
+    "null",
+    "nan",
+    ".",
+    "-",
+    "missing",
+    "not available",
+}
+CODES_FOR_MISSING = re.compile(
+    r"-[1-9]|-(7{2,}|8{2,}|9{2,})|[789]|9[78]|7{2,}|8{2,}|9{2,}|99+[78]"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +110,11 @@ class Profile:
     numbers
         The value of each code as a number, NaN if it is a text.
     texts
-        The label of each code that is a text, None for numbers; empty if all are numbers.
+        The label of each code that is a text, None for numbers; empty if all are
+        numbers.
     beside
-        Texts beside at least three numbers, counted as missing: at most three, and no intervals.
+        Texts beside at least three numbers, counted as missing: at most three, and no
+        intervals.
     form
         What their type tells of the values: "date", "ordered" or nothing.
     """
@@ -119,11 +141,17 @@ class Profile:
     @property
     def labels(self) -> list[str]:
         """The label of each value."""
-        pairs = zip(self.texts or [None] * len(self.numbers), self.numbers.tolist(), strict=True)
-        return [number_label(number) if text is None else text for text, number in pairs]
+        pairs = zip(
+            self.texts or [None] * len(self.numbers), self.numbers.tolist(), strict=True
+        )
+        return [
+            number_label(number) if text is None else text for text, number in pairs
+        ]
 
 
-def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[str]) -> Profile:
+def profile_of(
+    name: str, array: "pa.Array", fields: bool, markers: frozenset[str]
+) -> Profile:
     """Return the profile of a column.
 
     Parameters
@@ -139,7 +167,8 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
 
     ordered = pa.types.is_dictionary(array.type) and array.type.ordered
     indices, values = encoded(array)
-    numbers, texts = np.full(len(values), np.nan), np.full(len(values), None, dtype=object)
+    numbers = np.full(len(values), np.nan)
+    texts = np.full(len(values), None, dtype=object)
     if is_number_type(values.type) or (is_text_type(values.type) and fields):
         found = numbers_of(values, markers)
         numbers = np.where(found.missing, np.nan, found.values)
@@ -156,14 +185,19 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
     used = (counts > 0) & (is_text | ~np.isnan(numbers))
     beside = np.flatnonzero(used & is_text)
     if len(beside) <= MIN_VALUES:
-        beside = np.array([k for k in beside if not INTERVAL.fullmatch(texts[k])], dtype=int)
+        beside = np.array(
+            [k for k in beside if not INTERVAL.fullmatch(texts[k])], dtype=int
+        )
     if len(beside) > 3 or np.count_nonzero(used & ~is_text) < 3:
         beside = beside[:0]
     used[beside] = False
     new = np.append(np.where(used, np.cumsum(used) - 1, used.sum()), used.sum())
     left = tuple(texts[used]) if (used & is_text).any() else ()
-    missing, aside = len(codes) - int(counts[used].sum()), tuple(texts[beside])
-    return Profile(name, new[codes], counts[used], missing, numbers[used], left, aside, form)
+    missing = len(codes) - int(counts[used].sum())
+    aside = tuple(texts[beside])
+    return Profile(
+        name, new[codes], counts[used], missing, numbers[used], left, aside, form
+    )
 
 
 def kind_of(column: Profile) -> tuple[str, str]:
@@ -186,9 +220,11 @@ def kind_of(column: Profile) -> tuple[str, str]:
 
 
 def number_scale(labels: Sequence[str]) -> list[str]:
-    """Return intervals of numbers, and numbers beside them, in ascending order, without missing.
+    """Return intervals of numbers, and numbers beside them, in ascending order, without
+    missing.
 
-    Empty where another label is among them, all are numbers, two begin alike, or fewer than three.
+    Empty where another label is among them, all are numbers, two begin alike, or fewer
+    than three.
 
     Examples
     --------
@@ -198,10 +234,14 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     ['18-24', '25-64', '65 or more']
     >>> number_scale(["1", "2", "never"]), number_scale(["1", "2", "3"])
     ([], [])
-    >>> number_scale(["01-301", "24-104", "36-710"]), number_scale(["17-1", "17-2", "18-1"])
+    >>> (
+    ...     number_scale(["01-301", "24-104", "36-710"]),
+    ...     number_scale(["17-1", "17-2", "18-1"]),
+    ... )
     ([], [])
     """
-    places, intervals = dict[str, tuple[float, int]](), False
+    places = dict[str, tuple[float, int]]()
+    intervals = False
     for label in labels:
         if label == MISSING:
             continue
@@ -219,13 +259,20 @@ def _are_integers(column: Profile) -> bool:
 
 
 def _nearly_all(pattern: re.Pattern[str], labels: Sequence[str]) -> bool:
-    return bool(np.mean([pattern.fullmatch(label) is not None for label in labels]) > NEARLY_ALL)
+    return bool(
+        np.mean([pattern.fullmatch(label) is not None for label in labels]) > NEARLY_ALL
+    )
 
 
 def _number_kind(column: Profile) -> tuple[str, str] | None:
-    """Return weight, running number or identifier with the reason; None for other numbers."""
-    numbers, values, present = column.numbers, len(column.counts), column.present
-    low, high = float(numbers.min()), float(numbers.max())
+    """Return weight, running number or identifier with the reason; None for other
+    numbers.
+    """
+    numbers = column.numbers
+    values = len(column.counts)
+    present = column.present
+    low = float(numbers.min())
+    high = float(numbers.max())
     if values > 10 and low >= 0:
         if WEIGHT_NAME.search(column.name):
             return "weight", "its name, and no number below 0"
@@ -234,7 +281,10 @@ def _number_kind(column: Profile) -> tuple[str, str] | None:
             if abs(mean - 1) < 0.01:
                 return "weight", "its name, and a mean of 1"
             if numbers.mean() > MAX_BODY and np.mean(numbers % 1 != 0) > 0.5:
-                return "weight", "its name, and fractions of numbers that no body weighs"
+                return (
+                    "weight",
+                    "its name, and fractions of numbers that no body weighs",
+                )
     if present < MIN_RECORDS:
         return None
     integers = _are_integers(column)
@@ -256,13 +306,19 @@ def _number_kind(column: Profile) -> tuple[str, str] | None:
 
 def _text_kind(column: Profile) -> tuple[str, str] | None:
     """Return date, identifier or free text with the reason; None for other texts."""
-    labels, values, present = column.labels, len(column.counts), column.present
+    labels = column.labels
+    values = len(column.counts)
+    present = column.present
     if column.form == "date" or (values > 2 and _nearly_all(DATE, labels)):
         return "date", f"{values:,} dates or times"
     own = present >= MIN_RECORDS and values >= NEARLY_ALL * present
     named = ID_NAME.search(column.name) and values > MIN_VALUES
     words = float(np.mean([label.count(" ") + 1 for label in labels[:1000]]))
-    if (own or values > MIN_RECORDS) and words >= 4 and np.mean(column.counts == 1) > 0.5:
+    if (
+        (own or values > MIN_RECORDS)
+        and words >= 4
+        and np.mean(column.counts == 1) > 0.5
+    ):
         return "free text", f"{values:,} texts of {words:.0f} words on average"
     if own or named:
         its = "its name, and " if named else ""
@@ -273,26 +329,37 @@ def _text_kind(column: Profile) -> tuple[str, str] | None:
 
 
 def codes_for_missing(column: Profile) -> Iterator[str]:
-    """Yield values that may mean missing: 9 beside 1 to 5, 99 beside 0 to 30, -9, a question mark.
+    """Yield values that may mean missing: 9 beside 1 to 5, 99 beside 0 to 30, -9, a
+    question mark.
 
-    Numbers of equal digits 7, 8 or 9 beyond a gap above a scale that does not reach half of them,
-    or negative numbers below a scale from 0 on; and texts such as "?", or a text beside numbers.
+    Numbers of equal digits 7, 8 or 9 beyond a gap above a scale that does not reach
+    half of them, or negative numbers below a scale from 0 on; and texts such as "?", or
+    a text beside numbers.
     """
     yield from column.beside
-    yield from (text for text in column.texts if text and text.lower() in TEXTS_FOR_MISSING)
+    yield from (
+        text for text in column.texts if text and text.lower() in TEXTS_FOR_MISSING
+    )
     numbers = np.sort(column.numbers[~np.isnan(column.numbers)])
     if len(numbers) > 5 * MIN_VALUES:
         return
-    coded = np.array([bool(CODES_FOR_MISSING.fullmatch(number_label(x))) for x in numbers], bool)
+    coded = np.array(
+        [bool(CODES_FOR_MISSING.fullmatch(number_label(x))) for x in numbers], bool
+    )
     scale = numbers[~coded]
     if len(scale) < 2:
         return
     for number in numbers[coded].tolist():
-        low, high = scale[0], scale[-1]
+        low = scale[0]
+        high = scale[-1]
         dense = len(scale) > 0.6 * (high - low + 1) or number > 2 * high >= 1000
         if low <= number <= high + 1:
             scale = np.append(scale, max(number, high))
-        elif (low >= 0 and len(scale) > 2) if number < 0 else (number > 1.3 * high and dense):
+        elif (
+            (low >= 0 and len(scale) > 2)
+            if number < 0
+            else (number > 1.3 * high and dense)
+        ):
             yield number_label(number)
 
 
@@ -301,19 +368,25 @@ def relations(
 ) -> dict[str, tuple[str | None, tuple[str, ...], str | None]]:
     """Return `same`, `follows` and `skipped` of columns by name, see `ColumnCheck`.
 
-    Identifiers, which determine everything, should not be among the columns.  O(columns^2) on
-    4,096 records, O(records) for each pair that passes.
+    Identifiers, which determine everything, should not be among the columns.
+    O(columns^2) on 4,096 records, O(records) for each pair that passes.
     """
     records = profiles[0].records if profiles else 0
     if records < MIN_TABLE:
         return {}
     sizes = np.array([len(column.counts) for column in profiles])
-    second = [np.sort(np.append(column.counts, column.missing))[-2] for column in profiles]
-    varied, small = np.array(second) >= MIN_RECORDS, sizes <= MAX_VALUES
-    gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
+    second = [
+        np.sort(np.append(column.counts, column.missing))[-2] for column in profiles
+    ]
+    varied = np.array(second) >= MIN_RECORDS
+    small = sizes <= MAX_VALUES
+    gaps = np.array(
+        [MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles]
+    )
     sources = varied & small & (sizes * MIN_PER_VALUE <= records)
     others = sources[:, None] & ~np.eye(len(sizes), dtype=np.bool_)
-    determines, skips = others & varied & small, others & gaps
+    determines = others & varied & small
+    skips = others & gaps
     skips[sizes > MAX_SKIP_VALUES] = False
     _screen(profiles, sizes, determines, skips)
     skipped = dict[int, tuple[int, str]]()
@@ -322,8 +395,14 @@ def relations(
         cells = profiles[i].codes * shape[1] + profiles[j].codes
         occurs = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape) > 0
         determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
-        missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
-        if skips[i, j] and not (missing & present).any() and not missing[-1] and j not in skipped:
+        missing = occurs[:, -1]
+        present = occurs[:, :-1].any(axis=1)
+        if (
+            skips[i, j]
+            and not (missing & present).any()
+            and not missing[-1]
+            and j not in skipped
+        ):
             values = [profiles[i].labels[code] for code in np.flatnonzero(missing)[:3]]
             skipped[j] = i, f"{profiles[i].name} is {' or '.join(values)}"
     found = {}
@@ -332,19 +411,28 @@ def relations(
         # Of equal columns the one with texts stays, else the first.
         first = min([j, *equal], key=lambda i: (not profiles[i].texts, i))
         same = None if first == j else profiles[first].name
-        causes = np.flatnonzero(determines[:, j] & ~determines[j] & (first == j)).tolist()
-        follows = (profiles[i].name for i in causes if i not in skipped or skipped[i][0] != j)
-        found[column.name] = same, tuple(follows), skipped[j][1] if j in skipped else None
+        causes = np.flatnonzero(
+            determines[:, j] & ~determines[j] & (first == j)
+        ).tolist()
+        follows = (
+            profiles[i].name for i in causes if i not in skipped or skipped[i][0] != j
+        )
+        found[column.name] = (
+            same,
+            tuple(follows),
+            skipped[j][1] if j in skipped else None,
+        )
     return found
 
 
 def _screen(
     profiles: Sequence[Profile], sizes: Integers, determines: Booleans, skips: Booleans
 ) -> None:
-    """Clear pairs of columns of which one does not determine the other, or whether it is missing.
+    """Clear pairs of columns of which one does not determine the other, or whether it
+    is missing.
 
-    Two records with equal values of the first column and different ones of the second suffice: most
-    pairs have them among few records.
+    Two records with equal values of the first column and different ones of the second
+    suffice: most pairs have them among few records.
     """
     step = -(-profiles[0].records // SCREENED)
     codes = np.array([column.codes[::step] for column in profiles])

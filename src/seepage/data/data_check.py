@@ -1,4 +1,6 @@
-"""`check`: what the columns of a table are, which are answers, and what must be decided first."""
+"""`check`: what the columns of a table are, which are answers, and what must be decided
+first.
+"""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +25,13 @@ from seepage.data.column_kinds import (
 from seepage.data.inputs import is_counted, table_of
 from seepage.data.table import TableOptions, is_spark_frame
 from seepage.data.table.column import marker_labels
-from seepage.data.table.sources import Source, first_records, open_frame, open_source, readable
+from seepage.data.table.sources import (
+    Source,
+    first_records,
+    open_frame,
+    open_source,
+    readable,
+)
 from seepage.data.table.text import NUMBER
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
@@ -34,7 +42,8 @@ SAME = "same as another"
 """Kind of a column that another one determines and that determines it: asked once."""
 
 REPEATED = "several records of a person: the population needs one of each"
-"""How identifiers that occur twice are told: the promise is for one record per person."""
+"""How identifiers that occur twice are told: the promise is for one record per
+person."""
 
 MAX_NAME = 40
 """Characters of a name in the text."""
@@ -47,8 +56,8 @@ class ColumnCheck:
     Parameters
     ----------
     name, kind
-        Its name, and its kind: answer, ordered, number, code; or, left out unless an option names
-        it, constant, identifier, running number, weight, date, free text.
+        Its name, and its kind: answer, ordered, number, code; or, left out unless an
+        option names it, constant, identifier, running number, weight, date, free text.
     reason
         Why it is of this kind, in words; empty for answers.
     used
@@ -81,19 +90,26 @@ class ColumnCheck:
 
     @property
     def beside_numbers(self) -> tuple[str, ...]:
-        """Texts beside many numbers: read as missing, so that the numbers can be binned."""
+        """Texts beside many numbers: read as missing, so that the numbers can be
+        binned.
+        """
         texts = (code for code in self.codes if not NUMBER.fullmatch(code))
         return tuple(texts) if self.used and self.kind == "number" else ()
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Values that may mean missing, and are answers like others unless an option says so."""
-        return tuple(code for code in self.codes if self.used and code not in self.beside_numbers)
+        """Values that may mean missing, and are answers like others unless an option
+        says so.
+        """
+        return tuple(
+            code for code in self.codes if self.used and code not in self.beside_numbers
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DataCheck(Result):
-    """The kinds of a table's columns, and what must be decided before it is analysed; see `check`.
+    """The kinds of a table's columns, and what must be decided before it is analysed;
+    see `check`.
 
     Iterates over the columns; a name indexes one.
 
@@ -135,20 +151,34 @@ class DataCheck(Result):
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """The identifiers that several records share: of one person, if they are of people."""
+        """The identifiers that several records share: of one person, if they are of
+        people.
+        """
         found = (c for c in self if c.kind == "identifier" and not c.used)
-        return tuple(c.name for c in found if c.values < round((1 - c.missing) * self.records))
+        return tuple(
+            c.name for c in found if c.values < round((1 - c.missing) * self.records)
+        )
 
     def notes(self) -> list[Text]:
         """Return what was left out and what must be decided, one sentence each."""
         coded = _grouped({c.name: _listed(c.questions) for c in self if c.questions})
         many = [f"{codes} of {short_list(names)}" for codes, names in coded.items()]
-        out = [f"{c.name} ({c.reason if c.kind == SAME else c.kind})" for c in self if not c.used]
+        out = [
+            f"{c.name} ({c.reason if c.kind == SAME else c.kind})"
+            for c in self
+            if not c.used
+        ]
         beside = [c.name for c in self if c.beside_numbers]
-        columns, markers = Setting("columns"), Setting("missing_markers")
+        columns = Setting("columns")
+        markers = Setting("missing_markers")
         person = Setting("person", next(iter(self.repeated), None))
         found: list[tuple[Sequence[str], *tuple[str | Setting, ...]]] = [
-            (out, f"left out, no answers: {short_list(out, 8)}; to use them (", columns, ")"),
+            (
+                out,
+                f"left out, no answers: {short_list(out, 8)}; to use them (",
+                columns,
+                ")",
+            ),
             (many, f"may mean missing: {short_list(many)} (", markers, ")"),
             (beside, f"texts beside numbers, read as missing: {short_list(beside)}"),
             (self.repeated, f"{REPEATED} (", person, ")"),
@@ -156,7 +186,8 @@ class DataCheck(Result):
         return [Text(*parts) for names, *parts in found if names]
 
     def text(self, name: str = "the table", width: int = 80) -> Text:
-        """Return the check as lines of text of at most `width` characters; like columns share one.
+        """Return the check as lines of text of at most `width` characters; like columns
+        share one.
 
         Parameters
         ----------
@@ -172,33 +203,60 @@ class DataCheck(Result):
         for title, option, rows in self._findings():
             if rows:
                 lines.append(Text(f"{title} (", Setting(option), ")"))
-                lines += [Text(_row(what, names, width)) for what, names in _grouped(rows).items()]
+                lines += [
+                    Text(_row(what, names, width))
+                    for what, names in _grouped(rows).items()
+                ]
         lines.append(Text("Columns by kind"))
         kinds = _grouped({column.name: column.kind for column in self})
         for kind in (*ANSWERS, *NO_ANSWERS, SAME):
             if names := kinds.get(kind):
-                lines.append(Text(f"  {kind} ({len(names)}):{_row('', names, width - 20)[1:]}"))
+                lines.append(
+                    Text(f"  {kind} ({len(names)}):{_row('', names, width - 20)[1:]}")
+                )
         return joined("\n", lines)
 
     def _findings(self) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield the title of a sort of finding, the option that settles it, and what, by column."""
-        out = {c.name: f"{c.kind}, {c.reason}" for c in self if not c.used and c.kind != SAME}
+        """Yield the title of a sort of finding, the option that settles it, and what,
+        by column.
+        """
+        out = {
+            c.name: f"{c.kind}, {c.reason}"
+            for c in self
+            if not c.used and c.kind != SAME
+        }
         yield "Left out: not asked, not analysed unless named", "columns", out
         shared = dict.fromkeys(self.repeated, "several records have the same")
         yield REPEATED.capitalize(), "person", shared
         once = {c.name: c.reason for c in self if c.kind == SAME}
         yield "Asked once: a design leaves it out unless named", "columns", once
-        named = {c.name: f"{c.kind}, {c.reason}" for c in self if c.used and c.kind in NO_ANSWERS}
+        named = {
+            c.name: f"{c.kind}, {c.reason}"
+            for c in self
+            if c.used and c.kind in NO_ANSWERS
+        }
         yield "No answers, but used because they are named", "drop", named
         twice = {c.name: f"same as {c.same}" for c in self if c.used and c.same}
         yield "The same answer twice: its reports add up", "drop", twice
         asked = {c.name: _listed(c.questions) for c in self if c.questions}
-        yield "May mean missing: an answer like others unless marked", "missing_markers", asked
+        yield (
+            "May mean missing: an answer like others unless marked",
+            "missing_markers",
+            asked,
+        )
         beside = {c.name: _listed(c.beside_numbers) for c in self if c.beside_numbers}
-        yield "Texts beside numbers: read as missing, also without", "missing_markers", beside
-        skipped = {c.name: f"missing exactly where {c.skipped}" for c in self if c.skipped}
+        yield (
+            "Texts beside numbers: read as missing, also without",
+            "missing_markers",
+            beside,
+        )
+        skipped = {
+            c.name: f"missing exactly where {c.skipped}" for c in self if c.skipped
+        }
         yield "Skipped: that it is missing tells another answer", "drop", skipped
-        follows = {c.name: f"follows from {short_list(c.follows)}" for c in self if c.follows}
+        follows = {
+            c.name: f"follows from {short_list(c.follows)}" for c in self if c.follows
+        }
         yield "Determined: what another answer tells, it tells too", "drop", follows
         rare = {f"{c.name} ({c.rare})": "" for c in self if c.rare}
         below = f"{rare_below(self.records):,} of {self.records:,} records"
@@ -214,7 +272,10 @@ class DataCheck(Result):
     def _columns(self) -> Mapping[str, Any]:
         names = [one.name for one in fields(ColumnCheck)]
         rows = {name: [getattr(column, name) for column in self] for name in names}
-        lists = {name: [", ".join(row) for row in rows[name]] for name in ("codes", "follows")}
+        lists = {
+            name: [", ".join(row) for row in rows[name]]
+            for name in ("codes", "follows")
+        }
         return {"column": rows.pop("name"), **rows, **lists}
 
     def to_dict(self) -> dict[str, Any]:
@@ -223,9 +284,14 @@ class DataCheck(Result):
 
 
 def _row(what: str, names: Sequence[str], width: int) -> str:
-    """Return a line on some columns: as many names as fit, and the number of the others."""
+    """Return a line on some columns: as many names as fit, and the number of the
+    others.
+    """
     end = f": {what}" if what else ""
-    short = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 3]}..." for name in names]
+    short = [
+        name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 3]}..."
+        for name in names
+    ]
     lines = [f"  {short_list(short, count)}{end}" for count in range(len(short), 0, -1)]
     return next((line for line in lines if len(line) <= width), lines[-1])
 
@@ -249,17 +315,19 @@ def joined(separator: str, texts: Sequence[Text]) -> Text:
 
 @takes(TableOptions)
 def check(data: Any, options: TableOptions) -> DataCheck:
-    """Return what the columns of a table are, and what must be decided before it is analysed.
+    """Return what the columns of a table are, and what must be decided before it is
+    analysed.
 
-    Names, values and their order tell identifiers, running numbers, weights, dates, free texts and
-    constants, which `analyse` and `design` leave out unless an option names them; values that may
-    mean missing; columns that say the same or follow from another; skip patterns; rare values.
+    Names, values and their order tell identifiers, running numbers, weights, dates,
+    free texts and constants, which `analyse` and `design` leave out unless an option
+    names them; values that may mean missing; columns that say the same or follow from
+    another; skip patterns; rare values.
 
     Parameters
     ----------
     data
-        A frame, a path, or the name of a dataset whose files are at hand.  Data that are counted
-        already have a domain, and raise.
+        A frame, a path, or the name of a dataset whose files are at hand.  Data that
+        are counted already have a domain, and raise.
 
     Notes
     -----
@@ -270,7 +338,11 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     --------
     >>> import pyarrow as pa
     >>> people = pa.table(
-    ...     {"id": range(200), "health": [1, 2, 3, 9] * 50, "smoker": [True, False] * 100}
+    ...     {
+    ...         "id": range(200),
+    ...         "health": [1, 2, 3, 9] * 50,
+    ...         "smoker": [True, False] * 100,
+    ...     }
     ... )
     >>> found = check(people)
     >>> found
@@ -294,18 +366,20 @@ def check(data: Any, options: TableOptions) -> DataCheck:
 def settle(
     data: Any, options: Any, *, asked: bool, stacklevel: int
 ) -> tuple[Any, dict[str, Any], list[Text], bool]:
-    """Return data, table options that leave out what is no answer, and notes; warn of these once.
+    """Return data, table options that leave out what is no answer, and notes; warn of
+    these once.
 
     Last, whether the table is known to have no more than `MAX_RECORDS` records.
 
     Parameters
     ----------
     data, options
-        The data and the options of `analyse` or `design`.  Data that are counted already, named
-        datasets and columns of a given domain are used as they are.
+        The data and the options of `analyse` or `design`.  Data that are counted
+        already, named datasets and columns of a given domain are used as they are.
     asked
-        Whether a column that says the same as another is left out too, as in a collection.  An
-        analysis keeps it: leaving out what is collected would understate the leakage.
+        Whether a column that says the same as another is left out too, as in a
+        collection.  An analysis keeps it: leaving out what is collected would
+        understate the leakage.
     stacklevel
         The caller to whom the warning is attributed, as in `warnings.warn`.
     """
@@ -319,7 +393,8 @@ def settle(
             Setting("columns"),
             ")",
         )
-    chosen, notes = dict[str, Any](), found.notes()
+    chosen = dict[str, Any]()
+    notes = found.notes()
     if found.left_out:
         left_out = {*found.left_out, options.person}
         chosen["columns"] = [name for name in source.names if name not in left_out]
@@ -349,10 +424,15 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
     for name, column in zip(table.column_names, table.columns, strict=True):
         markers = marker_labels(options.markers_of(name))
         with readable(name, column.type):
-            profiles.append(profile_of(name, column.combine_chunks(), source.fields, markers))
+            profiles.append(
+                profile_of(name, column.combine_chunks(), source.fields, markers)
+            )
     kinds = [kind_of(profile) for profile in profiles]
-    answers = [one for one, (kind, _) in zip(profiles, kinds, strict=True) if kind in ANSWERS]
-    related, named = relations(answers), _mentioned(options)
+    answers = [
+        one for one, (kind, _) in zip(profiles, kinds, strict=True) if kind in ANSWERS
+    ]
+    related = relations(answers)
+    named = _mentioned(options)
     found = []
     for profile, kind in zip(profiles, kinds, strict=True):
         column = _described(profile, *kind, related.get(profile.name, ()))
@@ -361,14 +441,19 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
         if column.name not in named and column.kind not in ANSWERS:
             column = replace(column, used=False)
         elif column.name not in named and column.same and asked and whole:
-            column = replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
+            column = replace(
+                column, kind=SAME, reason=f"same as {column.same}", used=False
+            )
         found.append(column)
     return DataCheck(tuple(found), table.num_rows, whole)
 
 
-def _described(profile: Profile, kind: str, reason: str, related: Iterable[Any]) -> ColumnCheck:
+def _described(
+    profile: Profile, kind: str, reason: str, related: Iterable[Any]
+) -> ColumnCheck:
     """Return what a profile tells of a column that is used."""
-    values, is_answer = len(profile.counts), kind in ANSWERS
+    values = len(profile.counts)
+    is_answer = kind in ANSWERS
     few = is_answer and (kind != "number" or values <= MIN_VALUES)
     rare = int((profile.counts < rare_below(profile.records)).sum()) if few else 0
     codes = tuple(codes_for_missing(profile)) if is_answer else ()
@@ -377,14 +462,21 @@ def _described(profile: Profile, kind: str, reason: str, related: Iterable[Any])
 
 
 def _mentioned(options: Any) -> set[str]:
-    """Return all names that options mention, except to leave columns out or to read them."""
+    """Return all names that options mention, except to leave columns out or to read
+    them.
+    """
     others = {"drop", "column_names", "missing_markers", "domain", "person"}
-    waiting = [getattr(options, one.name) for one in fields(options) if one.name not in others]
+    waiting = [
+        getattr(options, one.name) for one in fields(options) if one.name not in others
+    ]
     names = set[str]()
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):  # of `want`: "a x b" or "mean a = 1, 2"
-            parts = (part.removeprefix("mean ").partition("=")[0] for part in value.split(" x "))
+            parts = (
+                part.removeprefix("mean ").partition("=")[0]
+                for part in value.split(" x ")
+            )
             names |= {value, *map(str.strip, parts)}
         elif isinstance(value, (Mapping, Sequence)):
             waiting += [*value, *(value.values() if isinstance(value, Mapping) else ())]

@@ -1,7 +1,8 @@
 """The argument `data` of every public function, converted to pair counts or records.
 
-`data` is a pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the
-path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
+`data` is a pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a
+glob; the path of a file of pair counts; the name of a dataset; `PairCounts` or
+`Records`.
 """
 
 import os
@@ -29,15 +30,16 @@ FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep")
 
 @takes(DataOptions)
 def count_pairs(data: Any, options: DataOptions) -> PairCounts:
-    """Return the pair counts: the two-way contingency table of every pair of attributes.
+    """Return the pair counts: the two-way contingency table of every pair of
+    attributes.
 
     Parameters
     ----------
     data
-        A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file, of
-        a folder of such files, a glob, or a list of paths; or a Spark DataFrame; or the name of a
-        dataset, a file of pair counts, `PairCounts` or `Records`, for which only the options
-        `columns`, `drop` and `pool` are allowed.
+        A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather
+        file, of a folder of such files, a glob, or a list of paths; or a Spark
+        DataFrame; or the name of a dataset, a file of pair counts, `PairCounts` or
+        `Records`, for which only the options `columns`, `drop` and `pool` are allowed.
 
     Notes
     -----
@@ -47,7 +49,9 @@ def count_pairs(data: Any, options: DataOptions) -> PairCounts:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> people = pa.table({"sex": ["F", "M", "M", "F"], "smoker": [True, False, True, True]})
+    >>> people = pa.table(
+    ...     {"sex": ["F", "M", "M", "F"], "smoker": [True, False, True, True]}
+    ... )
     >>> pairs = count_pairs(people)
     >>> pairs.table("sex", "smoker").tolist()
     [[0, 2], [1, 1]]
@@ -63,8 +67,9 @@ def as_pairs(data: Any, **options: Any) -> PairCounts:
     data
         See the module.
     options
-        The table options of `count_pairs`.  For pair counts and records only `columns`, `drop`
-        and `pool`; any other option would have no effect and raises an InputError.
+        The table options of `count_pairs`.  For pair counts and records only `columns`,
+        `drop` and `pool`; any other option would have no effect and raises an
+        InputError.
 
     Examples
     --------
@@ -79,7 +84,8 @@ def as_pairs(data: Any, **options: Any) -> PairCounts:
 
 
 def as_records(data: Any, **options: Any) -> Records:
-    """Return the distinct records of `data`; pair counts have none and raise an InputError.
+    """Return the distinct records of `data`; pair counts have none and raise an
+    InputError.
 
     Parameters
     ----------
@@ -105,16 +111,20 @@ def as_records(data: Any, **options: Any) -> Records:
 def as_counted(
     data: Any, *, records: bool = True, within: Domain | None = None, **options: Any
 ) -> PairCounts | Records:
-    """Return the distinct records of `data` if asked for and available, else its pair counts.
+    """Return the distinct records of `data` if asked for and available, else its pair
+    counts.
 
-    With a domain `within`, tables are coded in it, and existing counts or records must have it;
-    columns that it does not name are ignored.
+    With a domain `within`, tables are coded in it, and existing counts or records must
+    have it; columns that it does not name are ignored.
     """
     known = RecordOptions if records else DataOptions
     _checks.options(options, [option.name for option in fields(known)])
-    given = {name: one for name, one in options.items() if one is not None or name == "rng"}
+    given = {
+        name: one for name, one in options.items() if one is not None or name == "rng"
+    }
     coding = given if within is None else {**given, "domain": within}
-    counted, what = data, "the data are"
+    counted = data
+    what = "the data are"
     if isinstance(data, (str, os.PathLike)):
         what = f"{data} is"
         if is_dataset_name(data) and not _needs_file(str(data), records, coding):
@@ -128,11 +138,15 @@ def as_counted(
         return Records.from_data(table, **coding) if records else _count(table, coding)
     for name in given:
         if name not in (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress"):
-            raise InputError(f"{name} has no effect: {what} counted already", parameter=name)
+            raise InputError(
+                f"{name} has no effect: {what} counted already", parameter=name
+            )
     return _within(_recoded(counted, given), within)
 
 
-def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts | Records:
+def _within(
+    counted: PairCounts | Records, domain: Domain | None
+) -> PairCounts | Records:
     """Return the counts or records of a domain's attributes; any other domain raises."""
     if domain is None:
         return counted
@@ -140,7 +154,9 @@ def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts 
         counted = counted.select(domain.names)
     if counted.domain != domain:
         where = counted.domain.differences(domain)
-        raise DomainError(f"data must be of the domain asked for: {where}", parameter="data")
+        raise DomainError(
+            f"data must be of the domain asked for: {where}", parameter="data"
+        )
     return counted
 
 
@@ -161,7 +177,8 @@ def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
 def is_counted(data: Any, *, datasets: bool = False) -> bool:
     """Return whether `data` are pair counts or records, or known as such by name.
 
-    A dataset counts as counted where only its counts are at hand, or if `datasets` says so.
+    A dataset counts as counted where only its counts are at hand, or if `datasets` says
+    so.
     """
     if not isinstance(data, (str, os.PathLike)):
         return isinstance(data, (PairCounts, Records))
@@ -171,9 +188,11 @@ def is_counted(data: Any, *, datasets: bool = False) -> bool:
 
 
 def check_domain_stands(counted: Any) -> None:
-    """Raise an InputError if a domain was chosen by the records that are to certify something.
+    """Raise an InputError if a domain was chosen by the records that are to certify
+    something.
 
-    Pair counts do not tell: what is stated from them says that their domain is taken as declared.
+    Pair counts do not tell: what is stated from them says that their domain is taken as
+    declared.
     """
     if counted.pooled:
         raise InputError(
@@ -196,10 +215,11 @@ def check_whole_table(
     scope: str = "table",
     hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
 ) -> None:
-    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
+    """Raise a GuaranteeError if a guarantee for all records is computed from a sample
+    of them.
 
-    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
-    are computed from samples.
+    The sum of all budgets, `"worst"`, holds for any records; totals with the scope
+    `"population"` are computed from samples.
 
     Parameters
     ----------
@@ -235,13 +255,19 @@ def table_of(data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
-    """Return whether a string is a dataset's name: letters, digits and hyphens, and no file."""
+    """Return whether a string is a dataset's name: letters, digits and hyphens, and no
+    file.
+    """
     file = _checks.input_path(data, "data")
-    return isinstance(data, str) and not file.exists() and data.replace("-", "").isalnum()
+    return (
+        isinstance(data, str) and not file.exists() and data.replace("-", "").isalnum()
+    )
 
 
 def _needs_file(name: str, records: bool, options: dict[str, Any]) -> bool:
-    """Return whether a dataset's files are read: at hand, and its bundled counts do not suffice."""
+    """Return whether a dataset's files are read: at hand, and its bundled counts do not
+    suffice.
+    """
     from seepage.data.datasets import BUNDLED, DATASETS
 
     recounting = set(options) - {*RECODING_OPTIONS, *ENGINE_OPTIONS}
@@ -249,15 +275,24 @@ def _needs_file(name: str, records: bool, options: dict[str, Any]) -> bool:
     return at_hand and (records or bool(recounting) or name not in BUNDLED)
 
 
-def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the table options of a dataset, its defaults overridden by the options given.
+def _dataset_options(
+    defaults: Mapping[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the table options of a dataset, its defaults overridden by the options
+    given.
 
-    Default bins of unused columns are left out.  A given domain replaces default columns and bins.
+    Default bins of unused columns are left out.  A given domain replaces default
+    columns and bins.
     """
     if options.get("domain") is not None:
-        defaults = {key: value for key, value in defaults.items() if key not in ("bins", "columns")}
+        defaults = {
+            key: value
+            for key, value in defaults.items()
+            if key not in ("bins", "columns")
+        }
     merged = {**defaults, **options}
-    bins, given = defaults.get("bins"), options.get("bins")
+    bins = defaults.get("bins")
+    given = options.get("bins")
     if isinstance(bins, Mapping) and (given is None or isinstance(given, Mapping)):
         used = set(options.get("columns") or bins) - set(options.get("drop") or ())
         kept = {name: rule for name, rule in bins.items() if name in used}
@@ -265,9 +300,13 @@ def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> di
     return merged
 
 
-def _recoded(counted: PairCounts | Records, given: Mapping[str, Any]) -> PairCounts | Records:
+def _recoded(
+    counted: PairCounts | Records, given: Mapping[str, Any]
+) -> PairCounts | Records:
     """Return counts or records with columns selected, and rare values pooled."""
-    used = {name: given[name] for name in (*RECODING_OPTIONS, "progress") if name in given}
+    used = {
+        name: given[name] for name in (*RECODING_OPTIONS, "progress") if name in given
+    }
     options = DataOptions(**used)
     names = options.choose(counted.domain.names)
     if tuple(names) != counted.domain.names:

@@ -29,10 +29,12 @@ FILE_KEY = b"seepage"
 
 
 def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:
-    """Return the offset of the table of each pair (a, b), a < b, in the flat array of counts.
+    """Return the offset of the table of each pair (a, b), a < b, in the flat array of
+    counts.
 
-    Pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...; the table of (a, b) is row-major,
-    values of a by values of b.  The last entry is the length of the flat array.
+    Pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...; the table of (a, b) is
+    row-major, values of a by values of b.  The last entry is the length of the flat
+    array.
     """
     widths = np.asarray(sizes, dtype=np.int64)
     cells = [widths[a] * widths[a + 1 :] for a in range(len(widths))]
@@ -40,7 +42,9 @@ def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:
 
 
 def marginal_offsets(sizes: Sequence[int] | Integers) -> Integers:
-    """Return the offset of each attribute's marginal in a flat array, and the array's length."""
+    """Return the offset of each attribute's marginal in a flat array, and the array's
+    length.
+    """
     return np.concatenate([[0], sizes]).cumsum(dtype=np.int64)
 
 
@@ -49,11 +53,14 @@ def pair_index(first: Index, second: Index, attributes: int) -> Index:
     return first * (2 * attributes - first - 1) // 2 + second - first - 1
 
 
-def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """Yield the pairs (a, b), a < b, grouped by table shape: pair indices, all a and all b.
+def pairs_by_shape(
+    *sizes: Sequence[int],
+) -> Iterator[tuple[Integers, Integers, Integers]]:
+    """Yield the pairs (a, b), a < b, grouped by table shape: pair indices, all a and
+    all b.
 
-    With several `sizes` (the same attributes in several domains), a group has one shape in each.
-    Large groups are split into chunks of about `CELLS_AT_ONCE` cells.
+    With several `sizes` (the same attributes in several domains), a group has one shape
+    in each. Large groups are split into chunks of about `CELLS_AT_ONCE` cells.
     """
     all_sizes = np.array(sizes, dtype=np.int64)
     kind = np.unique(all_sizes, axis=1, return_inverse=True)[1].reshape(-1)
@@ -62,7 +69,10 @@ def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, 
     order = np.argsort(shape, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(shape[order])) + 1):
         if len(group):
-            cells = all_sizes[:, first[group[0]]].max() * all_sizes[:, second[group[0]]].max()
+            cells = (
+                all_sizes[:, first[group[0]]].max()
+                * all_sizes[:, second[group[0]]].max()
+            )
             step = max(1, CELLS_AT_ONCE // int(cells))
             for start in range(0, len(group), step):
                 chunk = group[start : start + step]
@@ -70,7 +80,8 @@ def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, 
 
 
 def stacked(flat: Integers, offsets: Integers, *shape: int) -> Integers:
-    """Return the arrays of this shape at these offsets of a flat array, stacked along axis 0.
+    """Return the arrays of this shape at these offsets of a flat array, stacked along
+    axis 0.
 
     A view if they are contiguous, else a copy.
     """
@@ -83,7 +94,9 @@ def stacked(flat: Integers, offsets: Integers, *shape: int) -> Integers:
 
 
 def put_stack(flat: Integers, offsets: Integers, stack: Integers) -> None:
-    """Write the arrays of a stack to these offsets of a flat array: the inverse of `stacked`."""
+    """Write the arrays of a stack to these offsets of a flat array: the inverse of
+    `stacked`.
+    """
     size = math.prod(stack.shape[1:])
     if _contiguous(offsets, size):
         flat[offsets[0] : offsets[0] + stack.size] = stack.reshape(-1)
@@ -102,10 +115,11 @@ def smoothed(cells: Any, min_count: float, prior: float, truncate: float) -> Flo
 
 
 class PairCounts(Result):
-    """Exact 64-bit counts: the table of every unordered pair of attributes, and all marginals.
+    """Exact 64-bit counts: the table of every unordered pair of attributes, and all
+    marginals.
 
-    Every pairwise result of `seepage` is computed from these.  The object is immutable; `+` merges
-    the counts of two disjoint shards with the same domain.
+    Every pairwise result of `seepage` is computed from these.  The object is immutable;
+    `+` merges the counts of two disjoint shards with the same domain.
 
     Parameters
     ----------
@@ -116,14 +130,18 @@ class PairCounts(Result):
     counts
         All pair tables in one flat array, at the offsets `pair_offsets(domain.sizes)`.
     population
-        For a sample, the number of records that it was drawn from; None for a whole table.
+        For a sample, the number of records that it was drawn from; None for a whole
+        table.
     pooled
-        Whether values were merged by these very counts: nothing is certified for a population.
+        Whether values were merged by these very counts: nothing is certified for a
+        population.
 
     Examples
     --------
     >>> from seepage import Attribute
-    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
+    >>> domain = Domain(
+    ...     [Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))]
+    ... )
     >>> pairs = PairCounts(domain, [[5, 5], [7, 3]], [4, 1, 3, 2])
     >>> pairs.records, pairs.table("smoker", "sex").tolist()
     (10, [[4, 3], [1, 2]])
@@ -153,7 +171,9 @@ class PairCounts(Result):
 
     def _check_shapes(self) -> None:
         if tuple(len(part) for part in self.marginals) != self.domain.sizes:
-            raise DomainError("each attribute must have one marginal count for each of its values")
+            raise DomainError(
+                "each attribute must have one marginal count for each of its values"
+            )
         if self.counts.shape != (self._offsets[-1],):
             raise DomainError(
                 f"the domain has {self._offsets[-1]} pair cells, got {self.counts.size} counts"
@@ -162,20 +182,32 @@ class PairCounts(Result):
     def _check_sums(self) -> None:
         totals = {sum(part.tolist()) for part in self.marginals}
         if max(totals) > MAX_COUNT:
-            raise DomainError(f"the number of records must fit 64 bits, got {max(totals)}")
+            raise DomainError(
+                f"the number of records must fit 64 bits, got {max(totals)}"
+            )
         if len(totals) > 1:
             raise DomainError(
                 f"the marginals of all attributes must sum to the same number of records, "
                 f"got {', '.join(map(str, sorted(totals)))}"
             )
-        flat, offsets = np.concatenate(self.marginals), marginal_offsets(self.domain.sizes)
+        flat = np.concatenate(self.marginals)
+        offsets = marginal_offsets(self.domain.sizes)
         for first, second, tables in self.tables_by_shape():
             rows, columns = tables.shape[1:]
-            wrong = (tables.sum(axis=2) != stacked(flat, offsets[first], rows)).any(axis=1)
-            wrong |= (tables.sum(axis=1) != stacked(flat, offsets[second], columns)).any(axis=1)
+            wrong = (tables.sum(axis=2) != stacked(flat, offsets[first], rows)).any(
+                axis=1
+            )
+            wrong |= (
+                tables.sum(axis=1) != stacked(flat, offsets[second], columns)
+            ).any(axis=1)
             if wrong.any():
-                a, b = (self.domain.names[index[wrong.argmax()]] for index in (first, second))
-                raise DomainError(f"the table of {a!r} and {b!r} must sum to their marginals")
+                a, b = (
+                    self.domain.names[index[wrong.argmax()]]
+                    for index in (first, second)
+                )
+                raise DomainError(
+                    f"the table of {a!r} and {b!r} must sum to their marginals"
+                )
 
     @property
     def records(self) -> int:
@@ -186,22 +218,32 @@ class PairCounts(Result):
         """Return the counts of one attribute's values."""
         return self.marginals[self.domain.index(name)]
 
-    def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Integers:
+    def table(
+        self, rows: str | SupportsIndex, columns: str | SupportsIndex
+    ) -> Integers:
         """Return the table of two attributes, values of `rows` by values of `columns`.
 
-        A read-only view; for an attribute with itself, the diagonal matrix of its marginal.
+        A read-only view; for an attribute with itself, the diagonal matrix of its
+        marginal.
         """
-        a, b = self.domain.index(rows), self.domain.index(columns)
+        a = self.domain.index(rows)
+        b = self.domain.index(columns)
         if a == b:
             return np.diag(self.marginals[a])
-        low, high = min(a, b), max(a, b)
+        low = min(a, b)
+        high = max(a, b)
         pair = pair_index(low, high, len(self.domain))
-        start, stop = self._offsets[pair], self._offsets[pair + 1]
-        view = self.counts[start:stop].reshape(self.domain.sizes[low], self.domain.sizes[high])
+        start = self._offsets[pair]
+        stop = self._offsets[pair + 1]
+        view = self.counts[start:stop].reshape(
+            self.domain.sizes[low], self.domain.sizes[high]
+        )
         return view if a < b else view.T
 
     def tables_by_shape(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield the pairs (a, b), a < b, grouped by shape: all a, all b, tables (p, k_a, k_b)."""
+        """Yield the pairs (a, b), a < b, grouped by shape: all a, all b, tables (p,
+        k_a, k_b).
+        """
         sizes = self.domain.sizes
         for pairs, first, second in pairs_by_shape(sizes):
             shape = sizes[first[0]], sizes[second[0]]
@@ -220,28 +262,34 @@ class PairCounts(Result):
         prior: float = 0.0,
         truncate: float = 0.0,
     ) -> Channel:
-        """Return P(source given target), the correlation channel G, target values as rows.
+        """Return P(source given target), the correlation channel G, target values as
+        rows.
 
         Parameters
         ----------
         target, source
             The two attributes.
         min_count
-            Minimum count of a cell, 0 by default: smaller counts, 0 included, are raised to it.
-            Then a few records do not determine a leakage; it can fall below that of the table.
+            Minimum count of a cell, 0 by default: smaller counts, 0 included, are
+            raised to it. Then a few records do not determine a leakage; it can fall
+            below that of the table.
         prior
             Pseudo-count added to every cell, 0 by default; it can lower leakages too.
         truncate
-            Cells below this, after the other two, are set to 0.  `prior=1, truncate=3` is the
-            estimator of the paper's authors in their artifact of 2026 (dependency-triad-ccs26).
+            Cells below this, after the other two, are set to 0.  `prior=1, truncate=3`
+            is the estimator of the paper's authors in their artifact of 2026
+            (dependency-triad-ccs26).
 
         Notes
         -----
         Target values without a count have no row; they are listed in the channel's `unseen`.
         """
-        attribute, smoothing = self.domain[target], (min_count, prior, truncate)
+        attribute = self.domain[target]
+        smoothing = (min_count, prior, truncate)
         table = self.table(target, source)
-        cells = smoothed(table, *map(_checks.weight, smoothing, ("min_count", "prior", "truncate")))
+        cells = smoothed(
+            table, *map(_checks.weight, smoothing, ("min_count", "prior", "truncate"))
+        )
         present = (self.marginal(target) > 0) & (cells.sum(axis=1) > 0)
         seen = np.flatnonzero(present)
         if not len(seen):
@@ -257,7 +305,9 @@ class PairCounts(Result):
     def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":
         """Return the counts of these attributes only, in this order."""
         selected = _checks.items(names, "names")
-        indices = np.array([self.domain.index(name) for name in selected], dtype=np.int64)
+        indices = np.array(
+            [self.domain.index(name) for name in selected], dtype=np.int64
+        )
         domain = self.domain.select(indices)
         offsets = pair_offsets(domain.sizes)
         counts = np.empty(offsets[-1], dtype=np.int64)
@@ -268,13 +318,21 @@ class PairCounts(Result):
         marginals = [self.marginals[index] for index in indices]
         return self.like(domain, marginals, counts)
 
-    def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
-        """Return the tables of pairs of attributes (rows[i], columns[i]), transposed as needed."""
-        pairs = pair_index(np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain))
+    def _tables_of(
+        self, rows: Integers, columns: Integers, shape: tuple[int, int]
+    ) -> Integers:
+        """Return the tables of pairs of attributes (rows[i], columns[i]), transposed as
+        needed.
+        """
+        pairs = pair_index(
+            np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain)
+        )
         tables = np.empty((len(rows), *shape), dtype=np.int64)
         stored = rows < columns
         tables[stored] = stacked(self.counts, self._offsets[pairs[stored]], *shape)
-        transposed = stacked(self.counts, self._offsets[pairs[~stored]], *reversed(shape))
+        transposed = stacked(
+            self.counts, self._offsets[pairs[~stored]], *reversed(shape)
+        )
         tables[~stored] = transposed.transpose(0, 2, 1)
         return tables
 
@@ -286,7 +344,9 @@ class PairCounts(Result):
         self, domain: Domain, marginals: Iterable[ArrayLike], counts: ArrayLike
     ) -> "PairCounts":
         """Return other counts of the same records."""
-        return PairCounts(domain, marginals, counts, population=self.population, pooled=self.pooled)
+        return PairCounts(
+            domain, marginals, counts, population=self.population, pooled=self.pooled
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a Parquet file in long form, atomically.
@@ -306,7 +366,8 @@ class PairCounts(Result):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PairCounts":
-        """Return the counts of a file written by `save`; any other file raises a TableError.
+        """Return the counts of a file written by `save`; any other file raises a
+        TableError.
 
         `load_pairs` also takes the names of datasets.
         """
@@ -315,7 +376,8 @@ class PairCounts(Result):
         return read_pairs(path)
 
     def to_arrow(self) -> Any:
-        """Return every nonzero cell as a row of a PyArrow table: two attributes, values and count.
+        """Return every nonzero cell as a row of a PyArrow table: two attributes, values
+        and count.
 
         Rows of an attribute with itself are its marginal.
         """
@@ -332,7 +394,9 @@ class PairCounts(Result):
         """SHA-256 of the domain, all counts and, for a sample, the population."""
         content = hashlib.sha256()
         for attribute in self.domain:
-            content.update(repr((attribute.name, attribute.values, attribute.edges)).encode())
+            content.update(
+                repr((attribute.name, attribute.values, attribute.edges)).encode()
+            )
         for part in (*self.marginals, self.counts):
             content.update(part.astype("<i8").tobytes())
         if self.population is not None:
@@ -350,12 +414,18 @@ class PairCounts(Result):
             )
         if self.records + other.records > MAX_COUNT:
             raise DomainError("the merged counts exceed 64 bits")
-        marginals = [a + b for a, b in zip(self.marginals, other.marginals, strict=True)]
-        parts, population = (self, other), None
+        marginals = [
+            a + b for a, b in zip(self.marginals, other.marginals, strict=True)
+        ]
+        parts = (self, other)
+        population = None
         if any(part.population is not None for part in parts):
             population = sum(part.population or part.records for part in parts)
-        counts, pooled = self.counts + other.counts, self.pooled or other.pooled
-        return PairCounts(self.domain, marginals, counts, population=population, pooled=pooled)
+        counts = self.counts + other.counts
+        pooled = self.pooled or other.pooled
+        return PairCounts(
+            self.domain, marginals, counts, population=population, pooled=pooled
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PairCounts) or self.domain != other.domain:
@@ -370,10 +440,16 @@ class PairCounts(Result):
 
 
 def _frozen(counts: ArrayLike) -> Integers:
-    """Return counts as a read-only int64 array; anything else than counts raises a DomainError."""
+    """Return counts as a read-only int64 array; anything else than counts raises a
+    DomainError.
+    """
     array = _checks.array(counts, "counts")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise DomainError("counts must be one-dimensional arrays of integers", parameter="counts")
+        raise DomainError(
+            "counts must be one-dimensional arrays of integers", parameter="counts"
+        )
     if array.size and (array.min() < 0 or int(array.max()) > MAX_COUNT):
-        raise DomainError("counts must be at least 0 and fit 64 bits", parameter="counts")
+        raise DomainError(
+            "counts must be at least 0 and fit 64 bits", parameter="counts"
+        )
     return _checks.read_only(array.astype(np.int64), "counts")

@@ -1,13 +1,15 @@
 """File format of pair counts: one Parquet table in long form that any tool can read.
 
-Columns `attribute_a`, `attribute_b`, `value_a`, `value_b`, `count`.  Each unordered pair of
-attributes occurs once, in the order of the domain; rows of an attribute with itself are its
-marginal.  Cells of count 0 are left out.  The domain, including values that never occurred and bin
-edges, is JSON in the file's metadata under the key `seepage`; for a sample also the `population`
-that it was drawn from, so that no version of this package mistakes a sample for a whole table.
+Columns `attribute_a`, `attribute_b`, `value_a`, `value_b`, `count`.  Each unordered
+pair of attributes occurs once, in the order of the domain; rows of an attribute with
+itself are its marginal.  Cells of count 0 are left out.  The domain, including values
+that never occurred and bin edges, is JSON in the file's metadata under the key
+`seepage`; for a sample also the `population` that it was drawn from, so that no version
+of this package mistakes a sample for a whole table.
 
-The counts are read back by the column `cell`, their index among all marginals and then all tables,
-and only if the SHA-256 of this JSON and both columns is the one in the metadata.
+The counts are read back by the column `cell`, their index among all marginals and then
+all tables, and only if the SHA-256 of this JSON and both columns is the one in the
+metadata.
 """
 
 import hashlib
@@ -33,7 +35,14 @@ VERSION = 1
 DIGEST_KEY = b"seepage sha256"
 """Metadata key of the digest of the counts and the domain."""
 
-ERRORS = InputError, msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError
+ERRORS = (
+    InputError,
+    msgspec.DecodeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
 """What the content of a damaged file raises."""
 
 COLUMNS = ["cell", "count"]
@@ -78,20 +87,29 @@ def long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
     """Return the nonzero cells as a table sorted by attributes, and their indices."""
     import pyarrow as pa
 
-    domain, sizes = pairs.domain, np.array(pairs.domain.sizes)
+    domain = pairs.domain
+    sizes = np.array(pairs.domain.sizes)
     content = np.concatenate([*pairs.marginals, pairs.counts])
-    cells, values, offsets = np.flatnonzero(content), int(sizes.sum()), pair_offsets(sizes)
-    own, in_tables = cells[cells < values], cells[cells >= values] - values
+    cells = np.flatnonzero(content)
+    values = int(sizes.sum())
+    offsets = pair_offsets(sizes)
+    own = cells[cells < values]
+    in_tables = cells[cells >= values] - values
     pair = np.searchsorted(offsets, in_tables, side="right") - 1
     a, b = (part[pair] for part in np.triu_indices(len(sizes), 1))
     row, column = np.divmod(in_tables - offsets[pair], sizes[b])
-    starts, attribute = marginal_offsets(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    starts = marginal_offsets(sizes)
+    attribute = np.repeat(np.arange(len(sizes)), sizes)
     # Indices among the values of all attributes, concatenated.
-    first, second = np.append(own, starts[a] + row), np.append(own, starts[b] + column)
+    first = np.append(own, starts[a] + row)
+    second = np.append(own, starts[b] + column)
     order = np.lexsort((attribute[second], attribute[first]))
-    first, second = first[order], second[order]
+    first = first[order]
+    second = second[order]
     names = pa.array(domain.names).dictionary_encode().take(attribute)
-    labels = pa.array([value for one in domain for value in one.values]).dictionary_encode()
+    labels = pa.array(
+        [value for one in domain for value in one.values]
+    ).dictionary_encode()
     columns = {
         "attribute_a": names.take(first),
         "attribute_b": names.take(second),
@@ -126,7 +144,9 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
                 "use the seepage that wrote it, or a newer one"
             )
         header = msgspec.json.decode(metadata[FILE_KEY], type=_Header)
-        cells, counts = (_integers(table.column(name).combine_chunks()) for name in COLUMNS)
+        cells, counts = (
+            _integers(table.column(name).combine_chunks()) for name in COLUMNS
+        )
         if _digest(metadata[FILE_KEY], cells, counts) != metadata.get(DIGEST_KEY):
             raise DomainError("it was changed after it was written")
         domain = Domain.from_dicts(header.attributes)
@@ -135,9 +155,13 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
         content[cells] = counts
         *marginals, tables = np.split(content, starts[1:])
         population, pooled = header.population, header.pooled
-        return PairCounts(domain, marginals, tables, population=population, pooled=pooled)
+        return PairCounts(
+            domain, marginals, tables, population=population, pooled=pooled
+        )
     except ERRORS as problem:
-        raise TableError(f"{file} is not a valid file of pair counts: {problem}") from None
+        raise TableError(
+            f"{file} is not a valid file of pair counts: {problem}"
+        ) from None
 
 
 def _integers(array: "pa.Array") -> Integers:
@@ -160,4 +184,6 @@ def _read(file: Path) -> "pa.Table":
     except PermissionError:
         raise TableError(f"{file} cannot be read: permission denied") from None
     except (OSError, UnicodeError, pa.ArrowException):
-        raise TableError(f"{file} is not a Parquet file, or is truncated or damaged") from None
+        raise TableError(
+            f"{file} is not a Parquet file, or is truncated or damaged"
+        ) from None

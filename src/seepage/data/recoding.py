@@ -1,8 +1,9 @@
 """Counts and records in another domain: shards merged, rare values pooled; codebooks.
 
-The frequency of a value is known only after a pass, so rare values are pooled in the counts or
-distinct records, which is exact and the same for every engine.  Tables coded later in a domain with
-"(other)" have their other values there, see `seepage.data.table`.
+The frequency of a value is known only after a pass, so rare values are pooled in the
+counts or distinct records, which is exact and the same for every engine.  Tables coded
+later in a domain with "(other)" have their other values there, see
+`seepage.data.table`.
 """
 
 import csv
@@ -19,14 +20,21 @@ from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import read_small
 from seepage.data import MISSING, OTHER, Attribute, Domain
-from seepage.data.pairs import PairCounts, marginal_offsets, pair_offsets, pairs_by_shape, stacked
+from seepage.data.pairs import (
+    PairCounts,
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    stacked,
+)
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 
 Counts = TypeVar("Counts", PairCounts, Records, PairCounts | Records)
 
 MAX_JOINING_SHARE = 1 / 20
-"""Maximum share of the records of a value that is pooled only to make "(other)" common enough."""
+"""Maximum share of the records of a value that is pooled only to make "(other)" common
+enough."""
 
 CODEBOOK_COLUMNS = ("attribute", "value", "label")
 
@@ -39,8 +47,8 @@ def recoded(counted: Counts, domain: Domain) -> Counts:
     counted
         Pair counts or records.
     domain
-        The same attributes with other values; those that one does not have are merged into
-        "(other)".
+        The same attributes with other values; those that one does not have are merged
+        into "(other)".
 
     Notes
     -----
@@ -48,7 +56,9 @@ def recoded(counted: Counts, domain: Domain) -> Counts:
     """
     if counted.domain == domain:
         return counted
-    codes = [_new_codes(old, new) for old, new in zip(counted.domain, domain, strict=True)]
+    codes = [
+        _new_codes(old, new) for old, new in zip(counted.domain, domain, strict=True)
+    ]
     if isinstance(counted, Records):
         each = [new[old] for new, old in zip(codes, counted.codes.T, strict=True)]
         return counted.like(domain, np.stack(each, axis=1))
@@ -60,7 +70,9 @@ def recoded(counted: Counts, domain: Domain) -> Counts:
     offsets = pair_offsets(domain.sizes)
     cells = np.zeros(offsets[-1], dtype=np.int64)
     for group, a, b in pairs_by_shape(sizes, domain.sizes):
-        rows, columns = (stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b))
+        rows, columns = (
+            stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b)
+        )
         row = offsets[group][:, None] + rows * domain.sizes[b[0]]
         index = row[:, :, None] + columns[:, None, :]
         old = stacked(counted.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
@@ -70,16 +82,18 @@ def recoded(counted: Counts, domain: Domain) -> Counts:
 
 def _new_codes(old: Attribute, new: Attribute) -> Integers:
     known = {*new.values}
-    return np.array([new.code(value if value in known else OTHER) for value in old.values])
+    return np.array(
+        [new.code(value if value in known else OTHER) for value in old.values]
+    )
 
 
 def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     """Return the sum of the pair counts of disjoint shards.
 
-    Shards must have the same attributes and the same bins: count each with the same edges, infinite
-    at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that no number is outside.  Categories
-    may differ: a value that a shard does not have has count 0 there.  So shards can be counted
-    independently.
+    Shards must have the same attributes and the same bins: count each with the same
+    edges, infinite at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that no
+    number is outside.  Categories may differ: a value that a shard does not have has
+    count 0 there.  So shards can be counted independently.
 
     Parameters
     ----------
@@ -100,10 +114,14 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     Examples
     --------
     >>> one = PairCounts(
-    ...     Domain([Attribute("sex", ("F",)), Attribute("kids", ("0",))]), [[3], [3]], [3]
+    ...     Domain([Attribute("sex", ("F",)), Attribute("kids", ("0",))]),
+    ...     [[3], [3]],
+    ...     [3],
     ... )
     >>> two = PairCounts(
-    ...     Domain([Attribute("sex", ("M",)), Attribute("kids", ("0",))]), [[1], [1]], [1]
+    ...     Domain([Attribute("sex", ("M",)), Attribute("kids", ("0",))]),
+    ...     [[1], [1]],
+    ...     [1],
     ... )
     >>> merge_pairs([one, two]).table("sex", "kids").tolist()
     [[3], [1]]
@@ -113,19 +131,25 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
         for part in _checks.items(parts, "parts")
     ]
     if not parts:
-        raise DomainError("parts must have at least one PairCounts, got none", parameter="parts")
+        raise DomainError(
+            "parts must have at least one PairCounts, got none", parameter="parts"
+        )
     first = parts[0].domain
     for part in parts:
         if part.domain.names != first.names:
             raise DomainError(
                 f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
             )
-    domain = Domain(_union([part.domain[index] for part in parts]) for index in range(len(first)))
+    domain = Domain(
+        _union([part.domain[index] for part in parts]) for index in range(len(first))
+    )
     return reduce(operator.add, (recoded(part, domain) for part in parts))
 
 
 def _union(attributes: Sequence[Attribute]) -> Attribute:
-    """Return the attribute with the values of all; different bin edges raise a DomainError."""
+    """Return the attribute with the values of all; different bin edges raise a
+    DomainError.
+    """
     first = attributes[0]
     if all(attribute == first for attribute in attributes):
         return first
@@ -167,7 +191,8 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     counted
         Pair counts or records.
     pool
-        Minimum number of records of a value, below 1 their minimum share; rarer values are merged.
+        Minimum number of records of a value, below 1 their minimum share; rarer values
+        are merged.
 
     Notes
     -----
@@ -178,7 +203,10 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     Examples
     --------
     >>> domain = Domain(
-    ...     [Attribute("job", ("nurse", "pilot", "smith")), Attribute("sex", ("F", "M"))]
+    ...     [
+    ...         Attribute("job", ("nurse", "pilot", "smith")),
+    ...         Attribute("sex", ("F", "M")),
+    ...     ]
     ... )
     >>> pairs = PairCounts(domain, [[90, 4, 6], [60, 40]], [55, 35, 1, 3, 4, 2])
     >>> pooled = pool_rare(pairs, 10)
@@ -188,7 +216,8 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     least = pool if pool >= 1 else pool * counted.records
     most = counted.records * MAX_JOINING_SHARE
     domain = Domain(
-        _pooled(one, counted.marginal(one.name).tolist(), least, most) for one in counted.domain
+        _pooled(one, counted.marginal(one.name).tolist(), least, most)
+        for one in counted.domain
     )
     if domain == counted.domain:
         return counted
@@ -197,11 +226,14 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     return result
 
 
-def _pooled(attribute: Attribute, counts: Sequence[int], least: float, most: float) -> Attribute:
-    """Return an attribute with rare values merged into "(other)", last or before "(missing)".
+def _pooled(
+    attribute: Attribute, counts: Sequence[int], least: float, most: float
+) -> Attribute:
+    """Return an attribute with rare values merged into "(other)", last or before
+    "(missing)".
 
-    Values of fewer records than `least` are rare; others join, rarest first, up to `most` records,
-    until "(other)" has `least` records.
+    Values of fewer records than `least` are rare; others join, rarest first, up to
+    `most` records, until "(other)" has `least` records.
     """
     of = dict(zip(attribute.values, counts, strict=True))
     total = of.get(OTHER, 0)
@@ -220,7 +252,8 @@ def _pooled(attribute: Attribute, counts: Sequence[int], least: float, most: flo
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return the labels by attribute and value of a CSV file with columns attribute, value, label.
+    """Return the labels by attribute and value of a CSV file with columns attribute,
+    value, label.
 
     Parameters
     ----------
@@ -231,12 +264,19 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
 
 
 def read_scales(path: str | os.PathLike[str]) -> dict[str, list[str]]:
-    """Return the values in their order of the attributes with numbers in a codebook's `order`."""
+    """Return the values in their order of the attributes with numbers in a codebook's
+    `order`.
+    """
     places = _codebook(path, "order", "order")
     try:
-        return {name: sorted(of, key=lambda value: float(of[value])) for name, of in places.items()}
+        return {
+            name: sorted(of, key=lambda value: float(of[value]))
+            for name, of in places.items()
+        }
     except ValueError as problem:
-        raise InputError(f"order of {path} must be numbers: {problem}", parameter="order") from None
+        raise InputError(
+            f"order of {path} must be numbers: {problem}", parameter="order"
+        ) from None
 
 
 def _codebook(
@@ -246,7 +286,9 @@ def _codebook(
     file = _checks.path(path, parameter)
     needed = dict.fromkeys((*CODEBOOK_COLUMNS, column))
     try:
-        rows = csv.DictReader(io.StringIO(read_small(file).decode("utf-8-sig"), newline=""))
+        rows = csv.DictReader(
+            io.StringIO(read_small(file).decode("utf-8-sig"), newline="")
+        )
         header = [name.strip().lower() for name in rows.fieldnames or ()]
         if not set(needed) <= set(header):
             raise InputError(

@@ -1,6 +1,7 @@
 """`Records`: the distinct records of a table with their multiplicities.
 
-Pair counts do not determine how much several sources reveal together [theory-totals]; records do.
+Pair counts do not determine how much several sources reveal together [theory-totals];
+records do.
 """
 
 import math
@@ -41,7 +42,8 @@ MAX_CELLS = 1 << 27
 """Maximum size of a joint table of counts: 1 GB."""
 
 MAX_WEIGHTED = 1 << 19
-"""Rows times squared columns up to which each table is counted by itself rather than by bit."""
+"""Rows times squared columns up to which each table is counted by itself rather than by
+bit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,26 +53,31 @@ class RecordOptions(DataOptions):
     Parameters
     ----------
     sample
-        Number of records to draw without replacement; all records if there are no more.  The
-        domain is still that of the whole table, and `pool` counts the records of the sample.
+        Number of records to draw without replacement; all records if there are no more.
+        The domain is still that of the whole table, and `pool` counts the records of
+        the sample.
     rng
-        Seed of the sample and the part.  The same seed gives the same sample of the same files,
-        with or without Spark; a Spark DataFrame has no order, so its sample also depends on its
-        partitions.  None draws a different sample each time.
+        Seed of the sample and the part.  The same seed gives the same sample of the
+        same files, with or without Spark; a Spark DataFrame has no order, so its sample
+        also depends on its partitions.  None draws a different sample each time.
     scope
-        `"population"`: a domain that is not given is fixed on a random part of the records (a
-        twentieth, a fifth below 20,000), and the result has only the others, all of them coded in
-        it, so that they can certify something about whoever else answers; see `Records.fixed`.
-        `"table"`: the domain is that of all records, and all are in the result.
+        `"population"`: a domain that is not given is fixed on a random part of the
+        records (a twentieth, a fifth below 20,000), and the result has only the others,
+        all of them coded in it, so that they can certify something about whoever else
+        answers; see `Records.fixed`. `"table"`: the domain is that of all records, and
+        all are in the result.
     answers, order, keep
-        `"merged"`: answers are chosen by the rule of `seepage.data.answers`, with the scales in
-        `order` (labels in their order, by attribute); `"as-is"`: the values seen, numbers in bins.
-        Columns without two answers that are common enough are left out, unless in `keep`.
+        `"merged"`: answers are chosen by the rule of `seepage.data.answers`, with the
+        scales in `order` (labels in their order, by attribute); `"as-is"`: the values
+        seen, numbers in bins. Columns without two answers that are common enough are
+        left out, unless in `keep`.
     """
 
     sample: int | None = option(None, check=partial(_checks.integer, minimum=1))
     rng: Any = option(0, check=_checks.seed)
-    scope: str = option("table", check=partial(_checks.choice, options=("table", "population")))
+    scope: str = option(
+        "table", check=partial(_checks.choice, options=("table", "population"))
+    )
     answers: str = option("as-is", check=partial(_checks.choice, options=ANSWERS))
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     keep: Collection[str] = ()
@@ -91,28 +98,34 @@ class Records(Result):
     domain
         The attributes and their values.
     codes
-        The codes of the values, shape (records, attributes).  Equal rows are merged, and rows of
-        weight 0 are left out.
+        The codes of the values, shape (records, attributes).  Equal rows are merged,
+        and rows of weight 0 are left out.
     weights
         Multiplicity of each row, 1 by default.  They sum to at most 2^53.
     population
-        For a sample, the number of records that it was drawn from; None for a whole table.
+        For a sample, the number of records that it was drawn from; None for a whole
+        table.
 
     Attributes
     ----------
     fixed
         How the domain was fixed, where that was on a part of the records; else None.
     declared
-        Whether the domain was given or fixed on others; else they certify nothing for a population.
+        Whether the domain was given or fixed on others; else they certify nothing for a
+        population.
     pooled
-        Whether values were merged by these very counts: nothing is certified for a population.
+        Whether values were merged by these very counts: nothing is certified for a
+        population.
     person
-        The column that identified the people, of each of whom one record was kept; else None.
+        The column that identified the people, of each of whom one record was kept; else
+        None.
 
     Examples
     --------
     >>> from seepage import Attribute
-    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
+    >>> domain = Domain(
+    ...     [Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))]
+    ... )
     >>> people = Records(domain, [[0, 1], [1, 0], [0, 1]])
     >>> people.codes.tolist(), people.weights.tolist(), people.records
     ([[0, 1], [1, 0]], [2, 1], 3)
@@ -135,7 +148,8 @@ class Records(Result):
         if population is not None:
             self.population = _checks.integer(population, "population", self.records)
         self.fixed: FixedDomain | None = None
-        self.declared, self.pooled = True, False
+        self.declared = True
+        self.pooled = False
         self.person: str | None = None
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
@@ -144,13 +158,15 @@ class Records(Result):
     @classmethod
     @method_takes(RecordOptions)
     def from_data(cls, data: Any, options: RecordOptions) -> "Records":
-        """Return the distinct records of a table, with data and options as in `count_pairs`.
+        """Return the distinct records of a table, with data and options as in
+        `count_pairs`.
 
         Parameters
         ----------
         data
-            A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
-            of a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
+            A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or
+            Feather file, of a folder of such files, a glob, or a list of paths; or a
+            Spark DataFrame.
 
         Notes
         -----
@@ -174,11 +190,15 @@ class Records(Result):
         rng = secrets.randbits(63) if options.rng is None else options.rng
         new_gathering: Callable[[], Gathering] = DistinctRecords
         if options.sample is not None:
-            new_gathering = partial(RecordSample, options.sample, own_seed("sample", rng))
+            new_gathering = partial(
+                RecordSample, options.sample, own_seed("sample", rng)
+            )
         spark = uses_spark(data, options.engine, options.person)
         fixed = None
         declared = options.domain is not None or options.scope == "population"
-        if options.domain is None and (options.scope == "population" or options.merges_answers):
+        if options.domain is None and (
+            options.scope == "population" or options.merges_answers
+        ):
             data, fixed = fix_domain(data, options, rng)
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
         gather = gather_local
@@ -188,10 +208,14 @@ class Records(Result):
         domain, seen, rows, weights = gather(data, options, new_gathering, part)
         whole = options.sample is None or seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else seen)
-        records.fixed, records.declared, records.person = fixed, declared, options.person
+        records.fixed = fixed
+        records.declared = declared
+        records.person = options.person
         if options.pool is not None:
             records = pool_rare(records, options.pool)
-        records.domain = Domain(with_markers(attribute, options) for attribute in records.domain)
+        records.domain = Domain(
+            with_markers(attribute, options) for attribute in records.domain
+        )
         return records
 
     @classmethod
@@ -249,11 +273,17 @@ class Records(Result):
         cell = np.zeros(len(self), dtype=np.int64)
         for index in chosen:
             cell = cell * self.domain.sizes[index] + self.codes[:, index]
-        return np.bincount(cell, self.weights, minlength=cells).astype(np.int64).reshape(shape)
+        return (
+            np.bincount(cell, self.weights, minlength=cells)
+            .astype(np.int64)
+            .reshape(shape)
+        )
 
     def _indices(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
         """Return the indices of distinct attributes; of all for None."""
-        chosen = range(len(self.domain)) if names is None else _checks.items(names, "names")
+        chosen = (
+            range(len(self.domain)) if names is None else _checks.items(names, "names")
+        )
         indices = [self.domain.index(name) for name in chosen]
         if len(set(indices)) < len(indices):
             raise DomainError("an attribute may be chosen only once")
@@ -267,18 +297,23 @@ class Records(Result):
     def like(self, domain: Domain, codes: ArrayLike) -> "Records":
         """Return these records with other codes, one row for each."""
         records = Records(domain, codes, self.weights, population=self.population)
-        records.declared, records.pooled, records.person = self.declared, self.pooled, self.person
+        records.declared = self.declared
+        records.pooled = self.pooled
+        records.person = self.person
         return records
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
-        """Return the index of each record's group: records with equal values of some attributes.
+        """Return the index of each record's group: records with equal values of some
+        attributes.
 
         Groups are numbered from 0 in lexicographic order of their codes.
         """
         chosen = self._indices(names)
         if not chosen:
             return np.zeros(len(self), dtype=np.int64)
-        keys = pack(self.codes.T[chosen], [self.domain.sizes[index] for index in chosen])
+        keys = pack(
+            self.codes.T[chosen], [self.domain.sizes[index] for index in chosen]
+        )
         order, starts = runs(keys)
         groups = np.empty(len(self), dtype=np.int64)
         groups[order] = np.cumsum(starts) - 1
@@ -289,22 +324,30 @@ class Records(Result):
         columns = range(len(self.domain))
         few = len(self) * len(columns) ** 2 <= MAX_WEIGHTED
         if few and max(self.domain.sizes) ** 2 <= MAX_CELLS:
-            tables = [self.counts(pair).reshape(-1) for pair in combinations(columns, 2)]
+            tables = [
+                self.counts(pair).reshape(-1) for pair in combinations(columns, 2)
+            ]
             counts = np.concatenate([np.zeros(0, dtype=np.int64), *tables])
         else:
             counts = self._counts_by_bit()
         marginals = [self.marginal(column) for column in columns]
         return PairCounts(
-            self.domain, marginals, counts, population=self.population, pooled=self.pooled
+            self.domain,
+            marginals,
+            counts,
+            population=self.population,
+            pooled=self.pooled,
         )
 
     def _counts_by_bit(self) -> Integers:
-        """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows with bit b.
+        """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows
+        with bit b.
 
         The kernel counts unweighted rows; bit b is that of the rows' weights.
         """
         sizes = self.domain.sizes
-        columns, counts = np.ascontiguousarray(self.codes.T), list[Integers]()
+        columns = np.ascontiguousarray(self.codes.T)
+        counts = list[Integers]()
         for bit in range(int(self.weights.max(initial=1)).bit_length()):
             rows = columns[:, (self.weights >> bit) & 1 == 1]
             part = PairAccumulator(len(sizes))
@@ -351,7 +394,9 @@ class Records(Result):
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
-    """Return checked codes, shape (attributes, records), in the smallest unsigned dtype."""
+    """Return checked codes, shape (attributes, records), in the smallest unsigned
+    dtype.
+    """
     array = _checks.array(codes, "codes")
     if not array.size:
         array = np.zeros((0, len(domain)), dtype=np.uint8)
@@ -363,7 +408,11 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
         )
     if len(array):
         for name, size, minimum, maximum in zip(
-            domain.names, domain.sizes, array.min(axis=0), array.max(axis=0), strict=True
+            domain.names,
+            domain.sizes,
+            array.min(axis=0),
+            array.max(axis=0),
+            strict=True,
         ):
             if minimum < 0 or maximum >= size:
                 raise DomainError(f"codes of {name!r} must be from 0 to {size - 1}")
@@ -376,7 +425,11 @@ def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
         return np.ones(rows, dtype=np.int64)
     array = _checks.array(weights, "weights")
     if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
-        raise DomainError(f"weights must be {rows} integers, one for each row", parameter="weights")
+        raise DomainError(
+            f"weights must be {rows} integers, one for each row", parameter="weights"
+        )
     if array.size and (array.min() < 0 or sum(array.tolist()) > _checks.MAX_RECORDS):
-        raise DomainError("weights must be at least 0 and sum to at most 2^53", parameter="weights")
+        raise DomainError(
+            "weights must be at least 0 and sum to at most 2^53", parameter="weights"
+        )
     return array.astype(np.int64)

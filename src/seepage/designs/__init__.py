@@ -1,6 +1,8 @@
-"""From limits to a collection: budgets, forms and shaped reports within limits, and an audit.
+"""From limits to a collection: budgets, forms and shaped reports within limits, and an
+audit.
 
-Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checked without any data.
+Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checked
+without any data.
 """
 
 import os
@@ -18,14 +20,17 @@ MAX_SEED = 2**64 - 1
 """Maximum seed: the plan states it, as an integer in JSON."""
 
 MIN_LIMIT = 1e-6
-"""Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 / limit^2."""
+"""Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 /
+limit^2."""
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:
     """Return a limit in nats, checked to be above 0."""
     limit = _checks.epsilon(value, what)
     if limit == 0:
-        raise _checks.violation(what, "above 0", value, ": a total of 0 collects nothing")
+        raise _checks.violation(
+            what, "above 0", value, ": a total of 0 collects nothing"
+        )
     return limit
 
 
@@ -58,7 +63,9 @@ def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
 
 
 def _scales(value: Any, what: str) -> Mapping[str, Any]:
-    """Return the labels of each scale in their order, those of a codebook if it is a path."""
+    """Return the labels of each scale in their order, those of a codebook if it is a
+    path.
+    """
     if isinstance(value, (str, os.PathLike)):
         from seepage.data.recoding import read_scales  # with NumPy
 
@@ -76,8 +83,8 @@ class PlanningOptions(DataOptions):
     Parameters
     ----------
     limit
-        The maximum total of every attribute, in nats.  Or one for each: a sequence, or a mapping by
-        name, with `"*"` for all others.
+        The maximum total of every attribute, in nats.  Or one for each: a sequence, or
+        a mapping by name, with `"*"` for all others.
     public
         Attributes whose values are public.
     left_out
@@ -86,17 +93,27 @@ class PlanningOptions(DataOptions):
         Number of records to draw at random, by the seed; all by default.
     """
 
-    limit: Any = field(kw_only=False, metadata={"option": True, "type": float, "each": True})
+    limit: Any = field(
+        kw_only=False, metadata={"option": True, "type": float, "each": True}
+    )
     public: Sequence[str] = option(())
     left_out: Sequence[str] = option(())
     sample: int | None = option(None, metavar="N")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
-        """Return the options of reading `data` that were given, with scope, sample and seed."""
-        given = {name: value for name, value in self.reading.items() if name != "progress"}
+        """Return the options of reading `data` that were given, with scope, sample and
+        seed.
+        """
+        given = {
+            name: value for name, value in self.reading.items() if name != "progress"
+        }
         if scope == "population":
             given |= {"scope": scope, "rng": rng}
-        return given if self.sample is None else {**given, "sample": self.sample, "rng": rng}
+        return (
+            given
+            if self.sample is None
+            else {**given, "sample": self.sample, "rng": rng}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,67 +123,75 @@ class DesignOptions(PlanningOptions):
     Parameters
     ----------
     mechanism
-        `"grr"` for GRR throughout; None: a form of one question may use another mechanism if that
-        is more precise.
+        `"grr"` for GRR throughout; None: a form of one question may use another
+        mechanism if that is more precise.
     known
-        Attributes whose values the adversary knows of the person: totals are conditional on them.
-        For the population, every value needs records with every combination of known and public
-        values.  If a combination of known values has none, the sum of a form's budgets is kept
-        within the limit; if one of public values has none, it raises.  With public or known
-        attributes reports are not shaped.
+        Attributes whose values the adversary knows of the person: totals are
+        conditional on them. For the population, every value needs records with every
+        combination of known and public values.  If a combination of known values has
+        none, the sum of a form's budgets is kept within the limit; if one of public
+        values has none, it raises.  With public or known attributes reports are not
+        shaped.
     importance
-        Factor of each attribute's error in the mean that is minimised; by default 1 for all.
+        Factor of each attribute's error in the mean that is minimised; by default 1 for
+        all.
     objective
-        The error that is minimised: the `"mean"` over attributes, or the `"largest"`, per value.
+        The error that is minimised: the `"mean"` over attributes, or the `"largest"`,
+        per value.
     people
-        The number of people who will be asked, which errors are then for; by default as many as the
-        table has records.
+        The number of people who will be asked, which errors are then for; by default as
+        many as the table has records.
     precision
-        The half-width that every share is to have, such as 0.03 (3 points in the command), from
-        which the number to ask follows.  The plan's sentence states both; neither changes the
-        design.
+        The half-width that every share is to have, such as 0.03 (3 points in the
+        command), from which the number to ask follows.  The plan's sentence states
+        both; neither changes the design.
     title
         What is collected, for the plan's page.
     author
         Who designed it, for the plan's page.
     record_limit
-        The maximum sum of budgets of a form, which bounds its leakage about the whole record.
+        The maximum sum of budgets of a form, which bounds its leakage about the whole
+        record.
     never
         Pairs of attributes that are never asked together.
     largest
         The maximum number of attributes of a form; by default 8.
     want
-        A joint table to estimate beside all frequencies (`"ill x income"`), or a mean in place of
-        those of a numeric answer (`"mean hours"`).  The error of a joint table, also given as a
-        tuple of names, counts like that of an attribute; some form asks for all of them.  The mean
-        is that of the values as numbers, of the midpoints of bins, or of scores:
-        `"mean hours = 10, 30, 50"`.
+        A joint table to estimate beside all frequencies (`"ill x income"`), or a mean
+        in place of those of a numeric answer (`"mean hours"`).  The error of a joint
+        table, also given as a tuple of names, counts like that of an attribute; some
+        form asks for all of them.  The mean is that of the values as numbers, of the
+        midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
     scope
-        For whom every limit holds: the `"population"` that the records are a random sample of, or
-        the people in the `"table"` only.  For the population there must be one record per person
-        (table option `person`), and it holds for a sample of the records too.
+        For whom every limit holds: the `"population"` that the records are a random
+        sample of, or the people in the `"table"` only.  For the population there must
+        be one record per person (table option `person`), and it holds for a sample of
+        the records too.
     confidence
         Confidence of all limits for the population at once.
     answers
-        `"merged"` (the default for the population): answers that have people enough, chosen on a
-        random part of the records; `"as-is"` (the default for the table): all values.  Merged are
-        neighbouring intervals of a number, at most 6, and rare labels as "(other)"; columns in
-        which all answers but one are rare are not asked, unless another option names them.
+        `"merged"` (the default for the population): answers that have people enough,
+        chosen on a random part of the records; `"as-is"` (the default for the table):
+        all values.  Merged are neighbouring intervals of a number, at most 6, and rare
+        labels as "(other)"; columns in which all answers but one are rare are not
+        asked, unless another option names them.
     order
-        The scale of an attribute, labels in their order, whose neighbours are then merged.  Or the
-        path of a codebook, a CSV file with the columns attribute, value, label and order: a number
-        for each value of a scale.
+        The scale of an attribute, labels in their order, whose neighbours are then
+        merged.  Or the path of a codebook, a CSV file with the columns attribute,
+        value, label and order: a number for each value of a scale.
     shape
-        `"forms"`: a form may send one shaped report for all of its answers, if that is more
-        precise and has at most 32 combinations of answers.  A change of one answer then changes a
-        report's log-likelihood by at most its limit, and the leakage about the whole record is at
-        most that of the product of the same form.  `"never"`: each answer has its own report.
+        `"forms"`: a form may send one shaped report for all of its answers, if that is
+        more precise and has at most 32 combinations of answers.  A change of one answer
+        then changes a report's log-likelihood by at most its limit, and the leakage
+        about the whole record is at most that of the product of the same form.
+        `"never"`: each answer has its own report.
     seconds
-        Time limit of reading and search, half of it at least for the search; Ctrl-C ends it too.
-        Either way the best design so far is returned, certified like any other.
+        Time limit of reading and search, half of it at least for the search; Ctrl-C
+        ends it too. Either way the best design so far is returned, certified like any
+        other.
     rng
-        Seed of the search and the sample.  The same seed gives the same design unless the time
-        limit ends the search.
+        Seed of the search and the sample.  The same seed gives the same design unless
+        the time limit ends the search.
     """
 
     mechanism: str | None = field(
@@ -178,7 +203,9 @@ class DesignOptions(PlanningOptions):
     people: int | None = option(
         None, metavar="N", check=partial(_checks.integer, minimum=1, maximum=2**53)
     )
-    precision: float | None = option(None, metavar="POINTS", check=_checks.inner_probability)
+    precision: float | None = option(
+        None, metavar="POINTS", check=_checks.inner_probability
+    )
     title: str | None = option(None, check=_checks.text)
     author: str | None = option(None, check=_checks.text)
     record_limit: float | None = option(None, check=design_limit)
@@ -189,11 +216,16 @@ class DesignOptions(PlanningOptions):
     confidence: float = option(0.95, check=_checks.inner_probability)
     answers: str | None = option(None, **_one_of(*ANSWERS))
     order: Any = option(
-        dict, type=Mapping[str, Sequence[str]], metavar="COLUMN=A,B,...|CODEBOOK", check=_scales
+        dict,
+        type=Mapping[str, Sequence[str]],
+        metavar="COLUMN=A,B,...|CODEBOOK",
+        check=_scales,
     )
     shape: str = option("forms", **_one_of("never", "forms"))
     seconds: float = option(15.0, check=time_limit)
-    rng: Any = option(0, name="seed", check=partial(_checks.seed, maximum=MAX_SEED, required=True))
+    rng: Any = option(
+        0, name="seed", check=partial(_checks.seed, maximum=MAX_SEED, required=True)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -208,9 +240,12 @@ class DesignOptions(PlanningOptions):
         return {**given, "answers": chosen, "order": self.order, "keep": self._named()}
 
     def _named(self) -> frozenset[str]:
-        """Return the attributes that an option names: they are asked whatever their answers."""
+        """Return the attributes that an option names: they are asked whatever their
+        answers.
+        """
         fields_of = ("columns", "public", "left_out", "known", "never")
-        found, pending = set[str](), [getattr(self, name) for name in fields_of]
+        found = set[str]()
+        pending = [getattr(self, name) for name in fields_of]
         mappings = (self.limit, self.importance)
         pending += [one for one in mappings if isinstance(one, Mapping)]
         for text in self._want_texts:  # "mean hours = 10, 30" or "ill x income"
@@ -226,9 +261,13 @@ class DesignOptions(PlanningOptions):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The options that a plan states: objective, people, title, seed, want and the like."""
+        """The options that a plan states: objective, people, title, seed, want and the
+        like.
+        """
         names = ("objective", "people", "precision", "title", "author")
-        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        stated = {
+            name: value for name in names if (value := getattr(self, name)) is not None
+        }
         return {**stated, "seed": self.rng, "want": self._want_texts}
 
     @property
@@ -243,23 +282,26 @@ class CalibrationOptions(PlanningOptions, TotalSettings):
     Parameters
     ----------
     mechanism
-        A mechanism; by default any, and the one of least variance is planned.  By name, for all or
-        by attribute: its own leakage is used, else the bound that holds for any mechanism.
+        A mechanism; by default any, and the one of least variance is planned.  By name,
+        for all or by attribute: its own leakage is used, else the bound that holds for
+        any mechanism.
     guarantee
-        Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or `"auto"`.  See
-        `total_leakage`; `"auto"` is `"independent"` for pair counts, and for records `"exact"` if
-        it fits, else `"sampled"`.
+        Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or
+        `"auto"`.  See `total_leakage`; `"auto"` is `"independent"` for pair counts, and
+        for records `"exact"` if it fits, else `"sampled"`.
     audit
         Search for a witness against a guarantee that is an assumption; needs records.
     delta
         Delta of (epsilon, delta)-LDP; totals then have one too.
     view
-        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the
+        inferred value.
     scope
-        For whom totals hold: the `"population"` that the records are a random sample of (the
-        default for records and `"auto"`, `"exact"` or `"merged"`), or the people in the `"table"`.
-        For the population they are upper confidence limits, and budgets the largest that pass,
-        which costs no confidence [theory-population: Budgets chosen by looking].
+        For whom totals hold: the `"population"` that the records are a random sample of
+        (the default for records and `"auto"`, `"exact"` or `"merged"`), or the people
+        in the `"table"`. For the population they are upper confidence limits, and
+        budgets the largest that pass, which costs no confidence [theory-population:
+        Budgets chosen by looking].
     """
 
     mechanism: Any = option(None, short="-m", type=str)
@@ -277,5 +319,13 @@ class CalibrationOptions(PlanningOptions, TotalSettings):
 
     def of_totals(self, scope: str) -> dict[str, Any]:
         """Return the keywords of `total_leakage`, for a scope."""
-        names = ("target_delta", "confidence", "reports", "rng", "progress", "delta", "view")
+        names = (
+            "target_delta",
+            "confidence",
+            "reports",
+            "rng",
+            "progress",
+            "delta",
+            "view",
+        )
         return {"scope": scope, **{name: getattr(self, name) for name in names}}

@@ -1,9 +1,11 @@
-"""Admissible reports: the cone of likelihood vectors whose leakage is within given limits.
+"""Admissible reports: the cone of likelihood vectors whose leakage is within given
+limits.
 
-A report is a vector w > 0 of likelihoods over cells, the combinations of a form's answers.  Its
-leakage about a secret is a log-ratio of means of w, so each limit is a set of linear inequalities
-in w, and the admissible reports form a polyhedral cone.  A mechanism draws by integer thresholds
-near a mixture of admissible reports; every limit is checked on the integers in exact arithmetic.
+A report is a vector w > 0 of likelihoods over cells, the combinations of a form's
+answers.  Its leakage about a secret is a log-ratio of means of w, so each limit is a
+set of linear inequalities in w, and the admissible reports form a polyhedral cone.  A
+mechanism draws by integer thresholds near a mixture of admissible reports; every limit
+is checked on the integers in exact arithmetic.
 """
 
 import math
@@ -33,30 +35,36 @@ BISECTION_STEPS = 60
 """Number of bisection steps for the budget of a product of randomised responses."""
 
 INTERIOR = 0.9
-"""Relative distance of initial reports from the neutral report, 1 at the boundary of the cone."""
+"""Relative distance of initial reports from the neutral report, 1 at the boundary of
+the cone."""
 
 SHRINKING = 0.999
 """The same of other reports from which a search starts."""
 
 MAX_LIMIT = 16.0
-"""Larger limits in nats are lowered to this one: e^16 is within the range of linear programs."""
+"""Larger limits in nats are lowered to this one: e^16 is within the range of linear
+programs."""
 
 ACCURACY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """The finest tolerances of HiGHS."""
 
-DUAL, PRIMAL = 1, 4
-"""HiGHS codes of the simplex strategy: dual after new bounds, primal after new columns."""
+DUAL = 1
+PRIMAL = 4
+"""HiGHS codes of the simplex strategy: dual after new bounds, primal after new
+columns."""
 
 
 class RatioLimit(NamedTuple):
     """One limit on the mean likelihoods of a report given the values of a secret.
 
-    With n[x, z] the counts, P(z | x) . w <= e^limit P(z | x') . w for all values x, x' that occur.
+    With n[x, z] the counts, P(z | x) . w <= e^limit P(z | x') . w for all values x, x'
+    that occur.
     """
 
     name: str
     counts: Integers
-    """One row per value x of the secret, one column per cell z; each row has a positive sum."""
+    """One row per value x of the secret, one column per cell z; each row has a positive
+    sum."""
     limit: float
 
     @property
@@ -68,7 +76,8 @@ class RatioLimit(NamedTuple):
 class AnswerCounts(NamedTuple):
     """The counts of a form's answers, by cell.
 
-    A cell is a combination of answers, in row-major order: the last attribute is the fastest.
+    A cell is a combination of answers, in row-major order: the last attribute is the
+    fastest.
     """
 
     sources: tuple[str, ...]
@@ -76,15 +85,18 @@ class AnswerCounts(NamedTuple):
     counts: Integers
     """The number of records in each cell."""
     targets: Mapping[str, Integers]
-    """Numbers of records of each protected attribute, asked or not: one row per value, one column
-    per cell."""
+    """Numbers of records of each protected attribute, asked or not: one row per value,
+    one column per cell."""
 
     @classmethod
     def of(
         cls, counter: FormCounter, sources: Iterable[str], targets: Iterable[str] = ()
     ) -> "AnswerCounts":
-        """Return the counts of the answers of a form, and of protected attributes by cell."""
-        domain, asked = counter.records.domain, tuple(sources)
+        """Return the counts of the answers of a form, and of protected attributes by
+        cell.
+        """
+        domain = counter.records.domain
+        asked = tuple(sources)
         table = counter.table([domain.index(name) for name in asked])
         cells = table.counts.sum(axis=0).T.astype(np.int64)
         values = [
@@ -111,7 +123,9 @@ class AnswerCounts(NamedTuple):
 def answer_limits(
     sources: Sequence[str], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[RatioLimit]:
-    """Return the limits of changing one answer: over cells that differ in this answer only."""
+    """Return the limits of changing one answer: over cells that differ in this answer
+    only.
+    """
     cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
     unit = np.eye(cells.size, dtype=np.int64)
     return [
@@ -129,9 +143,10 @@ def padded(rows: Floats, width: int) -> Floats:
 class LinearPrograms:
     """Maximise c . x subject to A x <= 0, e . x = 1 and x >= 0, for a sequence of c.
 
-    HiGHS solves the dual, min z subject to A' y + z e >= c and y >= 0, whose basis is as small as
-    x, and x is its dual solution.  With one model, each c starts from the basis of the last (warm
-    start), which takes a few pivots: half the time of the primal problem.
+    HiGHS solves the dual, min z subject to A' y + z e >= c and y >= 0, whose basis is
+    as small as x, and x is its dual solution.  With one model, each c starts from the
+    basis of the last (warm start), which takes a few pivots: half the time of the
+    primal problem.
 
     Parameters
     ----------
@@ -145,12 +160,22 @@ class LinearPrograms:
         import highspy
 
         highs: Any = highspy
-        self._optimal, self._solver = highs.HighsModelStatus.kOptimal, highs.Highs()
-        for name, value in {"output_flag": False, "presolve": "off", **ACCURACY}.items():
+        self._optimal = highs.HighsModelStatus.kOptimal
+        self._solver = highs.Highs()
+        for name, value in {
+            "output_flag": False,
+            "presolve": "off",
+            **ACCURACY,
+        }.items():
             self._solver.setOptionValue(name, value)
         width = upper.shape[1]
-        self._indices, self._unbounded = np.arange(width, dtype=np.int32), np.full(width, np.inf)
-        empty = np.zeros(width, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
+        self._indices = np.arange(width, dtype=np.int32)
+        self._unbounded = np.full(width, np.inf)
+        empty = (
+            np.zeros(width, dtype=np.int32),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(0),
+        )
         self._solver.addRows(width, np.zeros(width), self._unbounded, 0, *empty)
         self._add(equal, np.ones(1), np.full(1, -np.inf))
         self.add(upper)
@@ -164,11 +189,14 @@ class LinearPrograms:
     def _add(self, rows: Floats, costs: Floats, lower: Floats) -> None:
         sparse: Any = csr_array(rows)
         cells = sparse.nnz, sparse.indptr[:-1], sparse.indices, sparse.data
-        self._solver.addCols(len(rows), costs, lower, np.full(len(rows), np.inf), *cells)
+        self._solver.addCols(
+            len(rows), costs, lower, np.full(len(rows), np.inf), *cells
+        )
         self._solver.setOptionValue("simplex_strategy", PRIMAL)
 
     def maximise(self, gain: Floats) -> Floats | None:
-        """Return the x that maximises gain . x, gain padded with zeros; None on failure.
+        """Return the x that maximises gain . x, gain padded with zeros; None on
+        failure.
 
         It fails if the problem is unbounded, or if the solver fails.
         """
@@ -186,7 +214,8 @@ class LinearPrograms:
 
 
 class AdmissibleReports:
-    """The cone of admissible reports, restricted to w . f = 1 at the nominal frequencies f.
+    """The cone of admissible reports, restricted to w . f = 1 at the nominal
+    frequencies f.
 
     Parameters
     ----------
@@ -197,7 +226,8 @@ class AdmissibleReports:
     """
 
     def __init__(self, limits: Sequence[RatioLimit], frequencies: Floats) -> None:
-        self.frequencies, self.cells = frequencies, len(frequencies)
+        self.frequencies = frequencies
+        self.cells = len(frequencies)
         lowered = [min(one.limit, MAX_LIMIT) for one in limits]
         self._bounded = [
             (one.rows, math.exp(max(limit - MARGIN, limit / 2)))
@@ -218,7 +248,8 @@ class AdmissibleReports:
         return np.vstack([1 + steps, 1 - steps])
 
     def reach(self, directions: Floats) -> Floats:
-        """Return the largest t of each direction d for which 1 + t d is within all limits.
+        """Return the largest t of each direction d for which 1 + t d is within all
+        limits.
 
         With rows r of a limit l, 1 + t max r.d <= e^l (1 + t min r.d).
         """
@@ -226,16 +257,20 @@ class AdmissibleReports:
         for rows, ratio in self._bounded:
             means = directions @ rows.T
             with np.errstate(divide="ignore"):
-                room = (ratio - 1) / np.maximum(means.max(axis=1) - ratio * means.min(axis=1), 0.0)
+                room = (ratio - 1) / np.maximum(
+                    means.max(axis=1) - ratio * means.min(axis=1), 0.0
+                )
             lengths = np.minimum(lengths, room)
         return lengths
 
     def shrunk(self, reports: Floats) -> Floats:
-        """Return reports mixed with the neutral one until they are strictly within all limits."""
+        """Return reports mixed with the neutral one until they are strictly within all
+        limits.
+        """
         kept = np.minimum(self.reach(reports - 1), 1.0)
         return np.asarray(1 + SHRINKING * kept[:, None] * (reports - 1))
 
-    # Linear programs ----------------------------------------------------------------------------
+    # Linear programs ------------------------------------------------------------------
 
     @cached_property
     def _programs(self) -> LinearPrograms:
@@ -244,10 +279,12 @@ class AdmissibleReports:
     def _linear_programs(self, cuts: Floats) -> LinearPrograms:
         """Return the constraints on w, cuts a . w <= 0 included.
 
-        A limit of more than two rows has an auxiliary variable, the minimum of its means.
+        A limit of more than two rows has an auxiliary variable, the minimum of its
+        means.
         """
         width = self.cells + sum(len(rows) > 2 for rows, _ in self._bounded)
-        blocks, minimum = list[Floats](), self.cells
+        blocks = list[Floats]()
+        minimum = self.cells
         for rows, ratio in self._bounded:
             if len(rows) == 2:
                 block = padded(rows - ratio * rows[::-1], width)
@@ -260,7 +297,9 @@ class AdmissibleReports:
         return LinearPrograms(np.vstack([*blocks, padded(cuts, width)]), equal)
 
     def best_report(self, gain: Floats) -> Floats | None:
-        """Return an admissible report that maximises gain . w; None if the solver fails."""
+        """Return an admissible report that maximises gain . w; None if the solver
+        fails.
+        """
         solution = self._programs.maximise(gain / max(np.abs(gain).max(), 1e-300))
         if solution is None:
             return None
@@ -268,10 +307,12 @@ class AdmissibleReports:
         return np.asarray(report / (report @ self.frequencies))
 
 
-# The product of randomised responses --------------------------------------------------------------
+# The product of randomised responses --------------------------------------------------
 
 
-def product_reports(sizes: Sequence[int], budgets: Iterable[float], frequencies: Floats) -> Floats:
+def product_reports(
+    sizes: Sequence[int], budgets: Iterable[float], frequencies: Floats
+) -> Floats:
     """Return the reports of independent randomised responses, one row each."""
     likelihoods: Floats = np.ones((1, 1))
     for size, budget in zip(sizes, budgets, strict=True):
@@ -284,13 +325,16 @@ def product_reports(sizes: Sequence[int], budgets: Iterable[float], frequencies:
 def product_budgets(
     limits: Sequence[RatioLimit], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[float]:
-    """Return the largest equal budgets of independent randomised responses within all limits.
+    """Return the largest equal budgets of independent randomised responses within all
+    limits.
 
-    Each is at most its answer's epsilon.  The leakage increases with every budget, so bisection
-    finds them.
+    Each is at most its answer's epsilon.  The leakage increases with every budget, so
+    bisection finds them.
     """
     caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
-    bounds = [(one.rows, math.exp(min(one.limit, MAX_LIMIT) - MARGIN)) for one in limits]
+    bounds = [
+        (one.rows, math.exp(min(one.limit, MAX_LIMIT) - MARGIN)) for one in limits
+    ]
     flat = np.ones(math.prod(sizes))
 
     def is_within(budget: float) -> bool:
@@ -301,7 +345,8 @@ def product_budgets(
             for mean, (_, ratio) in zip(means, bounds, strict=True)
         )
 
-    low, high = 0.0, max(caps)
+    low = 0.0
+    high = max(caps)
     if is_within(high):
         low = high
     for _ in range(BISECTION_STEPS if low < high else 0):
@@ -310,30 +355,36 @@ def product_budgets(
     return [min(low, cap) for cap in caps]
 
 
-# Integer thresholds --------------------------------------------------------------------------
+# Integer thresholds -------------------------------------------------------------------
 
 NEUTRAL_SHARE = 1e-6
-"""Share of the last, almost neutral report, which absorbs the remainders of rounding."""
+"""Share of the last, almost neutral report, which absorbs the remainders of
+rounding."""
 
 NEUTRAL_MIXTURES = (0.0, *(10.0**exponent for exponent in range(-9, 0)), 1.0)
-"""Shares of the neutral report mixed into each report, tried in order until all limits hold."""
+"""Shares of the neutral report mixed into each report, tried in order until all limits
+hold."""
 
 
-def mixture_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLimit]) -> Thresholds:
-    """Return integer thresholds out of 2^64 near a mixture of reports, within every limit exactly.
+def mixture_thresholds(
+    reports: Floats, shares: Floats, limits: Sequence[RatioLimit]
+) -> Thresholds:
+    """Return integer thresholds out of 2^64 near a mixture of reports, within every
+    limit exactly.
 
     Parameters
     ----------
     reports, shares
-        Likelihoods w_y, one row per report, and shares theta_y with sum_y theta_y w_y = 1.
+        Likelihoods w_y, one row per report, and shares theta_y with sum_y theta_y w_y =
+        1.
     limits
         The limits, checked for every output, the last one included.
 
     Returns
     -------
     Thresholds
-        One row per cell, each summing to 2^64; one column per report, and a last, almost neutral
-        one with the remainders.
+        One row per cell, each summing to 2^64; one column per report, and a last,
+        almost neutral one with the remainders.
 
     Notes
     -----
@@ -342,43 +393,57 @@ def mixture_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLi
     than the margin.
     """
     for t in NEUTRAL_MIXTURES:
-        probabilities = shares[:, None] * ((1 - NEUTRAL_SHARE) * ((1 - t) * reports + t))
+        probabilities = shares[:, None] * (
+            (1 - NEUTRAL_SHARE) * ((1 - t) * reports + t)
+        )
         columns = exact_cells(int, np.floor(probabilities.T * CERTAIN))
         columns = columns[:, (columns > 0).all(axis=0)]
         rest = CERTAIN - columns.sum(axis=1, keepdims=True)
         thresholds = np.hstack([columns, rest])
-        within = (realised_ratio(thresholds, limit) <= exp_below(limit.limit) for limit in limits)
+        within = (
+            realised_ratio(thresholds, limit) <= exp_below(limit.limit)
+            for limit in limits
+        )
         if (rest > 0).all() and all(within):
             return thresholds
     raise AssertionError("a neutral report keeps every limit")
 
 
 def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
-    """Return the largest likelihood ratio of an output about a secret, as an exact fraction."""
+    """Return the largest likelihood ratio of an output about a secret, as an exact
+    fraction.
+    """
     return largest_ratio(scaled_means(thresholds, limit.counts))
 
 
 def exact_totals(
     counter: FormCounter, sources: Iterable[str], thresholds: Thresholds
 ) -> list[float]:
-    """Return the total of one report about every attribute, asked or not, in nats, rounded up.
+    """Return the total of one report about every attribute, asked or not, in nats,
+    rounded up.
 
     In integers; with the public values of the counter beside the report.
     """
     table = counter.table([counter.records.domain.index(name) for name in sources])
     totals = list[float]()
-    for start, size in zip(counter.starts.tolist(), counter.sizes.tolist(), strict=True):
+    for start, size in zip(
+        counter.starts.tolist(), counter.sizes.tolist(), strict=True
+    ):
         counts = table.counts[:, :, start : start + size].transpose(2, 0, 1)
-        means = scaled_means(thresholds, counts[counts.any(axis=(1, 2))].astype(np.int64))
+        means = scaled_means(
+            thresholds, counts[counts.any(axis=(1, 2))].astype(np.int64)
+        )
         impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
         totals.append(math.inf if impossible.any() else log_above(largest_ratio(means)))
     return totals
 
 
 def scaled_means(thresholds: Thresholds, counts: Integers) -> Thresholds:
-    """Return the mean thresholds given each value of a secret, times a common denominator.
+    """Return the mean thresholds given each value of a secret, times a common
+    denominator.
 
-    One row per value.  Counts are by value and cell, or by value, public values and cell.
+    One row per value.  Counts are by value and cell, or by value, public values and
+    cell.
     """
     if counts.ndim == 2 and (np.count_nonzero(counts, axis=1) == 1).all():
         return np.asarray(thresholds[counts.argmax(axis=1)])

@@ -1,4 +1,5 @@
-"""Calibration: the largest equal budgets whose totals are within their limits, and their audit.
+"""Calibration: the largest equal budgets whose totals are within their limits, and
+their audit.
 
 [theory-totals: Calibration]
 """
@@ -33,10 +34,12 @@ TOLERANCE = 1e-9
 """Accuracy of a budget in nats; relative to the limit if that is below 1."""
 
 SAMPLED_TOLERANCE = 1e-2
-"""Accuracy of a budget relative to the limit, where totals are computed on sampled reports."""
+"""Accuracy of a budget relative to the limit, where totals are computed on sampled
+reports."""
 
 MAX_CONFIRMATIONS = 20
-"""Maximum number of fresh samples drawn to confirm sampled budgets, each time lowered."""
+"""Maximum number of fresh samples drawn to confirm sampled budgets, each time
+lowered."""
 
 MIN_BUDGET = 1e-6
 """A budget below which no mechanism changes its family of likely sets."""
@@ -45,12 +48,13 @@ FOR_POPULATION = ("auto", "exact", "merged")
 """The guarantees that can be certified for the population."""
 
 
-# Constraints --------------------------------------------------------------------------------------
+# Constraints --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Constraints of a calibration; arrays have one entry for each attribute of the data.
+    """Constraints of a calibration; arrays have one entry for each attribute of the
+    data.
 
     Parameters
     ----------
@@ -63,8 +67,9 @@ class Problem:
     public
         Mask of the public attributes: identity release (epsilon = infinity).
     guarantee, options
-        The guarantee of the totals, and further keywords of `total_leakage`: `mechanism` by
-        attribute, with "public", and `delta` by attribute, 0 for those not collected.
+        The guarantee of the totals, and further keywords of `total_leakage`:
+        `mechanism` by attribute, with "public", and `delta` by attribute, 0 for those
+        not collected.
     """
 
     data: PairCounts | Records
@@ -89,17 +94,24 @@ class Problem:
         return np.where(self.collected, budgets, 0.0)
 
     def releases(self, budgets: Floats) -> list[Release]:
-        """Return the release of each attribute at some budgets, 0 for those not collected."""
-        mechanism, delta = self.options["mechanism"], self.options["delta"]
+        """Return the release of each attribute at some budgets, 0 for those not
+        collected.
+        """
+        mechanism = self.options["mechanism"]
+        delta = self.options["delta"]
         return releases(self.domain, self.epsilons(budgets), mechanism, delta)
 
     @property
     def max_budget(self) -> float:
-        """Upper bound of any budget: the largest limit, as an attribute's own report counts."""
+        """Upper bound of any budget: the largest limit, as an attribute's own report
+        counts.
+        """
         return float(self.limits[self.collected].max())
 
     def excess(self, totals: Floats) -> float:
-        """Return the largest excess of a total over its limit in nats; negative if none exceeds."""
+        """Return the largest excess of a total over its limit in nats; negative if none
+        exceeds.
+        """
         limited = np.isfinite(self.limits)
         return float((totals[limited] - self.limits[limited]).max())
 
@@ -108,14 +120,22 @@ class Problem:
         return self.epsilons(np.minimum(budgets * factor, self.limits))
 
 
-def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope: str) -> Problem:
+def make_problem(
+    data: PairCounts | Records, options: CalibrationOptions, scope: str
+) -> Problem:
     """Return the constraints of a calibration for a scope, checked against the data."""
     domain = data.domain
-    is_public, is_left_out, _ = attribute_masks(domain, options.public, options.left_out)
+    is_public, is_left_out, _ = attribute_masks(
+        domain, options.public, options.left_out
+    )
     collected = ~(is_public | is_left_out)
     if not collected.any():
-        raise InputError("at least one attribute must be collected, all are public or left out")
-    limits = np.array([positive_limit(value) for value in for_each(domain, options.limit, "limit")])
+        raise InputError(
+            "at least one attribute must be collected, all are public or left out"
+        )
+    limits = np.array(
+        [positive_limit(value) for value in for_each(domain, options.limit, "limit")]
+    )
     limits[is_public] = np.inf
     given = for_each(domain, options.mechanism, "mechanism")
     mechanisms = [  # one that needs a delta has none where it is not collected
@@ -137,7 +157,9 @@ def _needs_delta(name: Any) -> bool:
 
 
 def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeakage:
-    """Return every attribute's total at some budgets; keywords override the problem's options."""
+    """Return every attribute's total at some budgets; keywords override the problem's
+    options.
+    """
     options = {"guarantee": problem.guarantee, **problem.options, **overrides}
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
     return total_leakage(problem.data, budgets, **options)
@@ -146,14 +168,17 @@ def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeak
 def equal_budgets(problem: Problem) -> Floats:
     """Return the largest equal budgets whose totals stay within the limits.
 
-    The total is continuous and increasing in the budget, so a root search finds the budget to
-    `TOLERANCE`; for `sampled` to `SAMPLED_TOLERANCE`, as `confirmed` must still confirm it.  No
-    attribute gets more than its own limit.
+    The total is continuous and increasing in the budget, so a root search finds the
+    budget to `TOLERANCE`; for `sampled` to `SAMPLED_TOLERANCE`, as `confirmed` must
+    still confirm it.  No attribute gets more than its own limit.
     """
-    maximum, ones = problem.max_budget, np.ones(len(problem.domain))
+    maximum = problem.max_budget
+    ones = np.ones(len(problem.domain))
     sampled = problem.guarantee == "sampled"
     budget = largest_within(
-        lambda budget: problem.excess(totals_at(problem, problem.scaled(ones, budget)).values),
+        lambda budget: problem.excess(
+            totals_at(problem, problem.scaled(ones, budget)).values
+        ),
         maximum,
         SAMPLED_TOLERANCE * maximum if sampled else TOLERANCE * min(maximum, 1.0),
     )
@@ -161,25 +186,32 @@ def equal_budgets(problem: Problem) -> Floats:
 
 
 def confirmed(problem: Problem, epsilons: Floats) -> tuple[Floats, TotalLeakage]:
-    """Return budgets that `sampled` confirms on reports not used to choose them, and their totals.
+    """Return budgets that `sampled` confirms on reports not used to choose them, and
+    their totals.
 
-    The search evaluates all budgets on one sample of reports; only an independent sample may
-    confirm them, and only its totals are reported.  Budgets that are not confirmed are lowered by
-    3%.  The j-th confirmation has error probability beta / 2^j, so by the union bound all hold
-    with confidence 1 - beta, which is reported whichever attempt succeeds.
+    The search evaluates all budgets on one sample of reports; only an independent
+    sample may confirm them, and only its totals are reported.  Budgets that are not
+    confirmed are lowered by 3%.  The j-th confirmation has error probability beta /
+    2^j, so by the union bound all hold with confidence 1 - beta, which is reported
+    whichever attempt succeeds.
     """
-    confidence, rng = problem.options["confidence"], problem.options["rng"]
+    confidence = problem.options["confidence"]
+    rng = problem.options["rng"]
     for attempt in range(1, MAX_CONFIRMATIONS + 1):
         attempt_confidence = 1 - (1 - confidence) / 2**attempt
         new_seed = None if rng is None else rng + attempt
-        totals = totals_at(problem, epsilons, rng=new_seed, confidence=attempt_confidence)
+        totals = totals_at(
+            problem, epsilons, rng=new_seed, confidence=attempt_confidence
+        )
         if problem.excess(totals.values) <= 0:
             return epsilons, replace(totals, confidence=confidence)
         epsilons = problem.scaled(epsilons, 0.97)
-    raise InputError("no sampled total was confirmed within its limit; use more reports")
+    raise InputError(
+        "no sampled total was confirmed within its limit; use more reports"
+    )
 
 
-# Calibration --------------------------------------------------------------------------------------
+# Calibration --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +237,8 @@ class Calibration:
 
 
 def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
-    """Return the largest budgets whose totals stay within the limit, under a named guarantee.
+    """Return the largest budgets whose totals stay within the limit, under a named
+    guarantee.
 
     Some ten evaluations of the totals.
     """
@@ -233,10 +266,14 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
 
 
 def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
-    """Return the scope given, by default the population if records and guarantee allow it."""
+    """Return the scope given, by default the population if records and guarantee allow
+    it.
+    """
     scope = options.scope
     if scope is None:
-        for_population = isinstance(counted, Records) and options.guarantee in FOR_POPULATION
+        for_population = (
+            isinstance(counted, Records) and options.guarantee in FOR_POPULATION
+        )
         scope = "population" if for_population else "table"
     check_whole_table(counted, options.guarantee, "budgets", scope)
     return scope
@@ -263,17 +300,21 @@ def _guarantee(guarantee: str, problem: Problem) -> str:
             Setting("scope", "table"),
         )
     if guarantee == "witness":
-        raise InputError("a witness is a lower bound: it refutes budgets but cannot set them")
+        raise InputError(
+            "a witness is a lower bound: it refutes budgets but cannot set them"
+        )
     return guarantee
 
 
 def _without_monotone_totals(problem: Problem) -> str | None:
-    """Return a mechanism whose totals for the population are not known to grow with its budget.
+    """Return a mechanism whose totals for the population are not known to grow with its
+    budget.
 
-    Budgets for the population are the last of an ascending grid before the first failure, which
-    proves the limits only if exact totals grow [theory-population: Budgets chosen by looking].
-    They do where the family of likely sets is the same at all budgets.  That of subset selection
-    is not: its sets have k / (e^epsilon + 1) values.
+    Budgets for the population are the last of an ascending grid before the first
+    failure, which proves the limits only if exact totals grow [theory-population:
+    Budgets chosen by looking]. They do where the family of likely sets is the same at
+    all budgets.  That of subset selection is not: its sets have k / (e^epsilon + 1)
+    values.
     """
     if problem.options["scope"] != "population":
         return None
@@ -282,28 +323,37 @@ def _without_monotone_totals(problem: Problem) -> str | None:
         for budget in (MIN_BUDGET, problem.max_budget)
     )
     for k in np.flatnonzero(problem.collected):
-        low, high = lowest[k].sets("report"), highest[k].sets("report")
-        if low is None or high is None or (low.kind, low.size) != (high.kind, high.size):
+        low = lowest[k].sets("report")
+        high = highest[k].sets("report")
+        if (
+            low is None
+            or high is None
+            or (low.kind, low.size) != (high.kind, high.size)
+        ):
             unproven: str | None = problem.options["mechanism"][problem.domain.names[k]]
             return unproven
     return None
 
 
 def _proven_totals(problem: Problem, totals: TotalLeakage) -> Floats:
-    """Return the proven total of each attribute for the population: its limit or sum of budgets.
+    """Return the proven total of each attribute for the population: its limit or sum of
+    budgets.
 
-    Budgets are the largest that pass on the same records that certify them.  That proves the
-    limits, not totals that happen to be lower [theory-population: Budgets chosen by looking].
+    Budgets are the largest that pass on the same records that certify them.  That
+    proves the limits, not totals that happen to be lower [theory-population: Budgets
+    chosen by looking].
     """
     budgets = [release.epsilon for release in totals.matrix.releases]
-    return np.minimum(problem.limits, np.inf if problem.public.any() else summed_up(budgets))
+    return np.minimum(
+        problem.limits, np.inf if problem.public.any() else summed_up(budgets)
+    )
 
 
 def _audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
     """Return a note on the search for witnesses against totals that are an assumption.
 
-    One search per attribute.  If no mechanism is given, it ranges over all mechanisms with these
-    budgets.
+    One search per attribute.  If no mechanism is given, it ranges over all mechanisms
+    with these budgets.
     """
     if has_delta:
         return "no witness was searched for: single reports do not refute totals with a delta"
@@ -321,11 +371,15 @@ def _audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
 
 
 def refutations(
-    problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
+    problem: Problem,
+    epsilons: Floats,
+    targets: Sequence[int],
+    progress: Progress | None = None,
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
     columns = likelihood_columns(problem.domain, problem.releases(epsilons), "report")
-    witnesses, rng = dict[int, JointWitness](), int(problem.options["rng"] or 0)
+    witnesses = dict[int, JointWitness]()
+    rng = int(problem.options["rng"] or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):
         witness = search_witness(problem.data, columns, target, rng)

@@ -18,7 +18,12 @@ from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution, compare_designs
 from seepage.designs.admissible_reports import exact_totals
 from seepage.designs.form import Form, remarks, with_shares
-from seepage.designs.form_problem import FormProblem, Indices, equal_split, make_form_problem
+from seepage.designs.form_problem import (
+    FormProblem,
+    Indices,
+    equal_split,
+    make_form_problem,
+)
 from seepage.designs.form_search import (
     MAX_IDLE_ROUNDS,
     Certifier,
@@ -36,11 +41,13 @@ from seepage.errors import InputError, Setting, Text
 
 
 def designed(data: Any, options: DesignOptions) -> "Design":
-    """Return the most accurate collection by forms whose totals provably stay within the limit.
+    """Return the most accurate collection by forms whose totals provably stay within
+    the limit.
 
-    A form is a set of attributes with a mechanism and a budget each.  Everyone gets one form, drawn
-    independently of the record.  The leakage of its reports about attribute k is at most the form's
-    total, computed for every attribute of the table, asked or not [theory-forms].
+    A form is a set of attributes with a mechanism and a budget each.  Everyone gets one
+    form, drawn independently of the record.  The leakage of its reports about attribute
+    k is at most the form's total, computed for every attribute of the table, asked or
+    not [theory-forms].
 
     Notes
     -----
@@ -48,12 +55,13 @@ def designed(data: Any, options: DesignOptions) -> "Design":
     pool of forms contains every attribute alone and all attributes together, so neither SMP nor the
     calibrated collection has a smaller weighted error, up to the gap.
 
-    For the population a union bound covers all forms of a size, so that the selection among them
-    costs no confidence, with equal budgets in each form [theory-population].
+    For the population a union bound covers all forms of a size, so that the selection
+    among them costs no confidence, with equal budgets in each form [theory-population].
 
-    Cost: 0.05 ms to count a form of binary attributes and 0.1 ms for its totals about 40
-    attributes, after 6 ms for 115,000 distinct records; some thousands of forms.  For the
-    population also six evaluations of 10 ms for every form that the screen finds improving.
+    Cost: 0.05 ms to count a form of binary attributes and 0.1 ms for its totals about
+    40 attributes, after 6 ms for 115,000 distinct records; some thousands of forms.
+    For the population also six evaluations of 10 ms for every form that the screen
+    finds improving.
     """
     reading = Timer(options.seconds)
     records, notes = read_records(data, options)
@@ -63,7 +71,9 @@ def designed(data: Any, options: DesignOptions) -> "Design":
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
     """Return the records to design with, and notes on the columns that are left out."""
     data, settled, notes, _ = settle(data, options, asked=True, stacklevel=6)
-    records = as_records(data, **options.records_options(options.rng, options.scope) | settled)
+    records = as_records(
+        data, **options.records_options(options.rng, options.scope) | settled
+    )
     if records.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(
             "answers are merged where a table is read without a domain, and these records have one",
@@ -75,9 +85,13 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
 
 
 def search_design(
-    records: Records, options: DesignOptions, notes: Iterable[str] = (), reading: float = 0.0
+    records: Records,
+    options: DesignOptions,
+    notes: Iterable[str] = (),
+    reading: float = 0.0,
 ) -> "Design":
-    """Return the best design found within the time limit, less up to half of it for `reading`.
+    """Return the best design found within the time limit, less up to half of it for
+    `reading`.
 
     Its notes start with those given.
     """
@@ -89,7 +103,9 @@ def search_design(
         and not (problem.public or problem.known)
     )
     certifier: Certifier
-    if problem.fixed_caps:  # shaped forms take half of the error probability 1 - confidence
+    if (
+        problem.fixed_caps
+    ):  # shaped forms take half of the error probability 1 - confidence
         population = PopulationCertifier(problem, records, options.confidence, shaped)
         population.prime_screen(timer, options.rng)
         certifier = population
@@ -105,7 +121,8 @@ def search_design(
 
 
 class Design:
-    """A search for forms with shares that keep every total within its limit, and what it found.
+    """A search for forms with shares that keep every total within its limit, and what
+    it found.
 
     Parameters
     ----------
@@ -121,31 +138,44 @@ class Design:
     ended
         Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
     people
-        The number of people that the errors are for; by default as many as the table has records.
+        The number of people that the errors are for; by default as many as the table
+        has records.
     forms
         The forms of the result, in descending order of their shares.
     errors
-        The expected squared error of each attribute's frequencies, summed over its values, noise
-        and sampling together; infinite if it is not asked, 0 if it is constant.
+        The expected squared error of each attribute's frequencies, summed over its
+        values, noise and sampling together; infinite if it is not asked, 0 if it is
+        constant.
     wanted
-        The same for the statistics of the option `want`, by their texts; means in their own units.
+        The same for the statistics of the option `want`, by their texts; means in their
+        own units.
     gap
-        Upper bound of the relative excess of the weighted error over its minimum, over the forms
-        of the pool.
+        Upper bound of the relative excess of the weighted error over its minimum, over
+        the forms of the pool.
     comparison
         Other strategies within the same limit and their errors, the design last.
     notes
         Remarks for the reader.
     """
 
-    def __init__(self, certifier: Certifier, timer: Timer, options: DesignOptions) -> None:
-        self.certifier, self.timer, self.options = certifier, timer, options
-        self.problem, self.records = certifier.problem, certifier.records
-        self.pool, self.search_forms = FormPool(self.problem), FormSearch(self.problem, timer)
+    def __init__(
+        self, certifier: Certifier, timer: Timer, options: DesignOptions
+    ) -> None:
+        self.certifier = certifier
+        self.timer = timer
+        self.options = options
+        self.problem = certifier.problem
+        self.records = certifier.records
+        self.pool, self.search_forms = (
+            FormPool(self.problem),
+            FormSearch(self.problem, timer),
+        )
         self.full_forms: list[Form] = []
         self.singles: list[Form] = []
         self.ended = "no better form"
-        self.inner = False  # whether it only searches forms to shape, on a part of the records
+        self.inner = (
+            False  # whether it only searches forms to shape, on a part of the records
+        )
         self.importance = self.problem.importance
         self.people = options.people or self.records.records
 
@@ -156,7 +186,9 @@ class Design:
         return run
 
     def start(self) -> None:
-        """Fill the pool with forms of one attribute, of all, and of wanted joint tables."""
+        """Fill the pool with forms of one attribute, of all, and of wanted joint
+        tables.
+        """
         problem = self.problem
         forms = [self._single_form(j) for j in problem.everything]
         if self.options.mechanism is None:
@@ -178,8 +210,12 @@ class Design:
         self.pool.solve_master(1e-6, 4000)
 
     def _single_form(self, j: int) -> Form:
-        """Return the form of one attribute; with coarser totals if its table is too large."""
-        problem, item, form = self.problem, (j,), None
+        """Return the form of one attribute; with coarser totals if its table is too
+        large.
+        """
+        problem = self.problem
+        item = (j,)
+        form = None
         single = self.certifier.budget_form(j, self.timer)
         if single is not None:
             form = self.search_forms.fitted[item] = single
@@ -196,16 +232,21 @@ class Design:
         return form
 
     def _full_forms(self) -> list[Form]:
-        """Return forms of all attributes: the calibrated collection, and the equal split.
+        """Return forms of all attributes: the calibrated collection, and the equal
+        split.
 
-        With `exact` totals if the form's table is as small as those of the search; and with
-        `worst` ones, which hold for any mechanism, unless attributes are public.
+        With `exact` totals if the form's table is as small as those of the search; and
+        with `worst` ones, which hold for any mechanism, unless attributes are public.
         """
-        problem, everything, forms = self.problem, self.problem.everything, list[Form]()
+        problem = self.problem
+        everything = self.problem.everything
+        forms = list[Form]()
         if problem.has_clash(everything):
             return forms
         times = 1 if self.certifier.scope == "table" else len(everything) + 1
-        if problem.scorer.fits(everything) and self.search_forms.is_small(everything, times):
+        if problem.scorer.fits(everything) and self.search_forms.is_small(
+            everything, times
+        ):
             forms.append(self.certifier.certify(problem.fit(everything)))
         if not problem.public:
             forms.append(_coarse_form(problem, everything))
@@ -218,16 +259,22 @@ class Design:
         return certified if certified is not None and certified.max_budget > 0 else None
 
     def search(self, patience: int = MAX_IDLE_ROUNDS) -> None:
-        """Run column generation; an interrupt ends it and keeps the last complete round."""
+        """Run column generation; an interrupt ends it and keeps the last complete
+        round.
+        """
         rng = np.random.default_rng(self.options.rng)
         stages = (
-            generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough, patience)
+            generate_forms(
+                self.search_forms, self.pool, self.certifier, rng, thorough, patience
+            )
             for thorough in (False, True)
         )
         self.run_rounds(chain.from_iterable(stages))
 
     def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
-        """Run the rounds of a search; an interrupt ends it and keeps the last complete round."""
+        """Run the rounds of a search; an interrupt ends it and keeps the last complete
+        round.
+        """
         if self.ended == "interrupted":
             return
         complete = copy(self.pool)
@@ -243,19 +290,24 @@ class Design:
             self.ended = "time" if self.timer.expired() else "no better form"
 
     def _show_progress(self) -> None:
-        progress, timer = self.options.progress, self.timer
+        progress = self.options.progress
+        timer = self.timer
         if progress is not None:
             progress(int(min(timer.elapsed, timer.seconds)), math.ceil(timer.seconds))
         describe = getattr(progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records
-            describe(f"designing, error {error / (self.problem.importance > 0).sum():.4g}")
+            describe(
+                f"designing, error {error / (self.problem.importance > 0).sum():.4g}"
+            )
 
     def finish(self, notes: Iterable[str]) -> None:
         """Compute the result, with the totals of its forms that are proven."""
         problem = self.problem
         solution = self.pool.final_solution()
-        order = sorted(np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index])
+        order = sorted(
+            np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index]
+        )
         forms = self.certifier.proven([self.pool.forms[index] for index in order])
         if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
@@ -268,8 +320,12 @@ class Design:
         self.comparison = compare_designs(
             problem, self.people, self.singles, self.full_forms, forms, self.errors
         )
-        self.forms = with_shares(map(self._with_observed, forms), solution.shares[order].tolist())
-        remarked = remarks(forms, self._names(np.flatnonzero(np.isinf(problem.limits))), self.known)
+        self.forms = with_shares(
+            map(self._with_observed, forms), solution.shares[order].tolist()
+        )
+        remarked = remarks(
+            forms, self._names(np.flatnonzero(np.isinf(problem.limits))), self.known
+        )
         self.notes = (*notes, *self.certifier.notes(forms), *self._notes(), *remarked)
 
     def _names(self, indices: Iterable[int]) -> list[str]:
@@ -312,9 +368,13 @@ class Design:
         }
 
     def _with_observed(self, form: Form) -> Form:
-        """Return a form with its totals on the table itself, where the promised ones are larger."""
-        counter, channel = self.problem.scorer.counter, form.channel
-        indices, exact = self.problem.indices(form), ExactForms(counter)
+        """Return a form with its totals on the table itself, where the promised ones
+        are larger.
+        """
+        counter = self.problem.scorer.counter
+        channel = form.channel
+        indices = self.problem.indices(form)
+        exact = ExactForms(counter)
         has_exact = {*form.mechanisms} <= {"grr", "shaped"} and exact.fits(indices)
         if self.certifier.scope == "table" or not has_exact:
             return form
@@ -325,7 +385,9 @@ class Design:
             totals = exact.totals(counter.table(indices), form.epsilons)
         above = np.ceil(100 * totals * (1 + 1e-9)) / 100
         shown = np.minimum(above, form.total_values)
-        return msgspec.structs.replace(form, observed=tuple(map(stored_number, shown.tolist())))
+        return msgspec.structs.replace(
+            form, observed=tuple(map(stored_number, shown.tolist()))
+        )
 
     def _notes(self) -> Iterator[str]:
         if self.records.fixed is not None:
@@ -336,11 +398,19 @@ class Design:
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
 
     def _same_questions(self) -> Iterator[Text]:
-        """Yield a note on the attributes that say the same as another once answers are merged."""
-        pairs, names, same = self.records.pairs(), self.problem.domain.names, dict[str, str]()
+        """Yield a note on the attributes that say the same as another once answers are
+        merged.
+        """
+        pairs = self.records.pairs()
+        names = self.problem.domain.names
+        same = dict[str, str]()
         for first, second in combinations(self.problem.everything, 2):
             occurs = pairs.table(first, second) > 0
-            if max(occurs.sum(axis=0).max(), occurs.sum(axis=1).max()) == 1 < occurs.sum():
+            if (
+                max(occurs.sum(axis=0).max(), occurs.sum(axis=1).max())
+                == 1
+                < occurs.sum()
+            ):
                 same.setdefault(names[second], names[first])
         if same:
             twice = ", ".join(f"{name} as {other}" for name, other in same.items())
@@ -349,7 +419,9 @@ class Design:
 
 
 def _coarse_form(problem: FormProblem, form: Indices) -> Form:
-    """Return a form of equal budgets with totals `worst`, each by its most precise mechanism."""
+    """Return a form of equal budgets with totals `worst`, each by its most precise
+    mechanism.
+    """
     split = equal_split(round_down(problem.min_limit, 2), len(form))
     epsilons = problem.capped_budgets(form, split)
     totals = np.full(len(problem.domain), summed_up(epsilons.tolist()))

@@ -1,7 +1,9 @@
-"""Forms: the attributes that a person is asked for, their channel, and the totals of its reports.
+"""Forms: the attributes that a person is asked for, their channel, and the totals of
+its reports.
 
-Everyone is given one form, drawn independently of the record, so the form itself leaks nothing
-about it.  The search fits forms, the design reports them, and the plan stores them.
+Everyone is given one form, drawn independently of the record, so the form itself leaks
+nothing about it.  The search fits forms, the design reports them, and the plan stores
+them.
 """
 
 import math
@@ -34,7 +36,8 @@ from seepage.mechanisms.exact_draws import CERTAIN
 
 
 class Form(Stored, frozen=True, kw_only=True):
-    """Questions for a share of the people, their channel, and the totals of its reports.
+    """Questions for a share of the people, their channel, and the totals of its
+    reports.
 
     Parameters
     ----------
@@ -43,14 +46,15 @@ class Form(Stored, frozen=True, kw_only=True):
     guarantee
         The guarantee of the totals.
     totals, total_deltas
-        Total leakage in nats of the form's reports about every attribute of the domain, asked or
-        not, and its delta; empty deltas are zeros.
+        Total leakage in nats of the form's reports about every attribute of the domain,
+        asked or not, and its delta; empty deltas are zeros.
     observed
-        Of a design for the population: the same totals on the table itself, rounded up to 0.01, for
-        display; empty if unknown.
+        Of a design for the population: the same totals on the table itself, rounded up
+        to 0.01, for display; empty if unknown.
     digits
-        The probability that a person is given this form: an integer out of 2^64, as digits.  It is
-        0 until a design or a plan assigns shares (`with_shares`); `share` in the plan's file.
+        The probability that a person is given this form: an integer out of 2^64, as
+        digits.  It is 0 until a design or a plan assigns shares (`with_shares`);
+        `share` in the plan's file.
 
     Examples
     --------
@@ -113,17 +117,23 @@ class Form(Stored, frozen=True, kw_only=True):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The name of the mechanism of each answer; "shaped" for one report for all answers."""
+        """The name of the mechanism of each answer; "shaped" for one report for all
+        answers.
+        """
         return self.channel.mechanism_names
 
     @property
     def epsilons(self) -> Floats:
-        """The budget of each answer; of a shaped report its changes, see `AnswerLeakage`."""
+        """The budget of each answer; of a shaped report its changes, see
+        `AnswerLeakage`.
+        """
         return self.channel.epsilons
 
     @property
     def max_budget(self) -> float:
-        """The largest budget of the form, which is the equal one where budgets are equal."""
+        """The largest budget of the form, which is the equal one where budgets are
+        equal.
+        """
         return float(self.epsilons.max())
 
     @property
@@ -153,7 +163,11 @@ class Form(Stored, frozen=True, kw_only=True):
     @property
     def answer_leakage(self) -> AnswerLeakage | None:
         """Leakage of a shaped report about its answers; None for other forms."""
-        return self.channel.answer_leakage if isinstance(self.channel, MatrixChannel) else None
+        return (
+            self.channel.answer_leakage
+            if isinstance(self.channel, MatrixChannel)
+            else None
+        )
 
     def question(self, name: str) -> Question | None:
         """Return the question of an attribute; None if it is not asked, or in a matrix."""
@@ -177,7 +191,8 @@ def with_shares(forms: Iterable[Form], shares: Iterable[float]) -> tuple[Form, .
 def remarks(
     forms: Sequence[Form], unprotected: Iterable[str], known: Sequence[str]
 ) -> Iterator[str]:
-    """Yield remarks on leakage beyond the totals: the record, and adversaries who know more.
+    """Yield remarks on leakage beyond the totals: the record, and adversaries who know
+    more.
 
     Parameters
     ----------
@@ -197,7 +212,11 @@ def remarks(
     for form in forms:
         for name, epsilon in zip(form.attributes, form.epsilons.tolist(), strict=True):
             budgets[name] = max(epsilon, budgets.get(name, 0.0))
-    clear = [f"{name} at epsilon {budgets[name]:.3g}" for name in unprotected if name in budgets]
+    clear = [
+        f"{name} at epsilon {budgets[name]:.3g}"
+        for name in unprotected
+        if name in budgets
+    ]
     if clear:
         yield Text(
             f"sent nearly as answered, since no limit protects them: {', '.join(clear)} (",
@@ -218,7 +237,9 @@ def remarks(
 
 def _shaped_remark(forms: Sequence[Form]) -> str:
     """Return a remark on the largest leakage of shaped forms beyond their totals."""
-    leakages = [form.answer_leakage for form in forms if form.answer_leakage is not None]
+    leakages = [
+        form.answer_leakage for form in forms if form.answer_leakage is not None
+    ]
     clauses = {
         "answer": "changing one answer changes a report's log-likelihood by",
         "one": "whoever knows one other answer of the form learns about an answer",
@@ -227,7 +248,9 @@ def _shaped_remark(forms: Sequence[Form]) -> str:
     }
     parts = []
     for name, clause in clauses.items():
-        values = [value for form in leakages if (value := getattr(form, name)) is not None]
+        values = [
+            value for form in leakages if (value := getattr(form, name)) is not None
+        ]
         if values:
             parts.append(f"{clause} at most {shortest_above(max(values))}")
     sending = "1 form sends" if len(leakages) == 1 else f"{len(leakages)} forms send"
@@ -242,7 +265,9 @@ def _total(value: Any) -> float:
 
 
 def cumulative(forms: Iterable[Form]) -> list[int]:
-    """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first is form 1."""
+    """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first
+    is form 1.
+    """
     return list(accumulate(form.chance for form in forms))
 
 
@@ -263,8 +288,12 @@ def integer_shares(shares: Iterable[float]) -> list[int]:
     True
     """
     given = _checks.numbers(shares, "shares")
-    if not all(math.isfinite(share) and share >= 0 for share in given) or not any(given):
-        raise _checks.violation("shares", "numbers of at least 0, one of them above 0", given)
+    if not all(math.isfinite(share) and share >= 0 for share in given) or not any(
+        given
+    ):
+        raise _checks.violation(
+            "shares", "numbers of at least 0, one of them above 0", given
+        )
     exact = [Fraction(share) for share in given]
     total = sum(exact)
     rounded = [math.floor(share * CERTAIN / total) for share in exact]
@@ -280,12 +309,14 @@ class Strategy(Stored, frozen=True, kw_only=True):
     name
         The name of the strategy, for display.
     rests_on
-        The guarantee of its totals, or the assumption under which they are within the limits.
+        The guarantee of its totals, or the assumption under which they are within the
+        limits.
     certified
         Whether they are within the limits without any assumption.
     errors
-        The expected squared error of each attribute's frequencies, summed over its values, noise
-        and sampling together, for the number of people that the design is computed for.
+        The expected squared error of each attribute's frequencies, summed over its
+        values, noise and sampling together, for the number of people that the design is
+        computed for.
     record
         Upper bound of the leakage about the whole record, in nats.
     """
@@ -302,7 +333,8 @@ class Strategy(Stored, frozen=True, kw_only=True):
         return self.objective_error("mean", dict.fromkeys(self.errors, 1))
 
     def objective_error(self, objective: str, sizes: Mapping[str, int]) -> float:
-        """Return the mean error over some attributes, or the largest error per value; 0 for none.
+        """Return the mean error over some attributes, or the largest error per value; 0
+        for none.
 
         Parameters
         ----------
@@ -319,5 +351,7 @@ class Strategy(Stored, frozen=True, kw_only=True):
 
     def for_people(self, factor: float) -> "Strategy":
         """Return the strategy for a number of people divided by a factor."""
-        errors = {name: stored_number(factor * float(e)) for name, e in self.errors.items()}
+        errors = {
+            name: stored_number(factor * float(e)) for name, e in self.errors.items()
+        }
         return msgspec.structs.replace(self, errors=errors)

@@ -22,7 +22,8 @@ Indices = tuple[int, ...]
 """Attributes of a form, by index, ascending."""
 
 MAX_BUDGET = 16.0
-"""Budget in nats of an attribute without a limit: its noise is 10^-7 of the sampling error."""
+"""Budget in nats of an attribute without a limit: its noise is 10^-7 of the sampling
+error."""
 TOLERANCE = 1e-7
 """Relative accuracy of a budget during the search."""
 MAX_FORM = 8
@@ -54,12 +55,15 @@ class FormProblem:
     largest
         The maximum number of attributes of a form.
     fixed_caps
-        True: the largest budget of an attribute is its limit, which does not depend on the records,
-        for the population.  False: the largest one that it may have in a form of its own.
+        True: the largest budget of an attribute is its limit, which does not depend on
+        the records, for the population.  False: the largest one that it may have in a
+        form of its own.
     max_cells
-        The maximum combinations of answers of a form, set during the search for forms to shape.
+        The maximum combinations of answers of a form, set during the search for forms
+        to shape.
     scale
-        For the objective `"largest"`: c_j, the importance of a quantity over its number of values.
+        For the objective `"largest"`: c_j, the importance of a quantity over its number
+        of values.
     """
 
     domain: Domain
@@ -109,14 +113,22 @@ class FormProblem:
         return bool(self.never_together[np.ix_(form, form)].any())
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
-        """Return the largest excess over a limit, of a total or of the sum of budgets, in nats."""
+        """Return the largest excess over a limit, of a total or of the sum of budgets,
+        in nats.
+        """
         limited = self.limits < np.inf
         excess = totals[limited] - self.limits[limited]
-        return max(float(excess.max()), summed_up(epsilons.tolist()) - self.record_limit)
+        return max(
+            float(excess.max()), summed_up(epsilons.tolist()) - self.record_limit
+        )
 
     def is_allowed(self, form: Sequence[int]) -> bool:
         """Return whether a form is small enough and has no two attributes that clash."""
-        if len(form) > self.largest or not self.scorer.fits(form) or self.has_clash(form):
+        if (
+            len(form) > self.largest
+            or not self.scorer.fits(form)
+            or self.has_clash(form)
+        ):
             return False
         cells = math.prod(self.domain.sizes[j] for j in form)
         return len(form) == 1 or cells <= self.max_cells
@@ -134,20 +146,29 @@ class FormProblem:
         return self.fit_table(self.scorer.counter.table(attributes))
 
     def fit_table(
-        self, table: FormTable, max_budget: float = math.inf, tolerance: float = TOLERANCE
+        self,
+        table: FormTable,
+        max_budget: float = math.inf,
+        tolerance: float = TOLERANCE,
     ) -> Form:
-        """Return the same as `fit` from the counts of a form, with budgets up to `max_budget`."""
+        """Return the same as `fit` from the counts of a form, with budgets up to
+        `max_budget`.
+        """
 
         def excess(budget: float) -> float:
             budgets = self.capped_budgets(table.attributes, budget)
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
         highest = min(max_budget, float(self.caps[list(table.attributes)].max()))
-        budget = largest_within(excess, highest, tolerance * min(highest, 1.0, self.min_limit))
+        budget = largest_within(
+            excess, highest, tolerance * min(highest, 1.0, self.min_limit)
+        )
         return self.fitted(table, self.capped_budgets(table.attributes, budget))
 
     def fitted(self, table: FormTable, epsilons: Floats) -> Form:
-        """Return the form with these budgets and its totals, attributes in ascending order."""
+        """Return the form with these budgets and its totals, attributes in ascending
+        order.
+        """
         totals = self.scorer.totals(table, epsilons)
         order = np.argsort(table.attributes)
         attributes = tuple(table.attributes[index] for index in order.tolist())
@@ -183,7 +204,9 @@ class FormProblem:
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(indices, form.epsilons.tolist())
         row = np.zeros(len(self.precisions.quantities))
-        for j, name, epsilon in zip(indices, form.mechanisms, form.epsilons.tolist(), strict=True):
+        for j, name, epsilon in zip(
+            indices, form.mechanisms, form.epsilons.tolist(), strict=True
+        ):
             row[j] = self.precisions.of_mechanism(j, name, epsilon)
         return row
 
@@ -192,7 +215,7 @@ class FormProblem:
         return float(self.row(form) @ prices)
 
 
-# Constraints on given records --------------------------------------------------------------------
+# Constraints on given records ---------------------------------------------------------
 
 
 def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
@@ -215,7 +238,9 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
     scorer = ExactForms(FormCounter(records, *strata))
     public = scorer.counter.public
-    if public and options.scope == "table":  # for the population the certifier checks it
+    if (
+        public and options.scope == "table"
+    ):  # for the population the certifier checks it
         leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
         check_public(domain, public, limits, leakages)
     problem = FormProblem(
@@ -231,27 +256,40 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
         options.scope == "population",
     )
     if options.objective == "largest":
-        values = [math.prod(domain.sizes[j] for j in one) for one in problem.precisions.quantities]
+        values = [
+            math.prod(domain.sizes[j] for j in one)
+            for one in problem.precisions.quantities
+        ]
         problem.scale = problem.importance / np.array(values)
     return problem
 
 
 def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
     given = for_each(domain, limit, "limit")
-    limits = np.array([math.inf if value is None else design_limit(value) for value in given])
+    limits = np.array(
+        [math.inf if value is None else design_limit(value) for value in given]
+    )
     limits[unprotected] = np.inf
     if not np.isfinite(limits).any():
-        raise _checks.violation("limit", "given for at least one protected attribute", limit)
+        raise _checks.violation(
+            "limit", "given for at least one protected attribute", limit
+        )
     return limits
 
 
-def _importance(domain: Domain, importance: Any, collected: Booleans, joint: int) -> Floats:
-    """Return the importance of each quantity: attributes, 0 if not asked, then 1 per joint pair."""
+def _importance(
+    domain: Domain, importance: Any, collected: Booleans, joint: int
+) -> Floats:
+    """Return the importance of each quantity: attributes, 0 if not asked, then 1 per
+    joint pair.
+    """
     each = for_each(domain, importance, "importance")
     values = np.array([_checks.weight(value, "importance") for value in each])
     values = np.where(collected, values, 0.0)
     if not values.any():
-        raise _checks.violation("importance", "above 0 for an attribute that is asked", importance)
+        raise _checks.violation(
+            "importance", "above 0 for an attribute that is asked", importance
+        )
     return np.concatenate([values, np.ones(joint)])
 
 
@@ -259,7 +297,9 @@ def _never_together(domain: Domain, never: Any) -> Booleans:
     """Return the symmetric mask of the pairs of `never`."""
     mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
     for names in _checks.items(never, "never"):
-        pair = _checks.items(names, "never", "a list of pairs, as in never=[('a', 'b')]")
+        pair = _checks.items(
+            names, "never", "a list of pairs, as in never=[('a', 'b')]"
+        )
         indices = [domain.index(name) for name in pair]
         if not len(indices) == len(set(indices)) == 2:
             raise _checks.violation("each of never", "two different attributes", pair)
@@ -293,12 +333,15 @@ def check_public(
     leakages: Floats,
     reason: Callable[[int], str] = lambda _: "",
 ) -> None:
-    """Raise if the public attributes alone may leak as much as the limit of an attribute."""
+    """Raise if the public attributes alone may leak as much as the limit of an
+    attribute.
+    """
     excess = np.where(np.isfinite(limits), leakages, 0.0) - limits
     k = int(np.argmax(excess))
     if excess[k] < 0:
         return
-    names, finite = ", ".join(domain.names[j] for j in public), math.isfinite(leakages[k])
+    names = ", ".join(domain.names[j] for j in public)
+    finite = math.isfinite(leakages[k])
     bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}" if finite else "unbounded"
     raise InputError(
         f"the limit of {domain.names[k]!r} is {limits[k]:g}, and the leakage of the public "
@@ -308,17 +351,26 @@ def check_public(
 
 
 def attribute_masks(
-    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str] = ()
+    domain: Domain,
+    public: Iterable[str],
+    left_out: Iterable[str],
+    known: Iterable[str] = (),
 ) -> list[Booleans]:
-    """Return masks of public, left-out and known attributes; a public one is neither other."""
+    """Return masks of public, left-out and known attributes; a public one is neither
+    other.
+    """
     given = {"public": public, "left out": left_out, "known": known}
     masks = list[Booleans]()
     for role, names in given.items():
-        indices = [domain.index(name) for name in _checks.items(names, role.replace(" ", "_"))]
+        indices = [
+            domain.index(name) for name in _checks.items(names, role.replace(" ", "_"))
+        ]
         masks.append(np.isin(np.arange(len(domain)), indices))
         both = np.flatnonzero(masks[0] & masks[-1])
         if role != "public" and len(both):
-            raise InputError(f"{domain.names[both[0]]!r} cannot be both public and {role}")
+            raise InputError(
+                f"{domain.names[both[0]]!r} cannot be both public and {role}"
+            )
     return masks
 
 

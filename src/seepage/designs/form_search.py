@@ -1,14 +1,15 @@
-"""Column generation of forms: a local search grows, swaps and shrinks forms to maximise the gain.
+"""Column generation of forms: a local search grows, swaps and shrinks forms to maximise
+the gain.
 
-The restricted master problem is the A-optimal design over the forms of the pool (`FormPool`).  At
-its solution, with objective phi and dual prices w_j / P_j^2, a form f has the gain
-g_f = sum_j prices_j / v_j(f).  Pricing searches forms with a positive reduced gain g_f / phi - 1:
-only those lower phi [theory-forms].
+The restricted master problem is the A-optimal design over the forms of the pool
+(`FormPool`).  At its solution, with objective phi and dual prices w_j / P_j^2, a form f
+has the gain g_f = sum_j prices_j / v_j(f).  Pricing searches forms with a positive
+reduced gain g_f / phi - 1: only those lower phi [theory-forms].
 
-Totals of GRR reports increase with every budget and every attribute added, so the budget of S + j
-is at most that of S, and that of every pair in S + j.  This bounds the gain of a candidate before
-it is counted; most other candidates are excluded by one evaluation of the totals, at the budget
-that they would need.
+Totals of GRR reports increase with every budget and every attribute added, so the
+budget of S + j is at most that of S, and that of every pair in S + j.  This bounds the
+gain of a candidate before it is counted; most other candidates are excluded by one
+evaluation of the totals, at the budget that they would need.
 """
 
 import math
@@ -25,7 +26,8 @@ from seepage.designs.form import Form
 from seepage.designs.form_problem import FormProblem, Indices
 
 MIN_STEP_GAIN = 1e-6
-"""Minimum relative increase of the gain for a step of the local search; guards against rounding."""
+"""Minimum relative increase of the gain for a step of the local search; guards against
+rounding."""
 
 MAX_IDLE_ROUNDS = 8
 """Rounds in a row without an improving form after which the thorough search ends."""
@@ -37,21 +39,26 @@ STARTS_PER_ROUND = 6
 """Number of start forms of the local search per pricing round."""
 
 MAX_SEARCH_CELLS = 1 << 19
-"""Maximum entries of a form's table during the search: 4 MB of doubles, which fit the cache."""
+"""Maximum entries of a form's table during the search: 4 MB of doubles, which fit the
+cache."""
 
 STALL_RATIO = 0.997
-"""Ratio of the objectives after and before a round from which growing alone has stalled.
+"""Ratio of the objectives after and before a round from which growing alone has
+stalled.
 
 The thorough search, which also swaps and shrinks forms, follows."""
 
 MIN_EQUAL_BUDGET_GAIN = 0.7
-"""Minimum g_f / phi with equal budgets; refined budgets can then lift the gain above phi."""
+"""Minimum g_f / phi with equal budgets; refined budgets can then lift the gain above
+phi."""
 
 MIN_PAIR_GAIN = 0.8
-"""Minimum g_f / phi of a pair that is certified in a round without an improving form."""
+"""Minimum g_f / phi of a pair that is certified in a round without an improving
+form."""
 
 MAX_CANDIDATES = 16
-"""Maximum number of candidates counted per growing step, in descending order of their bounds."""
+"""Maximum number of candidates counted per growing step, in descending order of their
+bounds."""
 
 
 class Timer:
@@ -64,7 +71,8 @@ class Timer:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._start, self.seconds = time.monotonic(), seconds
+        self._start = time.monotonic()
+        self.seconds = seconds
 
     @property
     def elapsed(self) -> float:
@@ -77,10 +85,12 @@ class Timer:
 
 
 class Certifier(Protocol):
-    """Bounds what reports leak, from the counts of answers and the likelihoods of reports.
+    """Bounds what reports leak, from the counts of answers and the likelihoods of
+    reports.
 
-    Implemented for the people in the table and for the population that it is a sample of; both
-    for products of GRR reports, whose likelihoods follow from the budgets, and for shaped ones.
+    Implemented for the people in the table and for the population that it is a sample
+    of; both for products of GRR reports, whose likelihoods follow from the budgets, and
+    for shaped ones.
 
     Attributes
     ----------
@@ -99,15 +109,21 @@ class Certifier(Protocol):
     max_pairs: int
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
-        """Return a form as it may enter the pool; for given prices with budgets refined at them."""
+        """Return a form as it may enter the pool; for given prices with budgets refined
+        at them.
+        """
         return form
 
     def singles(self) -> list[Form]:
-        """Return forms of one question by another mechanism than GRR, where it is more precise."""
+        """Return forms of one question by another mechanism than GRR, where it is more
+        precise.
+        """
         return []
 
     def budget_form(self, j: int, timer: Timer) -> Form | None:
-        """Return the form of attribute j alone with totals equal to its budget; None if larger."""
+        """Return the form of attribute j alone with totals equal to its budget; None if
+        larger.
+        """
         return None
 
     def proven(self, forms: list[Form]) -> list[Form]:
@@ -138,19 +154,22 @@ class FormSearch:
     grid, table
         Budgets, and the precision of each attribute at each of them.
     ratios
-        Factors of the gains of forms of 1, 2, ... questions, the last for all larger ones: what is
-        expected of shaping them in a search for forms to shape.
+        Factors of the gains of forms of 1, 2, ... questions, the last for all larger
+        ones: what is expected of shaping them in a search for forms to shape.
     """
 
     def __init__(self, problem: FormProblem, timer: Timer) -> None:
-        self.problem, self.timer = problem, timer
+        self.problem = problem
+        self.timer = timer
         self.ratios: Sequence[float] = (1.0,)
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
         self.fitted: dict[Indices, Form | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
     def fit(self, attributes: Indices) -> Form | None:
-        """Return a form with the largest equal budgets; None if not allowed or without a budget."""
+        """Return a form with the largest equal budgets; None if not allowed or without
+        a budget.
+        """
         form = tuple(sorted(attributes))
         if form not in self.fitted:
             if not self.problem.is_allowed(form):
@@ -179,7 +198,9 @@ class FormSearch:
         return self.ratios[min(questions, len(self.ratios)) - 1]
 
     def _gain_bounds(self, form: Indices, prices: Floats) -> Floats:
-        """Return an upper bound of a form's gain, times its factor, at every budget of the grid."""
+        """Return an upper bound of a form's gain, times its factor, at every budget of
+        the grid.
+        """
         curve = prices[list(form)] @ self.table[list(form)]
         joint = self.problem.precisions.joint
         extra = prices[len(self.problem.domain) :]
@@ -193,26 +214,41 @@ class FormSearch:
         return self.ratio(len(form.attributes)) * self.problem.gain(form, prices)
 
     def is_small(self, form: Indices, times: int = 1) -> bool:
-        """Return whether `times` the table of a form is small enough to be scored often."""
+        """Return whether `times` the table of a form is small enough to be scored
+        often.
+        """
         sizes = self.problem.domain.sizes
-        return times * math.prod(sizes[j] for j in form) * sum(sizes) <= MAX_SEARCH_CELLS
+        return (
+            times * math.prod(sizes[j] for j in form) * sum(sizes) <= MAX_SEARCH_CELLS
+        )
 
     def _candidates(self, form: Form, prices: Floats) -> list[tuple[float, int, float]]:
-        """Return (gain bound, attribute, budget bound) of each that may be added, best first."""
-        candidates, indices = [], self.problem.indices(form)
+        """Return (gain bound, attribute, budget bound) of each that may be added, best
+        first.
+        """
+        candidates = []
+        indices = self.problem.indices(form)
         for j in self.problem.everything:
             joined = tuple(sorted({*indices, j}))
             useless = j in indices or self.fitted.get(joined, form) is None
-            if useless or not self.is_small(joined) or not self.problem.is_allowed(joined):
+            if (
+                useless
+                or not self.is_small(joined)
+                or not self.problem.is_allowed(joined)
+            ):
                 continue
             pairs = float(self.pair_budgets[list(indices), j].min())
             bound = min(form.max_budget, pairs, float(self.problem.caps[j]))
             index = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)
-            candidates.append((float(self._gain_bounds(joined, prices)[index]), j, bound))
+            candidates.append(
+                (float(self._gain_bounds(joined, prices)[index]), j, bound)
+            )
         return sorted(candidates, key=lambda candidate: -candidate[0])
 
     def grow(self, form: Form, prices: Floats) -> tuple[Form, float]:
-        """Add the attribute of largest gain until none raises it; return the form and its gain."""
+        """Add the attribute of largest gain until none raises it; return the form and
+        its gain.
+        """
         gain = self._gain(form, prices)
         while not self.timer.expired():
             best: Form | None = None
@@ -224,7 +260,8 @@ class FormSearch:
                 if larger is not None:
                     value = self._gain(larger, prices)
                     if value > gain * (1 + MIN_STEP_GAIN):
-                        best, gain = larger, value
+                        best = larger
+                        gain = value
             if best is None:
                 break
             form = best
@@ -233,7 +270,9 @@ class FormSearch:
     def _fit_if_better(
         self, form: Form, j: int, bound: float, gain: float, prices: Floats
     ) -> Form | None:
-        """Return the form with attribute j; None if the budget it would need exceeds a limit."""
+        """Return the form with attribute j; None if the budget it would need exceeds a
+        limit.
+        """
         problem = self.problem
         indices = problem.indices(form)
         joined = tuple(sorted((*indices, j)))
@@ -248,8 +287,12 @@ class FormSearch:
         self._remember(problem.fit_table(table, bound))
         return self.fitted[joined]
 
-    def improve(self, form: Form, prices: Floats, rng: np.random.Generator) -> tuple[Form, float]:
-        """Grow a form; then remove an attribute and grow again, while that raises the gain."""
+    def improve(
+        self, form: Form, prices: Floats, rng: np.random.Generator
+    ) -> tuple[Form, float]:
+        """Grow a form; then remove an attribute and grow again, while that raises the
+        gain.
+        """
         form, gain = self.grow(form, prices)
         improved = True
         while improved and not self.timer.expired():
@@ -262,7 +305,9 @@ class FormSearch:
                     continue
                 other, value = self.grow(smaller, prices)
                 if value > gain * (1 + MIN_STEP_GAIN):
-                    form, gain, improved = other, value, True
+                    form = other
+                    gain = value
+                    improved = True
                     break
         return form, gain
 
@@ -275,12 +320,14 @@ def generate_forms(
     thorough: bool = True,
     patience: int = MAX_IDLE_ROUNDS,
 ) -> Iterator[ShareSolution]:
-    """Add improving forms to the pool until none is found; yield the solution after each round.
+    """Add improving forms to the pool until none is found; yield the solution after
+    each round.
 
     Parameters
     ----------
     search, pool
-        The pricing search, and the columns of the master problem, whose solution gives the prices.
+        The pricing search, and the columns of the master problem, whose solution gives
+        the prices.
     certifier
         Certifies the forms that enter the pool.
     rng
@@ -294,7 +341,8 @@ def generate_forms(
     singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
     while idle < (patience if thorough else 1) and not search.timer.expired():
         solution = pool.solution
-        new, seen = list[Form](), set[tuple[str, ...]]()
+        new = list[Form]()
+        seen = set[tuple[str, ...]]()
         for start in _starts(search, pool, singles, solution.prices, rng):
             if search.timer.expired():
                 break
@@ -302,7 +350,10 @@ def generate_forms(
                 local, gain = search.improve(start, solution.prices, rng)
             else:
                 local, gain = search.grow(start, solution.prices)
-            if local.attributes in seen or gain < MIN_EQUAL_BUDGET_GAIN * solution.objective:
+            if (
+                local.attributes in seen
+                or gain < MIN_EQUAL_BUDGET_GAIN * solution.objective
+            ):
                 continue
             seen.add(local.attributes)
             form = certifier.certify(local, solution.prices if thorough else None)
@@ -318,11 +369,19 @@ def generate_forms(
         yield improved
 
 
-def _improving_pairs(search: FormSearch, pool: FormPool, certifier: Certifier) -> list[Form]:
-    """Return pairs that improve once certified, even if not with the budgets of the search."""
+def _improving_pairs(
+    search: FormSearch, pool: FormPool, certifier: Certifier
+) -> list[Form]:
+    """Return pairs that improve once certified, even if not with the budgets of the
+    search.
+    """
     solution = pool.solution
-    pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
-    gains = {pair.attributes: search.problem.gain(pair, solution.prices) for pair in pairs}
+    pairs = [
+        form for form in search.fitted.values() if form and len(form.attributes) == 2
+    ]
+    gains = {
+        pair.attributes: search.problem.gain(pair, solution.prices) for pair in pairs
+    }
     pairs.sort(key=lambda pair: -gains[pair.attributes])
     improving = []
     for pair in pairs[: certifier.max_pairs]:
@@ -342,7 +401,9 @@ def _starts(
     prices: Floats,
     rng: np.random.Generator,
 ) -> list[Form]:
-    """Return start forms: half single questions drawn by gain, half from the pool's support."""
+    """Return start forms: half single questions drawn by gain, half from the pool's
+    support.
+    """
     problem = search.problem
     alone = [singles[j,] for j in problem.everything]
     gains = np.array([problem.gain(form, prices) for form in alone])

@@ -1,12 +1,14 @@
 """Replaces forms of a design by one shaped report each, where that is more precise.
 
-A form of GRR reports is one channel from its answers to reports.  The best channel within the same
-limits, and with the same leakage about the whole record, is at least as precise (`shape_form`).
-Shaped forms are columns of the master problem like product forms, priced at its solution.
+A form of GRR reports is one channel from its answers to reports.  The best channel
+within the same limits, and with the same leakage about the whole record, is at least as
+precise (`shape_form`). Shaped forms are columns of the master problem like product
+forms, priced at its solution.
 
-For the population, a shaped form depends on the records in everything: which attributes are asked,
-and each column of its channel.  So the search for shaped forms, product forms included, reads a
-random fifth of the records only; the other records certify its final reports, all of them at once.
+For the population, a shaped form depends on the records in everything: which attributes
+are asked, and each column of its channel.  So the search for shaped forms, product
+forms included, reads a random fifth of the records only; the other records certify its
+final reports, all of them at once.
 """
 
 import math
@@ -42,28 +44,35 @@ from seepage.designs.wanted import Precisions
 if TYPE_CHECKING:
     from seepage.designs.design_search import Design
 
-MAX_SHAPED, MAX_SHAPED_ALONE = 32, 48
-"""Maximum combinations of answers of a form that is shaped: of several attributes, and of one."""
+MAX_SHAPED = 32
+MAX_SHAPED_ALONE = 48
+"""Maximum combinations of answers of a form that is shaped: of several attributes, and
+of one."""
 
-ROUGH, FINE = {"gap": 2e-1, "starts": 8}, {"gap": 5e-3, "starts": 40}
-"""Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
-of the solution; rough adds some 1 % of variance."""
+ROUGH = {"gap": 2e-1, "starts": 8}
+FINE = {"gap": 5e-3, "starts": 40}
+"""Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and
+again for those of the solution; rough adds some 1 % of variance."""
 
 MAX_SHAPED_PER_ROUND = 4
-"""Maximum number of forms shaped per round, in descending order of the expected gain."""
+"""Maximum number of forms shaped per round, in descending order of the expected
+gain."""
 
 MIN_ROUND_DECREASE = 1e-3
-"""Minimum relative decrease of the objective in a round; shaping ends after a smaller one."""
+"""Minimum relative decrease of the objective in a round; shaping ends after a smaller
+one."""
 
 EXPECTED_RATIOS = (1.01, 1.1, 1.15, 1.25)
-"""Ratios of shaped to product gain that are expected before any form of 1, 2, 3 or more questions
-is shaped."""
+"""Ratios of shaped to product gain that are expected before any form of 1, 2, 3 or more
+questions is shaped."""
 
 RECORD_LIMIT_ROUNDING = 1e-9
-"""Nats by which the record limit of a certified report is lowered: room for rounding."""
+"""Nats by which the record limit of a certified report is lowered: room for
+rounding."""
 
 RECORD_LIMIT_MARGIN = 0.98
-"""Factor of the record limit on a fifth of the records, whose frequencies have a sampling error."""
+"""Factor of the record limit on a fifth of the records, whose frequencies have a
+sampling error."""
 
 MIN_SHAPING_GAIN = 1e-3
 """Minimum relative gain of a shaped report over the product of the same form."""
@@ -86,31 +95,42 @@ class FormShaper:
     certifier
         The constraints of the design.
     counter
-        Counts the records; for the population a fifth of them, for the others to certify.
+        Counts the records; for the population a fifth of them, for the others to
+        certify.
     timer
         The time limit.
     """
 
-    def __init__(self, certifier: Certifier, counter: FormCounter, timer: Timer) -> None:
+    def __init__(
+        self, certifier: Certifier, counter: FormCounter, timer: Timer
+    ) -> None:
         problem = certifier.problem
-        self.problem, self.counter, self.timer = problem, counter, timer
-        self.certifier, self.confidence = certifier, certifier.confidence
+        self.problem = problem
+        self.counter = counter
+        self.timer = timer
+        self.certifier = certifier
+        self.confidence = certifier.confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
         self.shaped_attributes: set[tuple[str, ...]] = set()
         self.ratios: dict[int, list[float]] = {}
         self.stop = Event()
 
-    # Candidates ---------------------------------------------------------------------------------
+    # Candidates -----------------------------------------------------------------------
 
     def can_improve(self, form: Form) -> bool:
-        """Return whether a form is small enough to be shaped and may gain precision by it."""
-        problem, indices = self.problem, list(self.problem.indices(form))
+        """Return whether a form is small enough to be shaped and may gain precision by
+        it.
+        """
+        problem = self.problem
+        indices = list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
         max_cells = MAX_SHAPED_ALONE if len(indices) == 1 else MAX_SHAPED
         if math.prod(sizes) > max_cells or not (problem.importance[indices] > 0).all():
             return False
-        largest = np.minimum(problem.limits[indices], min(problem.record_limit, MAX_BUDGET))
+        largest = np.minimum(
+            problem.limits[indices], min(problem.record_limit, MAX_BUDGET)
+        )
         at_limit = bool((form.epsilons >= largest * (1 - 1e-6)).all())
         # GRR at the limit is optimal for binary answers
         return not (set(sizes) == {2} and at_limit)
@@ -118,8 +138,13 @@ class FormShaper:
     def _candidates(
         self, pool: FormPool, search: FormSearch, solution: ShareSolution
     ) -> list[Form]:
-        """Return forms to shape, with certified budgets, which limit what is told of the record."""
-        forms = [*pool.forms, *(form for form in search.fitted.values() if form is not None)]
+        """Return forms to shape, with certified budgets, which limit what is told of
+        the record.
+        """
+        forms = [
+            *pool.forms,
+            *(form for form in search.fitted.values() if form is not None),
+        ]
         new = [
             form
             for form in forms
@@ -133,25 +158,36 @@ class FormShaper:
     def _best(self, forms: Iterable[Form], solution: ShareSolution) -> list[Form]:
         """Return the form of largest expected gain for each set of attributes.
 
-        In descending order of the reduced gain per cell, as the time to shape a form increases
-        with its cells.
+        In descending order of the reduced gain per cell, as the time to shape a form
+        increases with its cells.
         """
         best: dict[tuple[str, ...], tuple[float, Form]] = {}
         for form in forms:
             ratio = self._expected_ratio(len(form.attributes))
-            gain = self.problem.gain(form, solution.prices) * ratio / solution.objective - 1
-            cells = math.prod(self.problem.domain[name].size for name in form.attributes)
-            if gain > max(MIN_REDUCED_GAIN, best.get(form.attributes, (0.0, form))[0] * cells):
+            gain = (
+                self.problem.gain(form, solution.prices) * ratio / solution.objective
+                - 1
+            )
+            cells = math.prod(
+                self.problem.domain[name].size for name in form.attributes
+            )
+            if gain > max(
+                MIN_REDUCED_GAIN, best.get(form.attributes, (0.0, form))[0] * cells
+            ):
                 best[form.attributes] = gain / cells, form
-        ordered = sorted(best.values(), key=lambda pair: (-pair[0], self.problem.indices(pair[1])))
+        ordered = sorted(
+            best.values(), key=lambda pair: (-pair[0], self.problem.indices(pair[1]))
+        )
         return [form for _, form in ordered]
 
     def _expected_ratio(self, questions: int) -> float:
-        """Return the mean ratio of shaped to product gain of forms of this size, and the prior."""
+        """Return the mean ratio of shaped to product gain of forms of this size, and
+        the prior.
+        """
         prior = EXPECTED_RATIOS[min(questions, len(EXPECTED_RATIOS)) - 1]
         return float(np.mean([prior, *self.ratios.get(questions, [])]))
 
-    # Shaping ------------------------------------------------------------------------------------
+    # Shaping --------------------------------------------------------------------------
 
     def improve(self, pool: FormPool, search: FormSearch) -> Iterator[ShareSolution]:
         """Shape the best candidates; yield the solution after each round."""
@@ -167,13 +203,16 @@ class FormShaper:
             forms = self._candidates(pool, search, after)
 
     def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
-        """Shape the shaped forms of the solution again, with `FINE` effort at its prices.
+        """Shape the shaped forms of the solution again, with `FINE` effort at its
+        prices.
 
-        All of its forms that may gain if none is shaped: the rough gap may hide a small gain.
+        All of its forms that may gain if none is shaped: the rough gap may hide a small
+        gain.
         """
         if self.timer.expired():
             return
-        prices, used = pool.solution.prices, pool.support(MIN_SHAPED_SHARE)
+        prices = pool.solution.prices
+        used = pool.support(MIN_SHAPED_SHARE)
         forms = [form for form in used if not form.is_product] or list(
             filter(self.can_improve, used)
         )
@@ -183,10 +222,14 @@ class FormShaper:
     def shaped(
         self, forms: Sequence[Form], prices: Floats, effort: Mapping[str, float]
     ) -> list[Form]:
-        """Return the shaped forms with a larger gain than the forms given, in their order."""
+        """Return the shaped forms with a larger gain than the forms given, in their
+        order.
+        """
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
         try:
-            futures = [threads.submit(self._shape, form, prices, effort) for form in forms]
+            futures = [
+                threads.submit(self._shape, form, prices, effort) for form in forms
+            ]
             while wait(futures, timeout=POLL_SECONDS).not_done:
                 if self.timer.expired():  # the searches stop with their best reports
                     self.stop.set()
@@ -198,7 +241,9 @@ class FormShaper:
         return [new for form, new in made if new and self._is_better(form, new, prices)]
 
     def _is_better(self, form: Form, shaped: Form, prices: Floats) -> bool:
-        """Return whether a shaped form has a larger gain than the form that it replaces."""
+        """Return whether a shaped form has a larger gain than the form that it
+        replaces.
+        """
         ratio = self.problem.gain(shaped, prices) / self.problem.gain(form, prices)
         if not form.is_product:
             return ratio > 1
@@ -206,8 +251,12 @@ class FormShaper:
         self.ratios.setdefault(len(form.attributes), []).append(ratio)
         return ratio > 1 + MIN_SHAPING_GAIN
 
-    def _shape(self, form: Form, prices: Floats, effort: Mapping[str, float]) -> Form | None:
-        """Return a form with one shaped report; None if stopped or if no report is found."""
+    def _shape(
+        self, form: Form, prices: Floats, effort: Mapping[str, float]
+    ) -> Form | None:
+        """Return a form with one shaped report; None if stopped or if no report is
+        found.
+        """
         if self.stop.is_set():
             return None
         table = AnswerCounts.of(self.counter, form.attributes, self.protected)
@@ -226,23 +275,34 @@ class FormShaper:
             report = select_report(table, self.protected, self.confidence, **options)
         if report is None:
             return None
-        totals = self.problem.limits.tolist()  # for the population until they are certified
+        totals = (
+            self.problem.limits.tolist()
+        )  # for the population until they are certified
         if self.confidence is None:
-            totals = exact_totals(self.counter, form.attributes, report.mechanism.thresholds)
+            totals = exact_totals(
+                self.counter, form.attributes, report.mechanism.thresholds
+            )
         return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
         """Return the keywords `epsilons` and `record_limit` of `shape_form`.
 
-        An answer may change the log-likelihood by its attribute's own limit.  The record limit is
-        the leakage of the product of the same form about the whole record; for a form of one
-        attribute, its limit.
+        An answer may change the log-likelihood by its attribute's own limit.  The
+        record limit is the leakage of the product of the same form about the whole
+        record; for a form of one attribute, its limit.
         """
-        own = np.minimum(self.problem.limits[list(self.problem.indices(form))], MAX_BUDGET)
+        own = np.minimum(
+            self.problem.limits[list(self.problem.indices(form))], MAX_BUDGET
+        )
         single = len(form.attributes) == 1
-        record = min(float(own[0]) if single else form.record, self.problem.record_limit)
+        record = min(
+            float(own[0]) if single else form.record, self.problem.record_limit
+        )
         margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
-        return {"epsilons": np.minimum(own, record).tolist(), "record_limit": margin * record}
+        return {
+            "epsilons": np.minimum(own, record).tolist(),
+            "record_limit": margin * record,
+        }
 
     def certified(
         self,
@@ -253,9 +313,9 @@ class FormShaper:
     ) -> list[Form]:
         """Return the shaped forms that independent records certify for the population.
 
-        The forms were selected on other records than `rest`; a union bound over them shares the
-        confidence.  The leakage of a form about the whole record is at most that of the product of
-        the same attributes.
+        The forms were selected on other records than `rest`; a union bound over them
+        shares the confidence.  The leakage of a form about the whole record is at most
+        that of the product of the same attributes.
         """
         assert self.confidence is not None
         level = 1 - (1 - self.confidence) / max(len(forms), 1)
@@ -269,17 +329,26 @@ class FormShaper:
             if found is not None and found[0].mechanism.realised_epsilon <= record:
                 report, leakages = found
                 epsilon = report.mechanism.realised_epsilon
-                totals = [leakages.get(name, epsilon) for name in self.problem.domain.names]
-                certified.append(Form.of(MatrixChannel.of_shaped(report), "exact", totals))
+                totals = [
+                    leakages.get(name, epsilon) for name in self.problem.domain.names
+                ]
+                certified.append(
+                    Form.of(MatrixChannel.of_shaped(report), "exact", totals)
+                )
         return certified
 
     def _rows(self, form: Form) -> dict[int, Floats]:
-        """Return B of the answers of a form of which another statistic is wanted, by axis."""
-        asked, rows = self.problem.indices(form), self.problem.precisions.rows
+        """Return B of the answers of a form of which another statistic is wanted, by
+        axis.
+        """
+        asked = self.problem.indices(form)
+        rows = self.problem.precisions.rows
         return {axis: rows[j] for axis, j in enumerate(asked) if j in rows}
 
     def _wanted(self, form: Form, prices: Floats) -> dict[tuple[int, ...], float]:
-        """Return the weights of the tables that a form estimates: prices over their mean."""
+        """Return the weights of the tables that a form estimates: prices over their
+        mean.
+        """
         asked = self.problem.indices(form)
         priced = zip(self.problem.precisions.quantities, prices.tolist(), strict=True)
         table_prices = {
@@ -291,39 +360,53 @@ class FormShaper:
         return {axes: price / mean for axes, price in table_prices.items()}
 
 
-# The search for shaped forms --------------------------------------------------------------------
+# The search for shaped forms ----------------------------------------------------------
 
 SHAPING_PASSES = 2
-"""For the population: how often forms are searched for and shaped, at the prices of the last."""
+"""For the population: how often forms are searched for and shaped, at the prices of the
+last."""
 
 TABLE_SEARCH_END = 0.3
-"""Share of the time limit at which the search for forms to shape ends, for the table."""
+"""Share of the time limit at which the search for forms to shape ends, for the
+table."""
 
-PRODUCT_SEARCH_END, POPULATION_SEARCH, POPULATION_SHAPING_END = 0.35, 0.06, 0.8
-"""For the population: the shares of the time limit at which the search for product forms ends, that
-each search for forms to shape takes at most, and at which shaping ends; certification follows."""
+PRODUCT_SEARCH_END = 0.35
+POPULATION_SEARCH = 0.06
+POPULATION_SHAPING_END = 0.8
+"""For the population: the shares of the time limit at which the search for product
+forms ends, that each search for forms to shape takes at most, and at which shaping
+ends; certification follows."""
 
 
 def shape_forms(run: "Design") -> None:
-    """Search for forms that can be shaped, and add the improving shaped forms to the pool."""
-    problem, timer, seconds = run.problem, run.timer, run.timer.seconds
+    """Search for forms that can be shaped, and add the improving shaped forms to the
+    pool.
+    """
+    problem = run.problem
+    timer = run.timer
+    seconds = run.timer.seconds
     if run.certifier.scope == "population":
         _shape_for_population(run)
         return
-    timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
+    timer.seconds = seconds * TABLE_SEARCH_END
+    problem.max_cells = MAX_SHAPED
     run.search()
-    timer.seconds, problem.max_cells = seconds, math.inf
+    timer.seconds = seconds
+    problem.max_cells = math.inf
     shaper = FormShaper(run.certifier, problem.scorer.counter, timer)
     rounds = shaper.improve(run.pool, run.search_forms), shaper.refine(run.pool)
     run.run_rounds(chain.from_iterable(rounds))
 
 
 def _shape_for_population(run: "Design") -> None:
-    """Search and shape on a fifth of the records; add the forms that the other records certify.
+    """Search and shape on a fifth of the records; add the forms that the other records
+    certify.
 
-    After a search for product forms on all records, which gains most and takes the least time.
+    After a search for product forms on all records, which gains most and takes the
+    least time.
     """
-    timer, seconds = run.timer, run.timer.seconds
+    timer = run.timer
+    seconds = run.timer.seconds
     timer.seconds = seconds * PRODUCT_SEARCH_END
     run.search(FIRST_IDLE_ROUNDS)
     timer.seconds = seconds
@@ -336,7 +419,8 @@ def _shape_for_population(run: "Design") -> None:
         run.problem,
         scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, old.joint, old.rows),
-        importance=run.importance,  # as given: that of the largest error depends on all records
+        # as given: that of the largest error depends on all records
+        importance=run.importance,
     )
     confidence = halved(run.certifier.confidence or 0.0)
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
@@ -346,10 +430,13 @@ def _shape_for_population(run: "Design") -> None:
         chosen = [
             form
             for form in inner.pool.support(MIN_SHAPED_SHARE)
-            if not form.is_product or run.search_forms.is_small(run.problem.indices(form))
+            if not form.is_product
+            or run.search_forms.is_small(run.problem.indices(form))
         ]
         products = {
-            form.attributes: run.certifier.certify(run.problem.fit(run.problem.indices(form)))
+            form.attributes: run.certifier.certify(
+                run.problem.fit(run.problem.indices(form))
+            )
             for form in chosen
             if len(form.attributes) > 1
         }
@@ -367,15 +454,18 @@ def _shape_for_population(run: "Design") -> None:
 
 
 def _select_forms(inner: "Design", shaper: FormShaper, seconds: float) -> None:
-    """Search for products of any size, for their prices; then for forms to shape, and shape them.
+    """Search for products of any size, for their prices; then for forms to shape, and
+    shape them.
 
     The timer ends at the time of a step, relative to `seconds`.
     """
-    timer, end = inner.timer, seconds * POPULATION_SHAPING_END
+    timer = inner.timer
+    end = seconds * POPULATION_SHAPING_END
     inner.start()
     for step in range(1 + SHAPING_PASSES):
         if step > 0:
-            inner.problem.max_cells, inner.search_forms.ratios = MAX_SHAPED, EXPECTED_RATIOS
+            inner.problem.max_cells = MAX_SHAPED
+            inner.search_forms.ratios = EXPECTED_RATIOS
         timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
         inner.search(FIRST_IDLE_ROUNDS)
         timer.seconds = end

@@ -4,19 +4,20 @@ The leakage of a form's reports about attribute k depends on the counts
 
     N[t, z, x] = people of stratum t with the answers z and the value x of attribute k,
 
-for every k of the table, asked or not.  The values of all attributes are columns of one table, so
-one transform computes all targets.  Strata are the combinations of values of attributes that are
-released in the clear (public) or that the adversary knows of the person (known); without such
-attributes there is one stratum.
+for every k of the table, asked or not.  The values of all attributes are columns of one
+table, so one transform computes all targets.  Strata are the combinations of values of
+attributes that are released in the clear (public) or that the adversary knows of the
+person (known); without such attributes there is one stratum.
 
 The total of attribute k is
 
     T_k = ln max over y, x, x' of p(y given x) / p(y given x'),
 
-y the reports of all attributes asked, x and x' values of k that occur.  For GRR with budget eps
-the likelihood of a report about an answer z is 1 for z = y and e^-eps otherwise, up to a factor:
-one pass along each axis of the form's table of shares turns answers into reports, for all targets
-at once.  The attribute's own report is in it where it is asked.
+y the reports of all attributes asked, x and x' values of k that occur.  For GRR with
+budget eps the likelihood of a report about an answer z is 1 for z = y and e^-eps
+otherwise, up to a factor: one pass along each axis of the form's table of shares turns
+answers into reports, for all targets at once.  The attribute's own report is in it
+where it is asked.
 """
 
 import math
@@ -27,7 +28,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio, rounding, summed_up
+from seepage._numerics import (
+    Booleans,
+    Floats,
+    Integers,
+    largest_log_ratio,
+    rounding,
+    summed_up,
+)
 from seepage.data.records import Records
 from seepage.errors import InputError
 
@@ -41,7 +49,8 @@ MAX_STRATA = 1 << 12
 """Maximum number of combinations of public and known values."""
 
 COMPILED_FROM = 1 << 18
-"""Records x attributes from which the compiled kernels save more time than loading them takes."""
+"""Records x attributes from which the compiled kernels save more time than loading them
+takes."""
 
 MAX_PACKED_STEMS = 24
 """Capacity of the cache of bitmaps, one entry per stem."""
@@ -64,11 +73,11 @@ class FormTable(NamedTuple):
     sizes
         Their alphabet sizes.
     counts
-        N: strata x combinations of answers (last attribute fastest) x values of all attributes of
-        the table.
+        N: strata x combinations of answers (last attribute fastest) x values of all
+        attributes of the table.
     shares
-        P(answers and public values given the value of each attribute and the known values), of the
-        same shape.
+        P(answers and public values given the value of each attribute and the known
+        values), of the same shape.
     """
 
     attributes: tuple[int, ...]
@@ -85,8 +94,8 @@ class FormCounter:
     records
         The records.
     public, known
-        Indices of attributes that are released in the clear, and of those that the adversary
-        knows of the person.
+        Indices of attributes that are released in the clear, and of those that the
+        adversary knows of the person.
 
     Notes
     -----
@@ -99,7 +108,9 @@ class FormCounter:
     def __init__(
         self, records: Records, public: Sequence[int] = (), known: Sequence[int] = ()
     ) -> None:
-        self.records, self.public, self.known = records, tuple(public), tuple(known)
+        self.records = records
+        self.public = tuple(public)
+        self.known = tuple(known)
         self.sizes: Integers = np.array(records.domain.sizes, dtype=np.int64)
         self.starts: Integers = np.cumsum(self.sizes) - self.sizes
         self.width = int(self.sizes.sum())
@@ -129,21 +140,35 @@ class FormCounter:
         order = tuple(attributes)
         large = order and self.codes.size >= COMPILED_FROM
         compiled = large and _checks.is_installed("numba")
-        counts = self._count_compiled(order) if compiled else self._histogram(*self._cells(order))
+        counts = (
+            self._count_compiled(order)
+            if compiled
+            else self._histogram(*self._cells(order))
+        )
         counts = counts.reshape(self.stratum_count, -1, self.width)
-        scale = np.divide(1, self.people, out=np.zeros_like(self.people), where=self.occurs)
-        return FormTable(order, self.sizes[list(order)], counts, counts * scale[:, None, :])
+        scale = np.divide(
+            1, self.people, out=np.zeros_like(self.people), where=self.occurs
+        )
+        return FormTable(
+            order, self.sizes[list(order)], counts, counts * scale[:, None, :]
+        )
 
     def _cells(self, order: tuple[int, ...]) -> tuple[Integers, int]:
-        """Return the stratum and answers of each distinct record as one index, and their number."""
-        cell, count = self.strata, self.stratum_count
+        """Return the stratum and answers of each distinct record as one index, and
+        their number.
+        """
+        cell = self.strata
+        count = self.stratum_count
         for j in order:
             size = int(self.sizes[j])
-            cell, count = cell * size + self.records.codes[:, j], count * size
+            cell = cell * size + self.records.codes[:, j]
+            count = count * size
         return cell, count
 
     def _histogram(self, cell: Integers, rows: int) -> Floats:
-        """Return the number of people by cell and value, by one histogram per attribute."""
+        """Return the number of people by cell and value, by one histogram per
+        attribute.
+        """
         counts = np.zeros((rows, self.width))
         for k, start in enumerate(self.starts):
             size = int(self.sizes[k])
@@ -154,7 +179,9 @@ class FormCounter:
 
     @cached_property
     def _rows(self) -> tuple[Integers, Integers, Any]:
-        """Rows of the compiled kernels: record, bit of its weight, and column of each value."""
+        """Rows of the compiled kernels: record, bit of its weight, and column of each
+        value.
+        """
         weights = self.records.weights
         bits = range(int(weights.max(initial=1)).bit_length())
         indices = [np.flatnonzero((weights >> bit) & 1) for bit in bits]
@@ -171,11 +198,15 @@ class FormCounter:
         rows, bits, columns = self._rows
         spread = int(bits.max(initial=0)) + 1
         keys = cell[rows] * spread + bits
-        smallest = keys.astype(np.min_scalar_type(count * spread))  # radix sort up to 16 bits
+        smallest = keys.astype(
+            np.min_scalar_type(count * spread)
+        )  # radix sort up to 16 bits
         order = np.argsort(smallest, kind="stable")
         keys = keys[order]
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        ranks = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+        ranks = np.arange(len(keys)) - np.repeat(
+            starts, np.diff(starts, append=len(keys))
+        )
         is_first = ranks % WORD == 0
         bitmaps = _compiled(_make_bitmaps)(
             columns, order, np.cumsum(is_first) - 1, ranks % WORD, self.width
@@ -186,13 +217,16 @@ class FormCounter:
     def _count_compiled(self, order: tuple[int, ...]) -> Floats:
         """Return N from the records sorted by the stem, all attributes but the last."""
         *packed, count = self._packed(order[:-1])
-        start, size = int(self.starts[order[-1]]), int(self.sizes[order[-1]])
+        start = int(self.starts[order[-1]])
+        size = int(self.sizes[order[-1]])
         return np.asarray(_compiled(_count_with)(*packed, start, size, count))
 
 
 @cache
 def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel compiled by Numba: 0.05 ms a form of CelebA, of which NumPy takes 50."""
+    """Return a kernel compiled by Numba: 0.05 ms a form of CelebA, of which NumPy takes
+    50.
+    """
     import numba
 
     entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -203,15 +237,20 @@ def _make_bitmaps(columns: Any, order: Any, words: Any, bits: Any, width: int) -
     """Return bitmaps, words x values: row order[i] is bit bits[i] of word words[i]."""
     bitmaps = np.zeros((words[-1] + 1, width), np.uint64)
     for i in range(len(order)):
-        row, bitmap = columns[order[i]], bitmaps[words[i]]
+        row = columns[order[i]]
+        bitmap = bitmaps[words[i]]
         bit = np.uint64(1) << np.uint64(bits[i])
         for k in range(len(row)):
             bitmap[row[k]] |= bit
     return bitmaps
 
 
-def _count_with(bitmaps: Any, cells: Any, weights: Any, start: int, size: int, count: int) -> Any:
-    """Return the counts of the stem's cells and one more attribute, (cells x size) x values."""
+def _count_with(
+    bitmaps: Any, cells: Any, weights: Any, start: int, size: int, count: int
+) -> Any:
+    """Return the counts of the stem's cells and one more attribute, (cells x size) x
+    values.
+    """
     words, width = bitmaps.shape
     counts = np.zeros((count * size, width))
     sums = np.zeros((size, width), np.int64)
@@ -222,7 +261,9 @@ def _count_with(bitmaps: Any, cells: Any, weights: Any, start: int, size: int, c
             if answer:
                 for v in range(width):
                     both = bitmaps[word, v] & answer
-                    both -= (both >> np.uint64(1)) & PAIRS  # LLVM makes one popcount of these
+                    both -= (
+                        both >> np.uint64(1)
+                    ) & PAIRS  # LLVM makes one popcount of these
                     both = (both & NIBBLES) + ((both >> np.uint64(2)) & NIBBLES)
                     both = (both + (both >> np.uint64(4))) & BYTES
                     sums[u, v] += weight * np.int64((both * ONES) >> np.uint64(56))
@@ -241,23 +282,29 @@ class ExactForms:
     Parameters
     ----------
     counter
-        Counter of the answers.  With its public values t and known values s, reports y are compared
-        by p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
+        Counter of the answers.  With its public values t and known values s, reports y
+        are compared by p(y, t given x, s) / p(y, t given x', s), over the x and x' that
+        occur with s.
 
     Notes
     -----
     Rounded up by more than the rounding errors (`seepage._numerics.rounding`), and at most
     the sum of the budgets, where nothing is public.
 
-    Cost: O(cells x values x axes) for a transform; 0.1 ms for six binary answers and 80 values.
+    Cost: O(cells x values x axes) for a transform; 0.1 ms for six binary answers and 80
+    values.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    ... )
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> counter = FormCounter(coins)
-    >>> ExactForms(counter).totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
+    >>> ExactForms(counter).totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(
+    ...     4
+    ... ).tolist()
     [1.0, 1.0, 0.4338]
     """
 
@@ -274,9 +321,14 @@ class ExactForms:
         budgets = np.asarray(epsilons, dtype=np.float64)
         likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
         guards = float(self._guards[list(table.attributes)].sum()) + self._guards
-        starts, occurs = self.counter.starts, self.counter.occurs[:, None, :]
+        starts = self.counter.starts
+        occurs = self.counter.occurs[:, None, :]
         totals = largest_log_ratio(likelihoods, likelihoods, starts, guards, occurs)
-        return totals if self.counter.public else np.minimum(totals, summed_up(budgets.tolist()))
+        return (
+            totals
+            if self.counter.public
+            else np.minimum(totals, summed_up(budgets.tolist()))
+        )
 
 
 def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Floats:
@@ -294,40 +346,47 @@ def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Flo
     for size, epsilon in zip(sizes.tolist(), epsilons.tolist(), strict=True):
         stride //= size
         axes = likelihoods.reshape(-1, size, stride * width)
-        floor, weight = math.exp(-epsilon), -math.expm1(-epsilon)
+        floor = math.exp(-epsilon)
+        weight = -math.expm1(-epsilon)
         likelihoods = floor * axes.sum(axis=1, keepdims=True) + weight * axes
     return likelihoods.reshape(strata, -1, width)
 
 
-# Estimates for the population -------------------------------------------------------------------
+# Estimates for the population ---------------------------------------------------------
 
 MAX_WEIGHTS = 1 << 23
-"""Maximum number of weights, reports x values, of a form's limits: 64 MB per array of doubles."""
+"""Maximum number of weights, reports x values, of a form's limits: 64 MB per array of
+doubles."""
 
 AVERAGING_WINDOW = 30
-"""Number of forms of a size over which (limit - total) / budgets is averaged, exponentially."""
+"""Number of forms of a size over which (limit - total) / budgets is averaged,
+exponentially."""
 
 
 class ScreenedForms(ExactForms):
-    """Fast estimates of the population limits, to screen candidate forms; not certified.
+    """Fast estimates of the population limits, to screen candidate forms; not
+    certified.
 
-    T_k + u_k + r_k E, with T_k the table's total, u_k the excess of the population limit over the
-    table's value for the leakage of public values alone, E the sum of the budgets of attributes
-    that are not known, and r_k the mean of (limit - T_k - u_k) / E over the forms of the same size
-    whose limits were computed.
+    T_k + u_k + r_k E, with T_k the table's total, u_k the excess of the population
+    limit over the table's value for the leakage of public values alone, E the sum of
+    the budgets of attributes that are not known, and r_k the mean of (limit - T_k -
+    u_k) / E over the forms of the same size whose limits were computed.
 
     Parameters
     ----------
     population
         The certified limits.
     limits, caps
-        The maximum total and the largest budget of each attribute.  Different caps allow different
-        budgets in a form, whose limits then cost more.
+        The maximum total and the largest budget of each attribute.  Different caps
+        allow different budgets in a form, whose limits then cost more.
     """
 
-    def __init__(self, population: "PopulationForms", limits: Floats, caps: Floats) -> None:
+    def __init__(
+        self, population: "PopulationForms", limits: Floats, caps: Floats
+    ) -> None:
         super().__init__(population.counter)
-        self.population, self.caps = population, caps
+        self.population = population
+        self.caps = caps
         self.protected = np.isfinite(limits)
         self.limits = limits[self.protected]
         count = len(self.counter.sizes)
@@ -335,7 +394,9 @@ class ScreenedForms(ExactForms):
         self.observed = np.zeros(count + 1, dtype=np.int64)
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's limits can be computed, and public values alone keep them."""
+        """Return whether a form's limits can be computed, and public values alone keep
+        them.
+        """
         questions = len(attributes)
         if self.population.public:
             leakages = self.population.public_leakage(questions)[self.protected]
@@ -349,11 +410,19 @@ class ScreenedForms(ExactForms):
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the estimated limit of the total of every attribute, in nats."""
         spent = self._spent(table, epsilons)
-        estimates = self._base(table, epsilons) + self.rates[len(table.attributes)] * spent
-        return estimates if self.population.public else np.asarray(np.minimum(estimates, spent))
+        estimates = (
+            self._base(table, epsilons) + self.rates[len(table.attributes)] * spent
+        )
+        return (
+            estimates
+            if self.population.public
+            else np.asarray(np.minimum(estimates, spent))
+        )
 
     def _spent(self, table: FormTable, epsilons: Floats) -> float:
-        """Return E, the sum of the budgets of attributes that the adversary does not know."""
+        """Return E, the sum of the budgets of attributes that the adversary does not
+        know.
+        """
         known = np.isin(table.attributes, self.population.known)
         return summed_up(np.asarray(epsilons)[~known].tolist())
 
@@ -373,11 +442,16 @@ class ScreenedForms(ExactForms):
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Update the mean rates r_k with the computed limits of a form."""
-        questions, spent = len(table.attributes), self._spent(table, epsilons)
+        questions = len(table.attributes)
+        spent = self._spent(table, epsilons)
         if spent <= 0:
             return
         with np.errstate(invalid="ignore"):
-            rates = np.nan_to_num((limits - self._base(table, epsilons)) / spent, posinf=0.0)
+            rates = np.nan_to_num(
+                (limits - self._base(table, epsilons)) / spent, posinf=0.0
+            )
         weight = 1 / min(self.observed[questions] + 1, AVERAGING_WINDOW)
-        self.rates[questions] += weight * (np.maximum(rates, 0.0) - self.rates[questions])
+        self.rates[questions] += weight * (
+            np.maximum(rates, 0.0) - self.rates[questions]
+        )
         self.observed[questions] += 1

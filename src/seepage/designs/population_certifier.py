@@ -1,8 +1,9 @@
-"""Forms whose totals keep the limits for the population that the records were sampled from.
+"""Forms whose totals keep the limits for the population that the records were sampled
+from.
 
 Any form may be selected on the same records: the union bound covers all forms of a size
-(`PopulationForms`).  Its budgets are equal, none above its attribute's own limit.  That is one
-ascending family fixed in advance, so the largest budgets that pass may be taken
+(`PopulationForms`).  Its budgets are equal, none above its attribute's own limit.  That
+is one ascending family fixed in advance, so the largest budgets that pass may be taken
 [theory-population: Budgets chosen by looking].
 """
 
@@ -31,13 +32,15 @@ TOLERANCE = 5e-4
 
 TOO_FEW = "no form of several questions is both certified for the population and better"
 
-PRIMING_FORMS, PRIMING_END = 3, 0.04
-"""Random forms of each size whose limits are computed before the search, for `ScreenedForms`; and
-the share of the time limit at which that ends."""
+PRIMING_FORMS = 3
+PRIMING_END = 0.04
+"""Random forms of each size whose limits are computed before the search, for
+`ScreenedForms`; and the share of the time limit at which that ends."""
 
 
 def halved(confidence: float) -> float:
-    """Return 1 - (1 - confidence) / 2: two statements at this level hold together at the given one.
+    """Return 1 - (1 - confidence) / 2: two statements at this level hold together at
+    the given one.
 
     Examples
     --------
@@ -55,10 +58,11 @@ class PopulationForms:
     counter
         Counter of forms on a random sample of the population, one record per person.
     confidence
-        Confidence level of all totals of all forms at once (union bound), so that any form may be
-        selected.
+        Confidence level of all totals of all forms at once (union bound), so that any
+        form may be selected.
     largest
-        The maximum number of attributes of a form; the form of all attributes is also covered.
+        The maximum number of attributes of a form; the form of all attributes is also
+        covered.
     collected
         Indices of the attributes that may be asked.
 
@@ -70,15 +74,20 @@ class PopulationForms:
     leaves no finite limit [theory-population: What else the adversary has].  Reports about known
     attributes leak nothing more.
 
-    The limits are valid for one ascending family of budgets per form that is fixed beforehand,
-    such as equal budgets, and for the largest budgets of it that pass.  Some 10 ms for six binary
-    questions and 80 values with equal budgets, 100 ms otherwise.
+    The limits are valid for one ascending family of budgets per form that is fixed
+    beforehand, such as equal budgets, and for the largest budgets of it that pass.
+    Some 10 ms for six binary questions and 80 values with equal budgets, 100 ms
+    otherwise.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4)
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    ... )
+    >>> coins = sp.Records(
+    ...     domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4
+    ... )
     >>> counter = FormCounter(coins)
     >>> limits = PopulationForms(counter, 0.95, largest=8, collected=[0, 1, 2])
     >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
@@ -86,42 +95,66 @@ class PopulationForms:
     """
 
     def __init__(
-        self, counter: FormCounter, confidence: float, largest: int, collected: Sequence[int]
+        self,
+        counter: FormCounter,
+        confidence: float,
+        largest: int,
+        collected: Sequence[int],
     ) -> None:
-        self.counter, self.confidence, sizes = counter, confidence, counter.sizes
+        self.counter = counter
+        self.confidence = confidence
+        sizes = counter.sizes
         self.collected_sizes = sizes[list(collected)]
         self.largest = min(largest, len(self.collected_sizes))
-        self.public, self.known = counter.public, counter.known
+        self.public = counter.public
+        self.known = counter.known
         self.targets = np.ones(len(sizes), dtype=np.bool_)
         self.targets[[*self.public, *self.known]] = False
         self.strata = math.prod(sizes[[*self.public, *self.known]].tolist())
         self.public_leakage = cache(self._public_leakage)
 
     def level(self, questions: int) -> float:
-        """Return c = ln(N / beta) of the union bound over all N statements on forms of a size."""
+        """Return c = ln(N / beta) of the union bound over all N statements on forms of
+        a size.
+        """
         form_sizes = {*range(1, self.largest + 1), len(self.collected_sizes)}
         if questions and questions not in form_sizes:
-            raise InputError(f"a form has at most {self.largest} attributes, got {questions}")
+            raise InputError(
+                f"a form has at most {self.largest} attributes, got {questions}"
+            )
         values = int(self.counter.sizes[self.targets].sum()) * self.strata
-        return form_level(self.collected_sizes, values, questions, len(form_sizes), self.confidence)
+        return form_level(
+            self.collected_sizes, values, questions, len(form_sizes), self.confidence
+        )
 
     def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
         """Return the upper limit of the total of every attribute of the table, in nats."""
         return self._limits(table, epsilons, self.level(len(table.attributes)), rounds)
 
     def _public_leakage(self, questions: int) -> Floats:
-        """Return the upper limit of the leakage of public values alone, at `level(questions)`."""
+        """Return the upper limit of the leakage of public values alone, at
+        `level(questions)`.
+        """
         if not self.public:
             return np.zeros(len(self.counter.sizes))
-        return self._limits(self.counter.table(()), np.zeros(0), self.level(questions), 6)
+        return self._limits(
+            self.counter.table(()), np.zeros(0), self.level(questions), 6
+        )
 
-    def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
-        counter, strata = self.counter, len(table.counts)
+    def _limits(
+        self, table: FormTable, epsilons: Floats, c: float, rounds: int
+    ) -> Floats:
+        counter = self.counter
+        strata = len(table.counts)
         counts = table.counts.reshape(strata, *table.sizes.tolist(), counter.width)
         known = [axis for axis, j in enumerate(table.attributes) if j in self.known]
-        unknown = [axis for axis, j in enumerate(table.attributes) if j not in self.known]
+        unknown = [
+            axis for axis, j in enumerate(table.attributes) if j not in self.known
+        ]
         budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
-        totals = np.full(len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist()))
+        totals = np.full(
+            len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist())
+        )
         if strata == self.strata:
             totals = form_total_limits(
                 counts.sum(axis=tuple(1 + axis for axis in known)),
@@ -138,12 +171,14 @@ class PopulationForms:
         return totals
 
     def rarest(self, protected: Booleans) -> str:
-        """Return a clause on the value of the protected attributes with the fewest records.
+        """Return a clause on the value of the protected attributes with the fewest
+        records.
 
-        By stratum of known and public values; if one of their combinations has no record, the
-        clause names it instead.
+        By stratum of known and public values; if one of their combinations has no
+        record, the clause names it instead.
         """
-        domain, counter = self.counter.records.domain, self.counter
+        domain = self.counter.records.domain
+        counter = self.counter
         conditions = [*self.known, *self.public]
         indices = np.unique(counter.strata, return_index=True)[1]
         rows = counter.records.codes[indices][:, conditions].astype(np.int64)
@@ -158,7 +193,8 @@ class PopulationForms:
         stratum, column = np.unravel_index(int(np.argmin(counts)), counts.shape)
         k = int(np.searchsorted(counter.starts, column, side="right")) - 1
         value = domain[k].values[column - int(counter.starts[k])]
-        number, where = round(counts[stratum, column]), ""
+        number = round(counts[stratum, column])
+        where = ""
         if conditions:
             where = f" where {self._listed(conditions, combinations[stratum])},"
         return (
@@ -180,7 +216,8 @@ class PopulationCertifier(Certifier):
     Parameters
     ----------
     problem
-        The constraints, with caps that do not depend on the records; totals by `ExactForms`.
+        The constraints, with caps that do not depend on the records; totals by
+        `ExactForms`.
     records
         A random sample of the population, one record per person.
     confidence
@@ -191,10 +228,15 @@ class PopulationCertifier(Certifier):
 
     scope = "population"
     max_pairs = 1000
-    """Pairs certified in a round without an improving form by the screen, some 20 ms each."""
+    """Pairs certified in a round without an improving form by the screen, some 20 ms
+    each."""
 
     def __init__(
-        self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
+        self,
+        problem: FormProblem,
+        records: Records,
+        confidence: float,
+        shared: bool = False,
     ) -> None:
         level = halved(confidence) if shared else confidence
         self.population = PopulationForms(
@@ -204,12 +246,15 @@ class PopulationCertifier(Certifier):
             np.flatnonzero(problem.collected).tolist(),
         )
         self.screen = ScreenedForms(self.population, problem.limits, problem.caps)
-        self.records, self.confidence = records, confidence
+        self.records = records
+        self.confidence = confidence
         self.problem = replace(problem, scorer=self.screen)
         self._certified_forms: dict[tuple[str, ...], Form] = {}
         if problem.public:
             leakages = self.population.public_leakage(1)
-            check_public(problem.domain, problem.public, problem.limits, leakages, self._rarest)
+            check_public(
+                problem.domain, problem.public, problem.limits, leakages, self._rarest
+            )
 
     def _rarest(self, k: int) -> str:
         """Return a clause on the value of attribute k with the fewest records."""
@@ -217,34 +262,45 @@ class PopulationCertifier(Certifier):
         return f" in the population: {rarest}"
 
     def prime_screen(self, timer: Timer, rng: int = 0) -> None:
-        """Compute the limits of random forms of each size, to start the estimates of the screen."""
-        generator, problem = np.random.default_rng(rng), self.problem
+        """Compute the limits of random forms of each size, to start the estimates of
+        the screen.
+        """
+        generator = np.random.default_rng(rng)
+        problem = self.problem
         indices = np.flatnonzero(problem.collected)
         for questions in range(2, self.population.largest + 1):
             self.screen.rates[questions] = self.screen.rates[questions - 1]
             for _ in range(PRIMING_FORMS):
                 form = generator.choice(indices, questions, replace=False).tolist()
-                if timer.elapsed > timer.seconds * PRIMING_END or not self.screen.fits(form):
+                if timer.elapsed > timer.seconds * PRIMING_END or not self.screen.fits(
+                    form
+                ):
                     continue
                 table = self.screen.counter.table(form)
                 fitted = problem.fit_table(table, math.inf, TOLERANCE)
                 order = np.searchsorted(problem.indices(fitted), form)
                 budgets = fitted.epsilons[order]
-                self.screen.learn(table, budgets, self.population.totals(table, budgets))
+                self.screen.learn(
+                    table, budgets, self.population.totals(table, budgets)
+                )
 
     def _single_question(self, j: int, guarantee: str) -> Form:
-        """Return the form of attribute j alone; its totals are its budget, within every limit.
+        """Return the form of attribute j alone; its totals are its budget, within every
+        limit.
 
         By GRR for the guarantee `"exact"`, else by the most precise mechanism.
         """
-        budget, name = min(float(self.problem.caps[j]), self.problem.min_limit), "grr"
+        budget = min(float(self.problem.caps[j]), self.problem.min_limit)
+        name = "grr"
         if guarantee == "worst":
             name = self.problem.precisions.best_mechanism(j, budget)
         totals = np.full(len(self.problem.domain), budget)
         return self.problem.form((j,), np.array([budget]), totals, (name,), guarantee)
 
     def singles(self) -> list[Form]:
-        """Return forms of one question by another mechanism than GRR; totals are its budget."""
+        """Return forms of one question by another mechanism than GRR; totals are its
+        budget.
+        """
         asked = () if self.population.public else self.problem.everything
         forms = [self._single_question(j, "worst") for j in asked]
         return [form for form in forms if form.mechanisms != ("grr",)]
@@ -252,14 +308,18 @@ class PopulationCertifier(Certifier):
     def budget_form(self, j: int, timer: Timer) -> Form | None:
         """Return the form of attribute j alone with totals equal to its budget.
 
-        None if attributes are public; or if its own limit is larger than the smallest one, so that
-        a larger budget may pass, while there is time to search for it.
+        None if attributes are public; or if its own limit is larger than the smallest
+        one, so that a larger budget may pass, while there is time to search for it.
         """
-        may_be_larger = self.problem.caps[j] > self.problem.min_limit and not timer.expired()
+        may_be_larger = (
+            self.problem.caps[j] > self.problem.min_limit and not timer.expired()
+        )
         if self.population.public or may_be_larger:
             return None
         form = self._single_question(j, "exact")
-        self._certified_forms[form.attributes] = form  # no larger budget keeps its limit
+        self._certified_forms[form.attributes] = (
+            form  # no larger budget keeps its limit
+        )
         return form
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
@@ -274,7 +334,9 @@ class PopulationCertifier(Certifier):
         return self._certified_forms[form.attributes]
 
     def _certified(self, form: Form, spread: float = 0.15) -> Form:
-        """Return `certify` of a form; the root search starts around the screen's budget."""
+        """Return `certify` of a form; the root search starts around the screen's
+        budget.
+        """
         problem, indices = self.problem, self.problem.indices(form)
         table = self.screen.counter.table(indices)
         cap = float(problem.caps[list(indices)].max())
@@ -288,7 +350,9 @@ class PopulationCertifier(Certifier):
 
         upper = min(estimate * (1 + spread), cap)
         tolerance = TOLERANCE * min(estimate, problem.min_limit)
-        while (budget := largest_within(excess, upper, tolerance)) >= upper and upper < cap:
+        while (
+            budget := largest_within(excess, upper, tolerance)
+        ) >= upper and upper < cap:
             upper = min(upper * (1 + 2 * spread), cap)
         budgets = problem.capped_budgets(indices, budget)
         limits = self.population.totals(table, budgets)
@@ -298,26 +362,31 @@ class PopulationCertifier(Certifier):
     def proven(self, forms: list[Form]) -> list[Form]:
         """Return the forms of the result with the totals that are proven.
 
-        If every form asks one question with a budget within every limit, and no attribute is
-        public, the guarantee is `"worst"`: totals equal to the budgets.  Otherwise the largest
-        budgets that pass prove the limits only, not totals that happen to be lower.
+        If every form asks one question with a budget within every limit, and no
+        attribute is public, the guarantee is `"worst"`: totals equal to the budgets.
+        Otherwise the largest budgets that pass prove the limits only, not totals that
+        happen to be lower.
         """
         if not self.population.public and all(
             len(form.attributes) == 1 and form.max_budget <= self.problem.min_limit
             for form in forms
         ):
             count = len(self.problem.domain)
-            return [Form.of(form.channel, "worst", [form.max_budget] * count) for form in forms]
+            return [
+                Form.of(form.channel, "worst", [form.max_budget] * count)
+                for form in forms
+            ]
         return [
             Form.of(form.channel, form.guarantee, self._proven_totals(form).tolist())
             for form in forms
         ]
 
     def _proven_totals(self, form: Form) -> Floats:
-        """Return the limits, after a check that the form's totals computed again are within them.
+        """Return the limits, after a check that the form's totals computed again are
+        within them.
 
-        Without public attributes no total is above the sum of the budgets, so a form whose budgets
-        are within every limit needs no check.
+        Without public attributes no total is above the sum of the budgets, so a form
+        whose budgets are within every limit needs no check.
         """
         if form.guarantee != "exact" or not form.is_product:
             return form.total_values
@@ -332,7 +401,9 @@ class PopulationCertifier(Certifier):
         return totals
 
     def notes(self, forms: list[Form]) -> Iterator[str]:
-        """Yield notes: for whom the limits hold, and under which assumption on the sample."""
+        """Yield notes: for whom the limits hold, and under which assumption on the
+        sample.
+        """
         if {form.guarantee for form in forms} == {"worst"}:
             yield "every limit holds for everybody: no total is above the sum of a form's budgets"
             yield from self._too_few()
@@ -348,13 +419,20 @@ class PopulationCertifier(Certifier):
         )
 
     def _too_few(self) -> Iterator[str]:
-        """Yield a note on what keeps forms of several questions out: a rare value, few records."""
-        protected, records = np.isfinite(self.problem.limits), self.records
+        """Yield a note on what keeps forms of several questions out: a rare value, few
+        records.
+        """
+        protected = np.isfinite(self.problem.limits)
+        records = self.records
         if not protected.any() or len(self.problem.everything) < 2:
             return
         rare = [
-            is_protected and len(counts) > 2 and counts.min() < rare_below(records.records)
-            for is_protected, counts in zip(protected, records.pairs().marginals, strict=True)
+            is_protected
+            and len(counts) > 2
+            and counts.min() < rare_below(records.records)
+            for is_protected, counts in zip(
+                protected, records.pairs().marginals, strict=True
+            )
         ]
         if any(rare) or self.population.strata > 1:
             rarest = self.population.rarest(np.array(rare) if any(rare) else protected)

@@ -1,6 +1,7 @@
 """Channels of forms, from answers to reports: a product of mechanisms, or one matrix.
 
-A product has one report for each answer; a matrix has one report for all answers together.
+A product has one report for each answer; a matrix has one report for all answers
+together.
 """
 
 import math
@@ -52,8 +53,8 @@ class Question(Stored, frozen=True, kw_only=True):
     epsilon, delta
         The budget of the mechanism; a delta above 0 only for approximate ones.
     parameters
-        Further parameters of the mechanism: `f`, `p` and `q` of basic RAPPOR, whose epsilon follows
-        from them and must be at most the stated one.
+        Further parameters of the mechanism: `f`, `p` and `q` of basic RAPPOR, whose
+        epsilon follows from them and must be at most the stated one.
 
     Examples
     --------
@@ -69,7 +70,9 @@ class Question(Stored, frozen=True, kw_only=True):
 
     def mechanism_for(self, k: int) -> Mechanism:
         """Return the mechanism for an attribute with k values."""
-        name, epsilon, delta = self.mechanism, self.epsilon, self.delta
+        name = self.mechanism
+        epsilon = self.epsilon
+        delta = self.delta
         family: Any = MECHANISMS[_checks.choice(name, "mechanism", MECHANISMS)]
         if delta > 0 and not family.approximate:
             raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
@@ -80,9 +83,13 @@ class Question(Stored, frozen=True, kw_only=True):
             )
         except TypeError:
             given = ", ".join(sorted(self.parameters))
-            raise InputError(f"mechanism {name!r} does not take the parameters {given}") from None
+            raise InputError(
+                f"mechanism {name!r} does not take the parameters {given}"
+            ) from None
         if family is BasicRAPPOR and made.epsilon > epsilon:
-            raise InputError(f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}")
+            raise InputError(
+                f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}"
+            )
         return made
 
     @classmethod
@@ -99,7 +106,8 @@ class Question(Stored, frozen=True, kw_only=True):
 
 
 IntegerText = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9][0-9]{0,19})$")]
-"""An integer from 0 to 2^64 as decimal digits: JSON numbers are exact only up to 2^53."""
+"""An integer from 0 to 2^64 as decimal digits: JSON numbers are exact only up to
+2^53."""
 
 REPORT = "report"
 """The name of the one report of a matrix channel."""
@@ -113,13 +121,17 @@ def parse_integer(text: str) -> int:
     >>> parse_integer("18446744073709551616") == 2**64
     True
     """
-    is_digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 20
+    is_digits = (
+        isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 20
+    )
     if not is_digits or str(int(text)) != text or int(text) > CERTAIN:
         raise _checks.violation("an integer out of 2^64", "decimal digits", text)
     return int(text)
 
 
-class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field="type"):
+class ProductChannel(
+    Stored, frozen=True, kw_only=True, tag="product", tag_field="type"
+):
     """One report for each answer, perturbed independently.
 
     Parameters
@@ -155,9 +167,14 @@ class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field
 
     @classmethod
     def of(
-        cls, attributes: Iterable[str], mechanisms: Iterable[str], epsilons: Iterable[float]
+        cls,
+        attributes: Iterable[str],
+        mechanisms: Iterable[str],
+        epsilons: Iterable[float],
     ) -> "ProductChannel":
-        """Return the channel of one question per attribute, with these mechanisms and budgets."""
+        """Return the channel of one question per attribute, with these mechanisms and
+        budgets.
+        """
         asked = zip(attributes, mechanisms, epsilons, strict=True)
         return cls(
             questions=tuple(
@@ -175,18 +192,20 @@ class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field
 
 
 class AnswerLeakage(Stored, frozen=True, kw_only=True):
-    """Leakage in nats of a shaped report about its answers, given others or not, for the table.
+    """Leakage in nats of a shaped report about its answers, given others or not, for
+    the table.
 
     Parameters
     ----------
     changes
-        Largest change of the report's log-likelihood when one answer changes, whatever is known,
-        for each answer.
+        Largest change of the report's log-likelihood when one answer changes, whatever
+        is known, for each answer.
     one, two
-        Largest leakage about an answer given one or two of the other answers; None if the form has
-        fewer others.
+        Largest leakage about an answer given one or two of the other answers; None if
+        the form has fewer others.
     xor, xor_of
-        Largest leakage about the exclusive or of answers, and the attributes of those answers.
+        Largest leakage about the exclusive or of answers, and the attributes of those
+        answers.
     """
 
     changes: tuple[Budget, ...]
@@ -212,22 +231,24 @@ class AnswerLeakage(Stored, frozen=True, kw_only=True):
         )
 
 
-class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="type", dict=True):
+class MatrixChannel(
+    Stored, frozen=True, kw_only=True, tag="matrix", tag_field="type", dict=True
+):
     """One report for all answers together, drawn from a row of integers out of 2^64.
 
     Parameters
     ----------
     attributes
-        The attributes asked for.  A cell is a combination of their answers, in row-major order:
-        the last attribute is the fastest.
+        The attributes asked for.  A cell is a combination of their answers, in
+        row-major order: the last attribute is the fastest.
     epsilon
         The budget of the whole record: at least the largest log-ratio within a column.
     thresholds
-        One row per cell and one column per report: integers out of 2^64 as decimal digits; each
-        row sums to 2^64.
+        One row per cell and one column per report: integers out of 2^64 as decimal
+        digits; each row sums to 2^64.
     frequencies
-        Nominal frequencies of the cells, fixed in advance; they weight the unbiased estimate.
-        Empty: the product of the attributes' nominal frequencies.
+        Nominal frequencies of the cells, fixed in advance; they weight the unbiased
+        estimate. Empty: the product of the attributes' nominal frequencies.
     answer_leakage
         Leakage of the report about its answers, for the reader.
     """
@@ -251,7 +272,9 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
                 f"{self.mechanism.realised_epsilon!r}, got {self.epsilon!r}"
             )
         if self.frequencies:
-            check_frequencies(self.frequencies, len(self.thresholds), "the cells of a matrix")
+            check_frequencies(
+                self.frequencies, len(self.thresholds), "the cells of a matrix"
+            )
 
     @cached_property
     def mechanism(self) -> MatrixMechanism:
@@ -266,9 +289,13 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
 
     @property
     def epsilons(self) -> Floats:
-        """The largest change of the log-likelihood by each answer; else the whole epsilon."""
+        """The largest change of the log-likelihood by each answer; else the whole
+        epsilon.
+        """
         known = self.answer_leakage
-        return np.array(known.changes if known else [self.epsilon] * len(self.attributes))
+        return np.array(
+            known.changes if known else [self.epsilon] * len(self.attributes)
+        )
 
     @property
     def mechanism_names(self) -> tuple[str, ...]:
@@ -276,7 +303,9 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         return ("shaped",) * len(self.attributes)
 
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
-        """Return the one mechanism by the name "report"; raise unless it has one row per cell."""
+        """Return the one mechanism by the name "report"; raise unless it has one row
+        per cell.
+        """
         cells = math.prod(domain[name].size for name in self.attributes)
         if cells != self.mechanism.k:
             raise InputError(
@@ -298,7 +327,9 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         return cls(
             attributes=tuple(attributes),
             epsilon=mechanism.realised_epsilon,
-            thresholds=tuple(tuple(map(str, row)) for row in mechanism.thresholds.tolist()),
+            thresholds=tuple(
+                tuple(map(str, row)) for row in mechanism.thresholds.tolist()
+            ),
             frequencies=tuple(map(float, frequencies)),
             answer_leakage=answer_leakage,
         )
@@ -333,8 +364,8 @@ def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> Non
 def rounded_frequencies(counts: Any) -> list[float]:
     """Return the shares of counts in whole percent, with sum 1, by largest remainders.
 
-    A plan's file goes to every client; nominal frequencies only weight unbiased estimates, so
-    exact ones would tell about the pilot's records for nothing.
+    A plan's file goes to every client; nominal frequencies only weight unbiased
+    estimates, so exact ones would tell about the pilot's records for nothing.
 
     Examples
     --------

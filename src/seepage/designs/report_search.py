@@ -1,14 +1,16 @@
-"""Column generation of admissible reports: the A-optimal mixture, up to an optimality gap.
+"""Column generation of admissible reports: the A-optimal mixture, up to an optimality
+gap.
 
-A report is a vector w of likelihoods, scaled to w . f = 1 at the nominal frequencies f.  Shares
-theta >= 0 with sum_y theta_y w_y = 1 are a mechanism, whose information matrix about the
-frequencies is I = sum_y theta_y w_y w_y'.  The estimates of the wanted linear functions B of the
-frequencies have a total second moment phi = tr(B I^-1 B'), convex in theta: an A-optimal design
-[Pukelsheim 1993].
+A report is a vector w of likelihoods, scaled to w . f = 1 at the nominal frequencies f.
+Shares theta >= 0 with sum_y theta_y w_y = 1 are a mechanism, whose information matrix
+about the frequencies is I = sum_y theta_y w_y w_y'.  The estimates of the wanted linear
+functions B of the frequencies have a total second moment phi = tr(B I^-1 B'), convex in
+theta: an A-optimal design [Pukelsheim 1993].
 
-The restricted master problem is the best mixture of the reports found so far (`best_mixture`).  Its
-prices give every admissible report a reduced gain; one above 0 lowers the variance.  Pricing solves
-linear programs from many starts, and the gap is relative to the reports that they found.
+The restricted master problem is the best mixture of the reports found so far
+(`best_mixture`).  Its prices give every admissible report a reduced gain; one above 0
+lowers the variance.  Pricing solves linear programs from many starts, and the gap is
+relative to the reports that they found.
 """
 
 import itertools
@@ -29,10 +31,13 @@ MIN_SHARE = 1e-9
 """Minimum share theta of a report; reports below are removed from the mixture."""
 
 MAX_INCREASE = 1e-3
-"""Maximum relative increase of the second moment in a round, by the removal of small shares."""
+"""Maximum relative increase of the second moment in a round, by the removal of small
+shares."""
 
-MAX_REPORTS_PER_CELL, CROWDED_MIN_SHARE = 8, 3e-8
-"""Reports per cell above which the mixture is crowded, and its minimum share: keeps rounds fast."""
+MAX_REPORTS_PER_CELL = 8
+CROWDED_MIN_SHARE = 3e-8
+"""Reports per cell above which the mixture is crowded, and its minimum share: keeps
+rounds fast."""
 
 MAX_SIGN_FUNCTIONS = 5
 """Maximum number of wanted functions for which all 2^r sign vectors are starts."""
@@ -40,15 +45,18 @@ MAX_SIGN_FUNCTIONS = 5
 STARTS = 40
 """Further starts per round: the reports of the mixture with the largest shares.
 
-With more than `MAX_SIGN_FUNCTIONS` functions, random starts of two kinds replace the signs, as many
-of each."""
+With more than `MAX_SIGN_FUNCTIONS` functions, random starts of two kinds replace the
+signs, as many of each."""
 
-STALL_ROUNDS, COARSE_STALL_ROUNDS = 15, 4
-"""Rounds within which the variance must decrease by the gap; the second is for a coarse search."""
+STALL_ROUNDS = 15
+COARSE_STALL_ROUNDS = 4
+"""Rounds within which the variance must decrease by the gap; the second is for a coarse
+search."""
 
-COARSE_GAP, MAX_IDLE_ROUNDS = 1e-2, 2
-"""Gap from which a search is coarse: it ends at the gap, a fine one after further rounds, whose
-random starts may find what the last ones missed."""
+COARSE_GAP = 1e-2
+MAX_IDLE_ROUNDS = 2
+"""Gap from which a search is coarse: it ends at the gap, a fine one after further
+rounds, whose random starts may find what the last ones missed."""
 
 MAX_ASCENT_STEPS = 4
 """Maximum number of linear programs solved in a row from one start."""
@@ -71,14 +79,14 @@ class ReportSearch:
     starts
         Number of reports of the mixture from which linear programs start in each round.
     stop
-        Called after every start; the search ends with the reports found if it returns True.
-        Ctrl-C ends it too.
+        Called after every start; the search ends with the reports found if it returns
+        True. Ctrl-C ends it too.
 
     Attributes
     ----------
     pool, shares, mixture
-        Reports w_y, shares theta_y with sum_y theta_y w_y = 1, and the solution of the master
-        problem, with B I^-1.
+        Reports w_y, shares theta_y with sum_y theta_y w_y = 1, and the solution of the
+        master problem, with B I^-1.
     """
 
     mixture: "Mixture"
@@ -91,7 +99,10 @@ class ReportSearch:
         starts: int = STARTS,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.cone, self.wanted, self.starts, self.stop = cone, wanted, starts, stop
+        self.cone = cone
+        self.wanted = wanted
+        self.starts = starts
+        self.stop = stop
         self.pool = cone.initial_reports()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
         self.rng = np.random.default_rng(0)
@@ -100,11 +111,13 @@ class ReportSearch:
         """False if the reports within the limits differ too little to be computed."""
 
     def run(self, gap: float, offset: float = 0.0) -> None:
-        """Improve the mixture until its total variance is at most 1 + gap times its lower bound.
+        """Improve the mixture until its total variance is at most 1 + gap times its
+        lower bound.
 
         The total variance is phi - offset, with offset = sum (B f)^2.
         """
-        fine, idle = gap < COARSE_GAP, 0
+        fine = gap < COARSE_GAP
+        idle = 0
         rounds = STALL_ROUNDS if fine else COARSE_STALL_ROUNDS
         moments = [self.mixture.second_moment]
         try:
@@ -122,10 +135,11 @@ class ReportSearch:
             pass
 
     def solve_master(self, new: Floats) -> bool:
-        """Add reports and compute the best shares; return False, and change nothing, on failure.
+        """Add reports and compute the best shares; return False, and change nothing, on
+        failure.
 
-        It fails where the information of the start is singular, or becomes so by rounding: further
-        reports cannot raise the minimum of the second moment.
+        It fails where the information of the start is singular, or becomes so by
+        rounding: further reports cannot raise the minimum of the second moment.
         """
         pool = np.vstack([self.pool, new])  # new reports start with small shares
         start = np.concatenate([self.shares, np.full(len(new), 0.1 / len(pool))])
@@ -149,13 +163,20 @@ class ReportSearch:
         |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in w for given
         v, and v = M w.  The largest reduced gain is infinite (unknown) if the search was stopped.
         """
-        cone, coefficients, prices = self.cone, self.mixture.coefficients, self.mixture.prices
+        cone = self.cone
+        coefficients = self.mixture.coefficients
+        prices = self.mixture.prices
         minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
-        scales = np.sqrt((self.shares[:, None] * (self.pool @ coefficients.T) ** 2).sum(axis=0))
+        scales = np.sqrt(
+            (self.shares[:, None] * (self.pool @ coefficients.T) ** 2).sum(axis=0)
+        )
         scales = np.maximum(scales, 1e-300)
-        reports, seen, largest = [], set[bytes](), 0.0
+        reports = []
+        seen = set[bytes]()
+        largest = 0.0
         for start in self._starts(coefficients, scales):
-            scores, reached = start, -np.inf
+            scores = start
+            reached = -np.inf
             for _ in range(MAX_ASCENT_STEPS):
                 report = cone.best_report(2 * scores @ coefficients - prices)
                 if report is None:
@@ -176,36 +197,46 @@ class ReportSearch:
         return np.array(reports).reshape(-1, cone.cells), largest
 
     def _starts(self, coefficients: Floats, scales: Floats) -> Floats:
-        """Return starts v: all sign vectors or random ones, and M w of the likeliest reports w.
+        """Return starts v: all sign vectors or random ones, and M w of the likeliest
+        reports w.
 
-        Random ones are M w of reports drawn from the mixture, plus noise, and of two-level w.
+        Random ones are M w of reports drawn from the mixture, plus noise, and of
+        two-level w.
         """
         likeliest = np.argsort(-self.shares)[: self.starts]
         scores = self.pool @ coefficients.T
         if len(scales) <= MAX_SIGN_FUNCTIONS:
             signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(scales))))
             return np.vstack([signs * scales, scores[likeliest]])
-        rng, number = self.rng, self.starts
-        drawn = rng.choice(len(self.pool), size=number, p=self.shares / self.shares.sum())
+        rng = self.rng
+        number = self.starts
+        drawn = rng.choice(
+            len(self.pool), size=number, p=self.shares / self.shares.sum()
+        )
         noise = rng.normal(size=(number, len(scales))) * scales
         likely = rng.random((number, self.cone.cells)) < rng.random((number, 1)) / 2
         sets = np.where(likely, self.pool.max(), self.pool.min())
         sets = sets / (sets @ self.cone.frequencies)[:, None]
-        return np.vstack([scores[drawn] + noise, sets @ coefficients.T, scores[likeliest]])
+        return np.vstack(
+            [scores[drawn] + noise, sets @ coefficients.T, scores[likeliest]]
+        )
 
 
 def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
     """Return whether the last rounds lowered the second moment by less than the gap."""
-    return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
+    return (
+        len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
+    )
 
 
-# The A-optimal mixture ----------------------------------------------------------------------------
+# The A-optimal mixture ----------------------------------------------------------------
 
 MAX_STEPS = 80
 """Maximum number of Newton steps."""
 
 TO_BOUNDARY = 0.99
-"""Fraction-to-the-boundary rule: maximum step, relative to the first zero of a share or slack."""
+"""Fraction-to-the-boundary rule: maximum step, relative to the first zero of a share or
+slack."""
 
 CENTRING = 0.2
 """Centring parameter: factor by which one step reduces the complementarity."""
@@ -217,15 +248,17 @@ RIDGE = 1e-12
 class Mixture(NamedTuple):
     """Primal and dual solution of the master problem: shares of reports, and prices.
 
-    With M = B I^-1, each report of the mixture has |M w|^2 <= w . prices up to the accuracy of the
-    solution, with equality where its share is positive; 1 . prices = phi.
+    With M = B I^-1, each report of the mixture has |M w|^2 <= w . prices up to the
+    accuracy of the solution, with equality where its share is positive; 1 . prices =
+    phi.
     """
 
     shares: Floats
     prices: Floats
     """Dual variables of the constraint sum_y theta_y w_y = 1."""
     coefficients: Floats
-    """M = B I^-1: the estimate of the wanted functions is the mean of M w over the reports."""
+    """M = B I^-1: the estimate of the wanted functions is the mean of M w over the
+    reports."""
     second_moment: float
     """phi = tr(B I^-1 B')."""
 
@@ -242,7 +275,9 @@ class Mixture(NamedTuple):
         return self.second_moment**2 / bound if bound > 0 else 0.0
 
 
-def best_mixture(reports: Floats, wanted: Floats, start: Floats, accuracy: float = 1e-7) -> Mixture:
+def best_mixture(
+    reports: Floats, wanted: Floats, start: Floats, accuracy: float = 1e-7
+) -> Mixture:
     """Return the mixture of reports that minimises phi, to a relative accuracy.
 
     Parameters
@@ -252,10 +287,11 @@ def best_mixture(reports: Floats, wanted: Floats, start: Floats, accuracy: float
     wanted
         B, one row per wanted linear function.
     start
-        Positive start shares with a regular information matrix; their mixture need not be 1.
+        Positive start shares with a regular information matrix; their mixture need not
+        be 1.
     accuracy
-        Stop at a complementarity sum_y theta_y s_y of this share of phi, with the slacks
-        s = w . prices - |M w|^2.
+        Stop at a complementarity sum_y theta_y s_y of this share of phi, with the
+        slacks s = w . prices - |M w|^2.
 
     Notes
     -----
@@ -290,12 +326,15 @@ def _interior_point(
         hessian = 2.0 * inner * (scores @ scores.T)
         hessian[np.diag_indices_from(hessian)] += slacks / shares
         try:
-            step, new_prices = _newton_step(hessian, reports, gains + centre / shares, primal)
+            step, new_prices = _newton_step(
+                hessian, reports, gains + centre / shares, primal
+            )
         except np.linalg.LinAlgError:  # shares close to 0 make it singular near the end
             break
         slack_step = (centre - slacks * step) / shares - slacks
         length = min(1.0, _max_step(shares, step), _max_step(slacks, slack_step))
-        shares, slacks = shares + length * step, slacks + length * slack_step
+        shares = shares + length * step
+        slacks = slacks + length * slack_step
         prices = prices + length * (new_prices - prices)
         inner, scores, moment = _information(reports, wanted, shares)
         gains = (scores**2).sum(axis=1)
@@ -304,8 +343,12 @@ def _interior_point(
     return Mixture(shares, prices, np.asarray(coefficients), moment)
 
 
-def _information(reports: Floats, wanted: Floats, shares: Floats) -> tuple[Floats, Floats, float]:
-    """Return w_i I^-1 w_j, the scores M w_i, and phi, from a QR factor of the root of I."""
+def _information(
+    reports: Floats, wanted: Floats, shares: Floats
+) -> tuple[Floats, Floats, float]:
+    """Return w_i I^-1 w_j, the scores M w_i, and phi, from a QR factor of the root of
+    I.
+    """
     _, triangle = np.linalg.qr(np.sqrt(shares)[:, None] * reports)
     half = solve_triangular(triangle, reports.T, trans="T", check_finite=False)
     target = solve_triangular(triangle, wanted.T, trans="T", check_finite=False)
@@ -323,13 +366,17 @@ def _newton_step(
     scaled = hessian * scale * scale[:, None]
     scaled[np.diag_indices_from(scaled)] += RIDGE
     factor = cho_factor(scaled, check_finite=False)
-    solved = scale[:, None] * cho_solve(factor, scale[:, None] * np.column_stack([reports, right]))
+    solved = scale[:, None] * cho_solve(
+        factor, scale[:, None] * np.column_stack([reports, right])
+    )
     system = reports.T @ solved[:, :-1]
     prices = np.linalg.solve(system, reports.T @ solved[:, -1] - primal)
     return np.asarray(solved[:, -1] - solved[:, :-1] @ prices), np.asarray(prices)
 
 
 def _max_step(values: Floats, step: Floats) -> float:
-    """Return the largest multiple of a step, up to a fraction, that keeps all values positive."""
+    """Return the largest multiple of a step, up to a fraction, that keeps all values
+    positive.
+    """
     falling = step < 0
     return TO_BOUNDARY * float((values[falling] / -step[falling]).min(initial=np.inf))

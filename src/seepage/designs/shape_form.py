@@ -1,9 +1,11 @@
-"""`shape_form`: the one report of least variance for all answers of a form, within limits.
+"""`shape_form`: the one report of least variance for all answers of a form, within
+limits.
 
-A form of GRR reports is one channel from its answers to reports.  Lowering budgets until a leakage
-is within its limit adds noise in every direction, which the limits do not require: a report is a
-vector w of likelihoods over the answers, and each limit is linear in w (`AdmissibleReports`).  The
-best mixture of admissible reports is an A-optimal design (`search_reports`).
+A form of GRR reports is one channel from its answers to reports.  Lowering budgets
+until a leakage is within its limit adds noise in every direction, which the limits do
+not require: a report is a vector w of likelihoods over the answers, and each limit is
+linear in w (`AdmissibleReports`).  The best mixture of admissible reports is an
+A-optimal design (`search_reports`).
 """
 
 import math
@@ -61,7 +63,8 @@ class ShapedReport:
     wanted
         The weights of the tables to estimate, by the indices of their answers.
     rows
-        B of the answers of which another statistic than the frequencies is wanted, by index.
+        B of the answers of which another statistic than the frequencies is wanted, by
+        index.
     data_free
         The limits of changing one answer and of changing any, which hold for all data.
     """
@@ -79,20 +82,24 @@ class ShapedReport:
 
     @cached_property
     def reports(self) -> Floats:
-        """The likelihoods of each report, one row each, with mean 1 at the nominal frequencies."""
+        """The likelihoods of each report, one row each, with mean 1 at the nominal
+        frequencies.
+        """
         channel = self.mechanism.channel()
         return np.asarray((channel / (self.nominal @ channel)).T)
 
-    # Estimates ----------------------------------------------------------------------------------
+    # Estimates ------------------------------------------------------------------------
 
     @cached_property
     def variances(self) -> dict[tuple[int, ...], float]:
-        """Variance of each wanted table's estimated frequencies times n, summed over its cells.
+        """Variance of each wanted table's estimated frequencies times n, summed over
+        its cells.
 
-        For people drawn from the population, noise and sampling together, at the nominal
-        frequencies.  Infinite where there is no unbiased estimate.
+        For people drawn from the population, noise and sampling together, at the
+        nominal frequencies.  Infinite where there is no unbiased estimate.
         """
-        chances, variances = self.nominal @ self.mechanism.channel(), {}
+        chances = self.nominal @ self.mechanism.channel()
+        variances = {}
         for axes in self.wanted:
             rows = self.coefficients(axes)
             variances[axes] = math.inf
@@ -102,11 +109,14 @@ class ShapedReport:
         return variances
 
     def coefficients(self, axes: tuple[int, ...]) -> Floats | None:
-        """Return A with C A = B', of least variance at the nominal frequencies; else None.
+        """Return A with C A = B', of least variance at the nominal frequencies; else
+        None.
 
-        C is the matrix of the report, B that of a table of some answers, by their indices.
+        C is the matrix of the report, B that of a table of some answers, by their
+        indices.
         """
-        channel, wanted = self.mechanism.channel(), wanted_rows(self.table.sizes, axes, self.rows)
+        channel = self.mechanism.channel()
+        wanted = wanted_rows(self.table.sizes, axes, self.rows)
         for cutoff in CUTOFFS:
             inverse = least_squares_inverse(channel, self.nominal @ channel, cutoff)
             coefficients = inverse @ wanted.T
@@ -114,7 +124,7 @@ class ShapedReport:
                 return np.asarray(coefficients)
         return None
 
-    # Privacy ------------------------------------------------------------------------------------
+    # Privacy --------------------------------------------------------------------------
 
     @cached_property
     def answer_leakage(self) -> AnswerLeakage:
@@ -130,8 +140,11 @@ class ShapedReport:
         )
 
     def _answer_changes(self) -> list[float]:
-        """Return the largest change of the log-likelihood when one answer changes, for each."""
-        sources, sizes = self.table.sources, self.table.sizes
+        """Return the largest change of the log-likelihood when one answer changes, for
+        each.
+        """
+        sources = self.table.sources
+        sizes = self.table.sizes
         changes = dict.fromkeys(sources, 0.0)
         for limit in answer_limits(sources, sizes, [0.0] * len(sizes)):
             realised = log_above(realised_ratio(self.mechanism.thresholds, limit))
@@ -139,14 +152,18 @@ class ShapedReport:
         return list(changes.values())
 
     def given_answers(self, known: int) -> float:
-        """Return the largest leakage about an answer given the values of `known` other answers.
+        """Return the largest leakage about an answer given the values of `known` other
+        answers.
 
-        In nats, exact for the table of `counts`, rounded up; the maximum over the answers, the sets
-        of other answers, and their values.
+        In nats, exact for the table of `counts`, rounded up; the maximum over the
+        answers, the sets of other answers, and their values.
         """
-        largest, axes = 0.0, range(len(self.table.sizes))
+        largest = 0.0
+        axes = range(len(self.table.sizes))
         for axis in axes:
-            for others in combinations([other for other in axes if other != axis], known):
+            for others in combinations(
+                [other for other in axes if other != axis], known
+            ):
                 kept = sorted((axis, *others))
                 means = self._conditional(kept)
                 lines = np.moveaxis(means, kept.index(axis), 0)
@@ -154,34 +171,47 @@ class ShapedReport:
         return self._rounded_up(largest)
 
     def _conditional(self, kept: Sequence[int]) -> Floats:
-        """Return P(report | some answers), one axis per answer; NaN for answers without records."""
+        """Return P(report | some answers), one axis per answer; NaN for answers without
+        records.
+        """
         sizes = self.table.sizes
-        table, channel = self.table.counts.reshape(sizes), self.mechanism.channel()
+        table = self.table.counts.reshape(sizes)
+        channel = self.mechanism.channel()
         drop = tuple(axis for axis in range(len(sizes)) if axis not in kept)
         weighted = (table[..., None] * channel.reshape(*sizes, -1)).sum(axis=drop)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(weighted / table.sum(axis=drop)[..., None])
 
     def _worst_xor(self) -> tuple[float, tuple[str, ...]]:
-        """Return the largest leakage about the exclusive or of at least two answers, and of which.
+        """Return the largest leakage about the exclusive or of at least two answers,
+        and of which.
 
-        An answer of more than two values enters as the question whether it is a certain value.
+        An answer of more than two values enters as the question whether it is a certain
+        value.
         """
-        counts, sizes = self.table.counts, self.table.sizes
+        counts = self.table.counts
+        sizes = self.table.sizes
         weighted = counts[:, None] * self.mechanism.channel()
         codes = np.array(list(np.ndindex(*sizes)))
-        worst, names = -1.0, tuple[str, ...]()
+        worst = -1.0
+        names = tuple[str, ...]()
         choices = [[None, *range(1 if size == 2 else 0, size)] for size in sizes]
         for values in product(*choices):
-            asked = [(axis, value) for axis, value in enumerate(values) if value is not None]
-            xor = sum((codes[:, axis] == value).astype(int) for axis, value in asked) % 2 == 1
+            asked = [
+                (axis, value) for axis, value in enumerate(values) if value is not None
+            ]
+            xor = (
+                sum((codes[:, axis] == value).astype(int) for axis, value in asked) % 2
+                == 1
+            )
             if len(asked) < 2 or not (counts[xor].any() and counts[~xor].any()):
                 continue
             sums = np.stack([weighted[xor].sum(axis=0), weighted[~xor].sum(axis=0)])
             numbers = np.array([counts[xor].sum(), counts[~xor].sum()])
             leakage = _largest_log_ratio(sums / numbers[:, None])
             if leakage > worst:
-                worst, names = leakage, tuple(self.table.sources[axis] for axis, _ in asked)
+                worst = leakage
+                names = tuple(self.table.sources[axis] for axis, _ in asked)
         return self._rounded_up(worst), names
 
     def _rounded_up(self, leakage: float) -> float:
@@ -191,7 +221,9 @@ class ShapedReport:
 def _largest_log_ratio(lines: Floats) -> float:
     """Return the largest log-ratio along the first axis, NaN (not occurring) excluded."""
     values = np.moveaxis(lines, 0, -1)
-    return float(largest_log_ratio(values, values, np.array([0]), 0.0, ~np.isnan(values))[0])
+    return float(
+        largest_log_ratio(values, values, np.array([0]), 0.0, ~np.isnan(values))[0]
+    )
 
 
 def shape_form(
@@ -202,37 +234,43 @@ def shape_form(
     record_limit: float,
     wanted: Mapping[tuple[int, ...], float] | None = None,
     rows: Mapping[int, Floats] | None = None,
-    cone: Callable[[Sequence[RatioLimit], Floats], AdmissibleReports] = AdmissibleReports,
+    cone: Callable[
+        [Sequence[RatioLimit], Floats], AdmissibleReports
+    ] = AdmissibleReports,
     gap: float = 1e-3,
     stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
 ) -> ShapedReport | None:
-    """Return the report of least variance for a form's answers within limits, from counts alone.
+    """Return the report of least variance for a form's answers within limits, from
+    counts alone.
 
     None if the reports within the limits differ too little to be computed.
 
     Parameters
     ----------
     table
-        The counts of the form's cells, and of every protected attribute, asked or not, by cell.
+        The counts of the form's cells, and of every protected attribute, asked or not,
+        by cell.
     limits
         Maximum leakage in nats about each protected attribute.
     epsilons
-        For each answer, the largest change of a report's log-likelihood when it alone changes.
+        For each answer, the largest change of a report's log-likelihood when it alone
+        changes.
     record_limit
         Largest log-likelihood ratio of a report between two records.
     wanted
-        Weights of the tables to estimate, by the indices of their answers; by default the
-        frequencies of each answer.
+        Weights of the tables to estimate, by the indices of their answers; by default
+        the frequencies of each answer.
     rows
-        B of the answers of which another statistic than the frequencies is wanted, by index
-        [`designs.wanted`].
+        B of the answers of which another statistic than the frequencies is wanted, by
+        index [`designs.wanted`].
     cone
         Returns the cone of admissible reports, from limits and nominal frequencies.
     gap
         Relative optimality gap at which the search stops.
     stop
-        Called throughout the search, which ends with the reports found if it returns True.
+        Called throughout the search, which ends with the reports found if it returns
+        True.
     starts
         Number of reports of the mixture from which linear programs start in each round.
 
@@ -251,7 +289,9 @@ def shape_form(
     budgets = product_budgets(about, table.sizes, epsilons)
     start = product_reports(table.sizes, budgets, frequencies)
     with one_blas_thread():
-        search = ReportSearch(admissible, functions, admissible.shrunk(start), starts, stop)
+        search = ReportSearch(
+            admissible, functions, admissible.shrunk(start), starts, stop
+        )
         if not search.is_solved:
             return None
         search.run(gap, float(((functions @ frequencies) ** 2).sum()))
@@ -267,7 +307,9 @@ def shaped_report(
     rows: Mapping[int, Floats],
     data_free: Sequence[RatioLimit],
 ) -> ShapedReport | None:
-    """Return the report of some thresholds; None if it does not estimate every wanted table."""
+    """Return the report of some thresholds; None if it does not estimate every wanted
+    table.
+    """
     mechanism = MatrixMechanism.from_thresholds(thresholds, "shaped")
     report = ShapedReport(mechanism, table, wanted, rows, data_free)
     return report if math.isfinite(sum(report.variances.values())) else None
@@ -287,17 +329,19 @@ def _data_free_limits(
 def _fewest_reports(search: ReportSearch, wanted: Floats) -> tuple[Floats, Floats]:
     """Return a subset of the reports, with shares of the same variance.
 
-    Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M unbiased, and
-    the second moment, sum theta |M w|^2 = sum theta w . prices, the same.  A basic solution of
-    these equations has no more reports than equations.
+    Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M
+    unbiased, and the second moment, sum theta |M w|^2 = sum theta w . prices, the same.
+    A basic solution of these equations has no more reports than equations.
     """
-    pool, shares = search.pool, search.shares
+    pool = search.pool
+    shares = search.shares
     scores = pool @ search.mixture.coefficients.T
     products = (scores[:, :, None] * pool[:, None, :]).reshape(len(pool), -1)
     equations = np.hstack([pool, products]).T
     right = np.concatenate([np.ones(pool.shape[1]), wanted.ravel()])
     scale = np.abs(equations).max(axis=1)
-    equations, right = equations / scale[:, None], right / scale
+    equations = equations / scale[:, None]
+    right = right / scale
     factors, residual = nnls(equations * shares, right, maxiter=30 * len(shares))
     basic = factors * shares > MIN_SHARE
     if residual < MAX_RESIDUAL:
@@ -305,13 +349,16 @@ def _fewest_reports(search: ReportSearch, wanted: Floats) -> tuple[Floats, Float
         if fewer is not None:
             return pool[basic], fewer
     corrected = _corrected(pool, shares)
-    if corrected is None:  # sum theta w <= 1: `mixture_thresholds` adds the rest as neutral report
+    if (
+        corrected is None
+    ):  # sum theta w <= 1: `mixture_thresholds` adds the rest as neutral report
         corrected = shares / (shares @ pool).max()
     return pool, corrected
 
 
 def _corrected(reports: Floats, shares: Floats) -> Floats | None:
-    """Return shares with sum theta w = 1, of least squared relative change; None if that is large.
+    """Return shares with sum theta w = 1, of least squared relative change; None if
+    that is large.
 
     It is large where the reports hardly determine a cell that never occurs.
     """
@@ -321,30 +368,43 @@ def _corrected(reports: Floats, shares: Floats) -> Floats | None:
     return shares + shares * change if np.abs(change).max() < MAX_CORRECTION else None
 
 
-# Wanted tables ----------------------------------------------------------------------------------
+# Wanted tables ------------------------------------------------------------------------
 
 
 def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
-    """Return the 0/1 matrix that sums cells of all answers to cells of a table of some answers."""
+    """Return the 0/1 matrix that sums cells of all answers to cells of a table of some
+    answers.
+    """
     codes = np.array(list(np.ndindex(*sizes)))[:, list(axes)]
     shape = [sizes[axis] for axis in axes]
     index = np.ravel_multi_index(codes.T, shape)
     return np.asarray(index == np.arange(math.prod(shape))[:, None], dtype=np.float64)
 
 
-def wanted_rows(sizes: Sequence[int], axes: tuple[int, ...], rows: Mapping[int, Floats]) -> Floats:
-    """Return the matrix from cells of all answers to a wanted table, or to a statistic of one."""
+def wanted_rows(
+    sizes: Sequence[int], axes: tuple[int, ...], rows: Mapping[int, Floats]
+) -> Floats:
+    """Return the matrix from cells of all answers to a wanted table, or to a statistic
+    of one.
+    """
     table = table_rows(sizes, axes)
-    return np.asarray(rows[axes[0]] @ table) if len(axes) == 1 and axes[0] in rows else table
+    return (
+        np.asarray(rows[axes[0]] @ table)
+        if len(axes) == 1 and axes[0] in rows
+        else table
+    )
 
 
 def _contrasts(
-    sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float], rows: Mapping[int, Floats]
+    sizes: Sequence[int],
+    wanted: Mapping[tuple[int, ...], float],
+    rows: Mapping[int, Floats],
 ) -> Floats:
-    """Return orthonormal contrasts of the wanted tables, times the roots of their weights.
+    """Return orthonormal contrasts of the wanted tables, times the roots of their
+    weights.
 
-    The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them, with the same
-    total variance.  Of another statistic all rows are returned.
+    The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them,
+    with the same total variance.  Of another statistic all rows are returned.
     """
     contrasts = []
     for axes, weight in wanted.items():

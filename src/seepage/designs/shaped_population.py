@@ -1,8 +1,8 @@
 """Shaped reports whose limits hold for the population that the table was drawn from.
 
-Reports selected on some records are fitted to these records; their leakage about other people is
-larger.  So reports are selected on a random fifth of the records, and their leakage is bounded on
-the other records, which are independent of the selection.
+Reports selected on some records are fitted to these records; their leakage about other
+people is larger.  So reports are selected on a random fifth of the records, and their
+leakage is bounded on the other records, which are independent of the selection.
 """
 
 import math
@@ -29,45 +29,56 @@ from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 from seepage.mechanisms.exact_draws import CERTAIN
 
 SPLIT_FACTOR = 5
-"""One record in 5 is for the selection of reports, the others for their certification."""
+"""One record in 5 is for the selection of reports, the others for their
+certification."""
 
 MAX_SPLIT = 10**9
-"""Upper bound (exclusive) of NumPy's hypergeometric draw, by which records are split."""
+"""Upper bound (exclusive) of NumPy's hypergeometric draw, by which records are
+split."""
 
 SAMPLE_RATIO = 1.5
-"""Size of the certifying sample assumed during the selection, relative to the selecting one.
+"""Size of the certifying sample assumed during the selection, relative to the selecting
+one.
 
 It is 4 in fact; but its frequencies differ from those that the selection fits."""
 
 MAX_CUT_ROUNDS = 4
-"""Maximum number of linear programs per report, each with the cuts that the last one violated."""
+"""Maximum number of linear programs per report, each with the cuts that the last one
+violated."""
 
 CUT_TOLERANCE = 5e-3
-"""Relative excess over a limit up to which mixing with the neutral report replaces a cut."""
+"""Relative excess over a limit up to which mixing with the neutral report replaces a
+cut."""
 
 MAX_CUTS = 200
 """Maximum number of cuts in the programs."""
 
 NEWTON_STEPS = 6
-"""Maximum Newton steps of `tilted`; approximate, as limits are certified on the other records."""
+"""Maximum Newton steps of `tilted`; approximate, as limits are certified on the other
+records."""
 
-MAX_LOG_STEP, LOG_ACCURACY = 4.0, 1e-3
-"""Maximum change of ln nu in one Newton step, and the change after which the steps end."""
+MAX_LOG_STEP = 4.0
+LOG_ACCURACY = 1e-3
+"""Maximum change of ln nu in one Newton step, and the change after which the steps
+end."""
 
 PSEUDO_COUNT = 1e-9
 """Minimum count of a cell, so that no row of shares is 0."""
 
 START_REDUCTION = 1e-9
-"""First relative reduction of the kept share if rounding exceeds a limit; doubled each time."""
+"""First relative reduction of the kept share if rounding exceeds a limit; doubled each
+time."""
 
 ROUNDING = 1e-13
-"""Upper bound of the rounding error of a log-ratio of limits and of probabilities as doubles."""
+"""Upper bound of the rounding error of a log-ratio of limits and of probabilities as
+doubles."""
 
 MIN_KEPT = 1e-3
 """Minimum kept share of each report; a smaller one is not worth sending."""
 
 SELECTION_GAP = 1e-2
-"""Minimum `gap` of `shape_form` on a fifth of the records: a finer search would overfit."""
+"""Minimum `gap` of `shape_form` on a fifth of the records: a finer search would
+overfit."""
 
 
 def split_records(records: Records, rng: int) -> tuple[Records, Records]:
@@ -80,7 +91,9 @@ def split_records(records: Records, rng: int) -> tuple[Records, Records]:
         )
     generator = np.random.default_rng(rng)
     size = records.records // SPLIT_FACTOR
-    first = generator.multivariate_hypergeometric(records.weights, size, method="marginals")
+    first = generator.multivariate_hypergeometric(
+        records.weights, size, method="marginals"
+    )
     return (
         Records(records.domain, records.codes, first),
         Records(records.domain, records.codes, records.weights - first),
@@ -88,17 +101,23 @@ def split_records(records: Records, rng: int) -> tuple[Records, Records]:
 
 
 def statement_level(table: AnswerCounts, reports: int, confidence: float) -> float:
-    """Return c = ln(N / beta) of the union bound, N = 2 sides x reports x values of all targets."""
+    """Return c = ln(N / beta) of the union bound, N = 2 sides x reports x values of all
+    targets.
+    """
     statements = 2 * reports * sum(map(len, table.targets.values()))
     return math.log(max(statements, 4) / (1 - confidence))
 
 
-def population_leakages(channel: Floats, table: AnswerCounts, level: float) -> dict[str, float]:
-    """Return upper confidence limits of the leakage about each target in the population, in nats.
+def population_leakages(
+    channel: Floats, table: AnswerCounts, level: float
+) -> dict[str, float]:
+    """Return upper confidence limits of the leakage about each target in the
+    population, in nats.
 
-    ln max over y, x != x' of upper_x(y) / lower_x'(y), where the likelihood of report y given x is
-    the mean of C[z, y] over the people with value x.  All limits hold at once with probability at
-    least 1 - N e^-level, N the statements of `statement_level` [theory-population: One statement].
+    ln max over y, x != x' of upper_x(y) / lower_x'(y), where the likelihood of report y
+    given x is the mean of C[z, y] over the people with value x.  All limits hold at
+    once with probability at least 1 - N e^-level, N the statements of `statement_level`
+    [theory-population: One statement].
 
     Parameters
     ----------
@@ -120,9 +139,11 @@ def population_leakages(channel: Floats, table: AnswerCounts, level: float) -> d
 def _mean_limits(
     weights: Floats, table: AnswerCounts, name: str, level: float
 ) -> tuple[Floats, Floats]:
-    """Return upper limits of each report's mean given each value x, and the least lower limit.
+    """Return upper limits of each report's mean given each value x, and the least lower
+    limit.
 
-    The latter over the values x' != x.  Both have one row per report and one column per value.
+    The latter over the values x' != x.  Both have one row per report and one column per
+    value.
     """
     counts = table.targets[name]
     totals = counts.sum(axis=1)
@@ -143,10 +164,12 @@ def _mean_limits(
 def kept_share(
     reports: Floats, table: AnswerCounts, limits: Mapping[str, float], level: float
 ) -> float:
-    """Return the largest t for which the limits of t w + 1 - t are certified, w the reports.
+    """Return the largest t for which the limits of t w + 1 - t are certified, w the
+    reports.
 
-    Mixing with the neutral report maps every mean m to t m + 1 - t, and its limits likewise, so
-    limits of the reports themselves hold for all t at once: t (u - 1) + 1 <= e^l (t (v - 1) + 1).
+    Mixing with the neutral report maps every mean m to t m + 1 - t, and its limits
+    likewise, so limits of the reports themselves hold for all t at once: t (u - 1) + 1
+    <= e^l (t (v - 1) + 1).
     """
     t = 1.0
     for name, limit in limits.items():
@@ -158,11 +181,13 @@ def kept_share(
 
 
 class CertifiedReports(AdmissibleReports):
-    """The cone of reports that a larger sample is expected to certify, from a small sample.
+    """The cone of reports that a larger sample is expected to certify, from a small
+    sample.
 
-    The upper limit of a mean is sup Q . w over the distributions Q within a relative entropy of the
-    small sample's, so the certified limits are a family of linear limits on w, one for each pair of
-    distributions.  They are added as cuts when the solution of a linear program violates them.
+    The upper limit of a mean is sup Q . w over the distributions Q within a relative
+    entropy of the small sample's, so the certified limits are a family of linear limits
+    on w, one for each pair of distributions.  They are added as cuts when the solution
+    of a linear program violates them.
 
     Parameters
     ----------
@@ -192,31 +217,42 @@ class CertifiedReports(AdmissibleReports):
         radius = mixture_radius(SAMPLE_RATIO * totals, level)
         self._radius = np.where(np.isfinite(radius), radius, 1e3)
         self._cuts = np.zeros((0, self.cells))
-        start, pairs = 0, []
+        start = 0
+        pairs = []
         for index, (name, limit) in enumerate(target_limits.items()):
             rows = range(start, start + len(table.targets[name]))
             pairs += [(index, limit, *pair) for pair in permutations(rows, 2)]
             start = rows.stop
         indices, pair_limits, first, second = zip(*pairs, strict=True)
-        self._target, self._first, self._second = map(np.array, (indices, first, second))
+        self._target, self._first, self._second = map(
+            np.array, (indices, first, second)
+        )
         self._ratios = np.exp(np.minimum(pair_limits, MAX_LIMIT))
 
     def _extreme_distributions(self, reports: Floats) -> tuple[Floats, Floats]:
-        """Return the distributions Q of the largest and of the smallest mean of each report."""
-        both = tilted(self._shares, np.vstack([reports, -reports]), self._radius, self._possible)
+        """Return the distributions Q of the largest and of the smallest mean of each
+        report.
+        """
+        both = tilted(
+            self._shares, np.vstack([reports, -reports]), self._radius, self._possible
+        )
         return both[: len(reports)], both[len(reports) :]
 
     def _extreme_means(
         self, reports: Floats, distributions: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats]:
-        """Return the largest mean given x and the smallest given x', for all pairs x, x'."""
+        """Return the largest mean given x and the smallest given x', for all pairs x,
+        x'.
+        """
         high, low = ((q @ reports[:, :, None])[..., 0] for q in distributions)
         return high[:, self._first], low[:, self._second]
 
     def _room(self, high: Floats, low: Floats) -> Floats:
-        """Return the largest t for which means 1 + t d are within all limits, of each direction.
+        """Return the largest t for which means 1 + t d are within all limits, of each
+        direction.
 
-        High and low are the largest and smallest means of d: 1 + t high <= e^l (1 + t low).
+        High and low are the largest and smallest means of d: 1 + t high <= e^l (1 + t
+        low).
         """
         slopes = np.maximum(high - self._ratios * low, PSEUDO_COUNT)
         return np.asarray(((self._ratios - 1) / slopes).min(axis=1))
@@ -249,7 +285,9 @@ class CertifiedReports(AdmissibleReports):
         self._programs = self._linear_programs(self._cuts)
 
     def best_report(self, gain: Floats) -> Floats | None:
-        """Return an admissible report that approximately maximises gain . w, by cutting planes."""
+        """Return an admissible report that approximately maximises gain . w, by cutting
+        planes.
+        """
         for _ in range(MAX_CUT_ROUNDS):
             report = super().best_report(gain)
             if report is None:
@@ -262,18 +300,23 @@ class CertifiedReports(AdmissibleReports):
         return mixed
 
     def reach(self, directions: Floats) -> Floats:
-        """Return the largest t of each direction d for which 1 + t d is within all limits."""
+        """Return the largest t of each direction d for which 1 + t d is within all
+        limits.
+        """
         means = self._extreme_means(directions, self._extreme_distributions(directions))
         return np.asarray(np.minimum(super().reach(directions), self._room(*means)))
 
 
-def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) -> Floats:
-    """Return the distributions Q that maximise the mean of a report with KL(shares, Q) <= radius.
+def tilted(
+    shares: Floats, reports: Floats, radius: Floats, possible: Booleans
+) -> Floats:
+    """Return the distributions Q that maximise the mean of a report with KL(shares, Q)
+    <= radius.
 
-    One for each report (first axis) and each row of shares.  Q_i ~ p_i / (nu + g_i), with g_i the
-    largest weight minus w_i; the remainder, if nu is near 0, goes to the largest weight.  Newton's
-    method for nu of K = sum p ln(nu + g) + ln sum p / (nu + g) = radius, with ln K as a function
-    of ln nu, which is close to a line of slope -2.
+    One for each report (first axis) and each row of shares.  Q_i ~ p_i / (nu + g_i),
+    with g_i the largest weight minus w_i; the remainder, if nu is near 0, goes to the
+    largest weight.  Newton's method for nu of K = sum p ln(nu + g) + ln sum p / (nu +
+    g) = radius, with ln K as a function of ln nu, which is close to a line of slope -2.
     """
     weights = np.where(possible, reports[:, None, :], -np.inf)
     gaps = np.where(possible, weights.max(axis=2, keepdims=True) - weights, 0.0)
@@ -286,7 +329,8 @@ def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) 
         inverse = parts.sum(axis=2)
         entropy = (shares * np.log(shifted)).sum(axis=2) + np.log(inverse)
         slope = nu * (inverse - (parts / shifted).sum(axis=2) / inverse)
-        entropy, slope = np.maximum(entropy, 1e-30), np.minimum(slope, -1e-30)
+        entropy = np.maximum(entropy, 1e-30)
+        slope = np.minimum(slope, -1e-30)
         step = entropy * np.log(radius / entropy) / slope
         nu = nu * np.exp(np.clip(step, -MAX_LOG_STEP, MAX_LOG_STEP))
         if np.abs(step).max() < LOG_ACCURACY:
@@ -305,18 +349,23 @@ def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) 
 def select_report(
     table: AnswerCounts, limits: Mapping[str, float], confidence: float, **options: Any
 ) -> ShapedReport | None:
-    """Return a report, computed on a small sample, that a larger one is expected to certify.
+    """Return a report, computed on a small sample, that a larger one is expected to
+    certify.
 
     Options are those of `shape_form`; None as there.
     """
-    level = statement_level(table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence)
+    level = statement_level(
+        table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence
+    )
     record_limit = options["record_limit"]  # no leakage is above it
     protected = {
         name: limit
         for name, limit in limits.items()
         if len(table.targets[name]) > 1 and limit < record_limit
     }
-    certified = partial(CertifiedReports, table=table, target_limits=protected, level=level)
+    certified = partial(
+        CertifiedReports, table=table, target_limits=protected, level=level
+    )
     cone = certified if protected else AdmissibleReports
     gap = max(options.pop("gap", 0.0), SELECTION_GAP)
     return shape_form(table, limits, cone=cone, gap=gap, **options)
@@ -330,7 +379,8 @@ def certified_report(
     confidence: float,
     record_limit: float = math.inf,
 ) -> tuple[ShapedReport, dict[str, float]] | None:
-    """Return a report mixed with the neutral one until its limits are certified, and its leakages.
+    """Return a report mixed with the neutral one until its limits are certified, and
+    its leakages.
 
     None if hardly any share of it can be kept.
 
@@ -347,15 +397,19 @@ def certified_report(
     confidence
         Confidence level of all limits at once.
     record_limit
-        Maximum leakage about the whole record.  It may depend on all records: the statements hold
-        for every share that is kept.
+        Maximum leakage about the whole record.  It may depend on all records: the
+        statements hold for every share that is kept.
     """
     table = AnswerCounts.of(rest, selected.table.sources, limits)
     level = statement_level(table, selected.mechanism.outputs + 1, confidence)
-    reports, shares = selected.reports, selected.nominal @ selected.mechanism.channel()
-    kept, reduction = kept_share(reports, table, limits, level), START_REDUCTION
+    reports = selected.reports
+    shares = selected.nominal @ selected.mechanism.channel()
+    kept = kept_share(reports, table, limits, level)
+    reduction = START_REDUCTION
     kept = min(kept, _share_within(reports, record_limit))
-    data_free = [one._replace(limit=min(one.limit, record_limit)) for one in selected.data_free]
+    data_free = [
+        one._replace(limit=min(one.limit, record_limit)) for one in selected.data_free
+    ]
     while kept > MIN_KEPT:
         mixed = kept * reports + (1 - kept)
         thresholds = mixture_thresholds(mixed, shares, data_free)
@@ -363,15 +417,19 @@ def certified_report(
         leakages = population_leakages(channel, table, level)
         if all(leakages[name] <= limit for name, limit in limits.items()):
             nominal = AnswerCounts.of(whole, selected.table.sources)
-            wanted, rows = selected.wanted, selected.rows
+            wanted = selected.wanted
+            rows = selected.rows
             report = shaped_report(thresholds, nominal, wanted, rows, data_free)
             return None if report is None else (report, leakages)
-        kept, reduction = kept * (1 - reduction), min(2 * reduction, 0.5)
+        kept = kept * (1 - reduction)
+        reduction = min(2 * reduction, 0.5)
     return None
 
 
 def _share_within(reports: Floats, limit: float) -> float:
-    """Return the largest t for which no two cells of t w + 1 - t have a log-ratio above a limit."""
+    """Return the largest t for which no two cells of t w + 1 - t have a log-ratio above
+    a limit.
+    """
     if not math.isfinite(limit):
         return 1.0
     ratio = math.exp(limit)

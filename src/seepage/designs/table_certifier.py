@@ -1,9 +1,11 @@
-"""Forms whose totals keep the limits for the people in the table, with one budget per attribute.
+"""Forms whose totals keep the limits for the people in the table, with one budget per
+attribute.
 
-Single questions by their best mechanism and the form of all attributes need no search.  For other
-forms `refine` maximises the gain sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for
-every attribute k of the table, by successive linear programming in a trust region.  Each solution
-is scaled towards budget 0, along which totals decrease, until every total is within its limit.
+Single questions by their best mechanism and the form of all attributes need no search.
+For other forms `refine` maximises the gain sum_j prices_j / v_j(eps_j) subject to
+T_k(eps) <= limit_k for every attribute k of the table, by successive linear programming
+in a trust region.  Each solution is scaled towards budget 0, along which totals
+decrease, until every total is within its limit.
 """
 
 from collections.abc import Iterator
@@ -20,48 +22,61 @@ from seepage.designs.form_totals import FormTable
 from seepage.errors import Setting, Text
 from seepage.leakage.matrix import leakage_matrix
 
-# Refined budgets ----------------------------------------------------------------------------------
+# Refined budgets ----------------------------------------------------------------------
 
 RELATIVE_STEP = 1e-4
 """Step of a forward difference relative to the budget."""
 
 MIN_BUDGET_RATIO = 1e-2
-"""Minimum budget relative to the attribute's cap; below, a form without the attribute is better."""
+"""Minimum budget relative to the attribute's cap; below, a form without the attribute
+is better."""
 
-START_RADIUS, MIN_RADIUS = 0.25, 0.01
-"""Radius of the trust region relative to each budget: at the start, and at which `refine` ends."""
+START_RADIUS = 0.25
+MIN_RADIUS = 0.01
+"""Radius of the trust region relative to each budget: at the start, and at which
+`refine` ends."""
 
 MIN_REFINED_GAIN = 1e-5
-"""Minimum relative increase of the gain for a step to be taken; else the radius shrinks."""
+"""Minimum relative increase of the gain for a step to be taken; else the radius
+shrinks."""
 
 
 def refine(problem: FormProblem, form: Form, prices: Floats) -> Form:
-    """Return the form with one budget per attribute, of at least the same gain at these prices.
+    """Return the form with one budget per attribute, of at least the same gain at these
+    prices.
 
     A form with another guarantee than `"exact"` is returned unchanged.
     """
     if len(form.attributes) == 1 or form.guarantee != "exact":
         return form
     table = problem.scorer.counter.table(problem.indices(form))
-    epsilons, radius = form.epsilons, START_RADIUS
+    epsilons = form.epsilons
+    radius = START_RADIUS
     gain = _gain(problem, table, epsilons, prices)
     while radius >= MIN_RADIUS:
         step = _linear_program(problem, table, epsilons, prices, radius)
         feasible = _scaled_to_limits(problem, table, step)
         value = _gain(problem, table, feasible, prices)
         if value > gain * (1 + MIN_REFINED_GAIN):
-            epsilons, gain = feasible, value
+            epsilons = feasible
+            gain = value
         else:
             radius /= 2.5
     return problem.fitted(table, epsilons)
 
 
-def _gain(problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats) -> float:
+def _gain(
+    problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats
+) -> float:
     return float(problem.precisions.row(table.attributes, epsilons.tolist()) @ prices)
 
 
 def _linear_program(
-    problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats, radius: float
+    problem: FormProblem,
+    table: FormTable,
+    epsilons: Floats,
+    prices: Floats,
+    radius: float,
 ) -> Floats:
     """Return the budgets in the trust region that maximise the linearised gain."""
     from scipy.optimize import linprog
@@ -70,17 +85,23 @@ def _linear_program(
     limited = np.isfinite(problem.limits)
     totals = problem.scorer.totals(table, epsilons)[limited]
     gain = _gain(problem, table, epsilons, prices)
-    total_slopes, gain_slopes = np.empty((len(totals), len(epsilons))), np.empty(len(epsilons))
+    total_slopes = np.empty((len(totals), len(epsilons)))
+    gain_slopes = np.empty(len(epsilons))
     for index, epsilon in enumerate(epsilons.tolist()):
         moved = epsilons.copy()
         moved[index] = epsilon * (1 + RELATIVE_STEP)
         width = moved[index] - epsilon
-        total_slopes[:, index] = (problem.scorer.totals(table, moved)[limited] - totals) / width
+        total_slopes[:, index] = (
+            problem.scorer.totals(table, moved)[limited] - totals
+        ) / width
         gain_slopes[index] = (_gain(problem, table, moved, prices) - gain) / width
     caps = problem.caps[list(table.attributes)]
-    low = np.minimum(np.maximum(MIN_BUDGET_RATIO * caps - epsilons, -radius * epsilons), 0.0)
+    low = np.minimum(
+        np.maximum(MIN_BUDGET_RATIO * caps - epsilons, -radius * epsilons), 0.0
+    )
     high = np.maximum(np.minimum(caps - epsilons, radius * epsilons), 0.0)
-    rows, slack = total_slopes, problem.limits[limited] - totals
+    rows = total_slopes
+    slack = problem.limits[limited] - totals
     if problem.record_limit < np.inf:
         rows = np.vstack([rows, np.ones(len(epsilons))])
         slack = np.append(slack, problem.record_limit - epsilons.sum())
@@ -94,8 +115,12 @@ def _linear_program(
     return epsilons + answer.x if answer.status == 0 else epsilons
 
 
-def _scaled_to_limits(problem: FormProblem, table: FormTable, budgets: Floats) -> Floats:
-    """Return the largest multiple of the budgets, each at most its cap, that keeps all limits."""
+def _scaled_to_limits(
+    problem: FormProblem, table: FormTable, budgets: Floats
+) -> Floats:
+    """Return the largest multiple of the budgets, each at most its cap, that keeps all
+    limits.
+    """
     caps = problem.caps[list(table.attributes)]
 
     def scaled(factor: float) -> Floats:
@@ -109,7 +134,8 @@ def _scaled_to_limits(problem: FormProblem, table: FormTable, budgets: Floats) -
 
 
 class TableCertifier(Certifier):
-    """Certifies forms for the table, by the same totals as the search, with any budgets.
+    """Certifies forms for the table, by the same totals as the search, with any
+    budgets.
 
     Parameters
     ----------
@@ -121,29 +147,37 @@ class TableCertifier(Certifier):
 
     scope = "table"
     max_pairs = 32
-    """Pairs refined, with one budget per attribute, in a round without an improving form."""
+    """Pairs refined, with one budget per attribute, in a round without an improving
+    form."""
 
     def __init__(self, problem: FormProblem, records: Records) -> None:
-        self.problem, self.records = problem, records
+        self.problem = problem
+        self.records = records
         self.stratified = bool(problem.public or problem.known)
         self._prices = np.zeros(0)
         self._refined: dict[tuple[tuple[str, ...], bytes], Form] = {}
-        """Refined forms at the last prices: rounds without an improving form repeat themselves."""
+        """Refined forms at the last prices: rounds without an improving form repeat
+        themselves."""
 
     def singles(self) -> list[Form]:
-        """Return forms of one question by another mechanism than GRR, where it is more precise.
+        """Return forms of one question by another mechanism than GRR, where it is more
+        precise.
 
-        Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned
-        only if every total is within its limit at exactly this budget, as the leakage of subset
-        selection is not monotone in the budget.
+        Totals are the exact values of `leakage_matrix`, at most the budget.  A form is
+        returned only if every total is within its limit at exactly this budget, as the
+        leakage of subset selection is not monotone in the budget.
         """
-        problem, caps, forms = self.problem, self.problem.caps, list[Form]()
+        problem = self.problem
+        caps = self.problem.caps
+        forms = list[Form]()
         names = ["grr"] * len(caps)
         for j in () if self.stratified else problem.everything:
             names[j] = problem.precisions.best_mechanism(j, float(caps[j]))
         budgets = np.where(np.array(names) != "grr", caps, 0.0)
         if budgets.any():
-            leakages = leakage_matrix(self.records.pairs(), budgets, mechanism=names).values
+            leakages = leakage_matrix(
+                self.records.pairs(), budgets, mechanism=names
+            ).values
         for j in np.flatnonzero(budgets).tolist():
             totals = np.where(np.arange(len(caps)) == j, caps[j], leakages[:, j])
             form = problem.form((j,), caps[[j]], totals, (names[j],))
@@ -152,11 +186,14 @@ class TableCertifier(Certifier):
         return forms
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
-        """Return a form of the search, whose totals are certified, with refined budgets."""
+        """Return a form of the search, whose totals are certified, with refined
+        budgets.
+        """
         if prices is None:
             return form
         if not np.array_equal(prices, self._prices):
-            self._prices, self._refined = prices, {}
+            self._prices = prices
+            self._refined = {}
         key = form.attributes, form.epsilons.tobytes()
         if key not in self._refined:
             self._refined[key] = refine(self.problem, form, prices)

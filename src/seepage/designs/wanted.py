@@ -1,13 +1,16 @@
-"""What is to be estimated, frequencies, means and joint tables, and how precise one report is.
+"""What is to be estimated, frequencies, means and joint tables, and how precise one
+report is.
 
-A statistic of an attribute with k values is a matrix B with k columns: its estimate is B f, and the
-error that a design minimises is the variance of one report's estimate of B f, summed over the rows.
-For frequencies B is the identity.  For the mean of a numeric answer with scores v it is the row
+A statistic of an attribute with k values is a matrix B with k columns: its estimate is
+B f, and the error that a design minimises is the variance of one report's estimate of B
+f, summed over the rows. For frequencies B is the identity.  For the mean of a numeric
+answer with scores v it is the row
 
     sqrt(2) v / (max v - min v),
 
-so that the mean and the frequencies of an answer with two values have the same error, and below it
-the identity times sqrt(`RIDGE`), so that frequencies can be estimated too, with larger errors.
+so that the mean and the frequencies of an answer with two values have the same error,
+and below it the identity times sqrt(`RIDGE`), so that frequencies can be estimated too,
+with larger errors.
 """
 
 import math
@@ -25,17 +28,21 @@ from seepage.designs import wanted_statistics
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, SubsetSelection, best_mechanism
 
-MEAN, TIMES, SCORES = "mean ", " x ", "="
+MEAN = "mean "
+TIMES = " x "
+SCORES = "="
 
 RIDGE = 1e-4
-"""Weight of the frequencies of an answer whose mean is wanted: it costs 0.1 % of the variance."""
+"""Weight of the frequencies of an answer whose mean is wanted: it costs 0.1 % of the
+variance."""
 
 
 class Wanted(NamedTuple):
     """The statistics that are wanted beside the frequencies of every attribute."""
 
     joint: list[tuple[int, ...]]
-    """The attributes of each joint table that is wanted, at least two, by ascending index."""
+    """The attributes of each joint table that is wanted, at least two, by ascending
+    index."""
     scores: dict[int, Floats]
     """The scores of the attributes whose mean is wanted."""
     rows: dict[int, Floats]
@@ -50,8 +57,9 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
     domain
         The attributes.
     want
-        Texts: `"mean hours"`, or `"mean hours = 10, 30, 50"` with one score per value, and `"ill x
-        income"` for a joint table; names in a tuple are a joint table as well.
+        Texts: `"mean hours"`, or `"mean hours = 10, 30, 50"` with one score per value,
+        and `"ill x income"` for a joint table; names in a tuple are a joint table as
+        well.
 
     Examples
     --------
@@ -61,7 +69,8 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
     >>> found.joint, {j: scores.tolist() for j, scores in found.scores.items()}
     ([(0, 1)], {1: [10.0, 40.0]})
     """
-    joint, scores = list[tuple[int, ...]](), dict[int, Floats]()
+    joint = list[tuple[int, ...]]()
+    scores = dict[int, Floats]()
     for one in wanted_statistics(want):
         names, numbers = _parsed(domain, one)
         indices = sorted({domain.index(name) for name in names})
@@ -70,11 +79,17 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
         elif len(indices) == len(names) >= 2:
             joint.append(tuple(indices))
         else:
-            raise _checks.violation("each of want", "different attributes, at least two", one)
-    return Wanted(joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()})
+            raise _checks.violation(
+                "each of want", "different attributes, at least two", one
+            )
+    return Wanted(
+        joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()}
+    )
 
 
-def _parsed(domain: Domain, one: str | Sequence[str]) -> tuple[Sequence[str], Floats | None]:
+def _parsed(
+    domain: Domain, one: str | Sequence[str]
+) -> tuple[Sequence[str], Floats | None]:
     """Return the attributes of a statistic, and for a mean its scores."""
     if not isinstance(one, str):
         return one, None
@@ -94,15 +109,19 @@ def _parsed(domain: Domain, one: str | Sequence[str]) -> tuple[Sequence[str], Fl
     return names, None
 
 
-def attribute_scores(attribute: Attribute, scores: Any = None, what: str = "scores") -> Floats:
-    """Return one number for each value: those given, the values as numbers, or midpoints of bins.
+def attribute_scores(
+    attribute: Attribute, scores: Any = None, what: str = "scores"
+) -> Floats:
+    """Return one number for each value: those given, the values as numbers, or
+    midpoints of bins.
 
     Examples
     --------
     >>> attribute_scores(Attribute("rooms", ("1", "2", "3"))).tolist()
     [1.0, 2.0, 3.0]
     """
-    edges, name = np.array(attribute.edges), attribute.name
+    edges = np.array(attribute.edges)
+    name = attribute.name
     if scores is None and len(edges) == attribute.size + 1 and np.isfinite(edges).all():
         return np.asarray((edges[1:] + edges[:-1]) / 2.0)
     try:
@@ -112,15 +131,21 @@ def attribute_scores(attribute: Attribute, scores: Any = None, what: str = "scor
         numbers = np.array([np.nan])
     if not np.isfinite(numbers).all() or len(numbers) != attribute.size:
         hint = ", which are no numbers themselves" if scores is None else ""
-        rule = f"must have one number for each of the {attribute.size} values of {name!r}"
+        rule = (
+            f"must have one number for each of the {attribute.size} values of {name!r}"
+        )
         raise InputError(f"{what} {rule}{hint}", parameter=what)
     if numbers.min() == numbers.max():
-        raise InputError(f"{what} must have different numbers for {name!r}", parameter=what)
+        raise InputError(
+            f"{what} must have different numbers for {name!r}", parameter=what
+        )
     return numbers
 
 
 def mean_rows(scores: Floats) -> Floats:
-    """Return B of a mean: its scaled scores, and the identity times the root of `RIDGE`."""
+    """Return B of a mean: its scaled scores, and the identity times the root of
+    `RIDGE`.
+    """
     scaled = math.sqrt(2) * (scores - scores.min()) / np.ptp(scores)
     return np.vstack([scaled, math.sqrt(RIDGE) * np.eye(len(scores))])
 
@@ -133,9 +158,11 @@ def wanted_errors(domain: Domain, want: Any, errors: Floats) -> dict[str, float]
     domain, want
         As in `parse_want`.
     errors
-        The errors of all attributes, scaled means where means are wanted, and of all joint tables.
+        The errors of all attributes, scaled means where means are wanted, and of all
+        joint tables.
     """
-    found, names = parse_want(domain, want), domain.names
+    found = parse_want(domain, want)
+    names = domain.names
     means = {
         f"{MEAN}{names[j]}": float(errors[j]) * float(np.ptp(scores)) ** 2 / 2
         for j, scores in found.scores.items()
@@ -144,17 +171,20 @@ def wanted_errors(domain: Domain, want: Any, errors: Floats) -> dict[str, float]
     return means | dict(zip(tables, errors[len(names) :].tolist(), strict=True))
 
 
-# The precision of one report ----------------------------------------------------------------------
+# The precision of one report ----------------------------------------------------------
 
 FAMILIES = {"grr": GRR, "ss": SubsetSelection}
 """The mechanisms that `best_mechanism` names."""
 
 GRID_SIZE = 1024
-"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
+"""Number of budgets at which precisions are tabulated, to bound the gains of candidate
+forms."""
 
 
 def grr_chances(k: int, epsilon: float) -> tuple[float, float]:
-    """Return q and p - q of GRR: the probability of another value, and what the true one adds."""
+    """Return q and p - q of GRR: the probability of another value, and what the true
+    one adds.
+    """
     growth = math.exp(-epsilon)
     rest = 1 + (k - 1) * growth
     return growth / rest, -math.expm1(-epsilon) / rest
@@ -168,9 +198,11 @@ class Precisions:
     records
         The records, for the frequencies.
     joint
-        Attributes, by ascending index, of each joint distribution that is to be estimated.
+        Attributes, by ascending index, of each joint distribution that is to be
+        estimated.
     rows
-        B of the attributes of which another statistic than the frequencies is to be estimated.
+        B of the attributes of which another statistic than the frequencies is to be
+        estimated.
 
     Attributes
     ----------
@@ -211,17 +243,20 @@ class Precisions:
         self.squares = [float(((b @ f) ** 2).sum()) for b, f in products]
         self.joint = tuple(joint)
         self.quantities = [*((j,) for j in attributes), *self.joint]
-        self._mechanism = lru_cache(None)(lambda name, k, epsilon: FAMILIES[name](k, epsilon))
+        self._mechanism = lru_cache(None)(
+            lambda name, k, epsilon: FAMILIES[name](k, epsilon)
+        )
         self._joint_squares = [
-            float(((records.counts(list(table)) / number) ** 2).sum()) for table in self.joint
+            float(((records.counts(list(table)) / number) ** 2).sum())
+            for table in self.joint
         ]
 
     def _second_moment(self, j: int, epsilon: float) -> float:
         """Return k alpha + beta: the expected sum of squares of one report's estimate.
 
-        a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
-        E[a_u^2 given x] = alpha + beta [x = u] with alpha = q (1 - q) / (p - q)^2 and beta =
-        (1 - 2 q) / (p - q); infinite at budget 0.
+        a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR
+        report y, so E[a_u^2 given x] = alpha + beta [x = u] with alpha = q (1 - q) / (p
+        - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
         """
         if epsilon <= 0:
             return math.inf
@@ -232,7 +267,8 @@ class Precisions:
         """Return the same of the statistic that is wanted."""
         if j not in self.rows or epsilon <= 0:
             return self._second_moment(j, epsilon)
-        rows, (q, gap) = self.rows[j], grr_chances(self.sizes[j], epsilon)
+        rows = self.rows[j]
+        (q, gap) = grr_chances(self.sizes[j], epsilon)
         distances = ((rows - q * rows.sum(axis=1, keepdims=True)) ** 2).sum(axis=0)
         return float((q + gap * self.frequencies[j]) @ distances) / gap / gap
 
@@ -243,7 +279,9 @@ class Precisions:
         return 1 / (self._moment(j, epsilon) - self.squares[j])
 
     def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
-        """Return the precision of attribute j from one report of a mechanism in `FAMILIES`."""
+        """Return the precision of attribute j from one report of a mechanism in
+        `FAMILIES`.
+        """
         if j in self.rows:
             return self.single(j, epsilon)
         made = self._mechanism(name, self.sizes[j], epsilon)
@@ -252,18 +290,24 @@ class Precisions:
         return 1 / variance if variance > 0 else 0.0
 
     def best_mechanism(self, j: int, epsilon: float) -> str:
-        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR.
+        """Return the pure mechanism with the highest precision of attribute j; ties go
+        to GRR.
 
-        GRR for a mean: reports that are shaped to it are far more precise than any of these.
+        GRR for a mean: reports that are shaped to it are far more precise than any of
+        these.
         """
         return "grr" if j in self.rows else best_mechanism(self.sizes[j], epsilon).name
 
     def best(self, j: int, epsilon: float) -> float:
-        """Return the highest precision of attribute j from one report of a pure mechanism."""
+        """Return the highest precision of attribute j from one report of a pure
+        mechanism.
+        """
         return self.of_mechanism(j, self.best_mechanism(j, epsilon), epsilon)
 
     def sampling_variance(self, j: int) -> float:
-        """Return the variance of one answer without noise, of the statistic that is wanted."""
+        """Return the variance of one answer without noise, of the statistic that is
+        wanted.
+        """
         rows = self.rows.get(j, np.eye(self.sizes[j]))
         return float(self.frequencies[j] @ (rows**2).sum(axis=0) - self.squares[j])
 
@@ -273,14 +317,17 @@ class Precisions:
         budgets = dict(zip(attributes, epsilons, strict=True))
         for j, epsilon in budgets.items():
             row[j] = self.single(j, epsilon)
-        for index, (table, square) in enumerate(zip(self.joint, self._joint_squares, strict=True)):
+        for index, (table, square) in enumerate(
+            zip(self.joint, self._joint_squares, strict=True)
+        ):
             if min(budgets.get(j, 0.0) for j in table) > 0:
                 moment = math.prod(self._second_moment(j, budgets[j]) for j in table)
                 row[len(self.sizes) + index] = 1 / (moment - square)
         return row
 
     def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
-        """Return a grid of budgets, and the precision of each attribute at each of them.
+        """Return a grid of budgets, and the precision of each attribute at each of
+        them.
 
         Parameters
         ----------

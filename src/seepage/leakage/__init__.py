@@ -2,10 +2,11 @@
 
 Here are leakages as results, with their witnesses, and the strongest leaks of a table.
 
-A leakage is a maximum over values, so rare and missing values lead a ranking by leakage.  Leaks are
-ranked by min(lower, supported): the lower confidence limit for the population,
-`LeakageMatrix.interval`, and the leakage among values with enough records.  Attributes that
-determine each other (education and education-num) form one group, with one entry per two groups.
+A leakage is a maximum over values, so rare and missing values lead a ranking by
+leakage.  Leaks are ranked by min(lower, supported): the lower confidence limit for the
+population, `LeakageMatrix.interval`, and the leakage among values with enough records.
+Attributes that determine each other (education and education-num) form one group, with
+one entry per two groups.
 """
 
 import math
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from seepage.leakage.matrix import LeakageMatrix
 
 SUPPORT = 500
-"""Minimum number of records of a target value in a witness, but at most 1/20 of all records."""
+"""Minimum number of records of a target value in a witness, but at most 1/20 of all
+records."""
 
 MAX_ERROR_RATIO = 0.01
-"""Two attributes are equivalent if 1 - lambda [Goodman and Kruskal] is at most this, both ways."""
+"""Two attributes are equivalent if 1 - lambda [Goodman and Kruskal] is at most this,
+both ways."""
 
 Label = str | int
 
@@ -44,7 +47,8 @@ class Witness:
     Parameters
     ----------
     likelier, other
-        The target values x and x': the report is exp(leakage) times likelier under the first.
+        The target values x and x': the report is exp(leakage) times likelier under the
+        first.
     likely
         The source values S that the report makes likely.
     report
@@ -56,7 +60,9 @@ class Witness:
     likely: tuple[Label, ...]
     report: Any = None
 
-    def sentence(self, value: float, source: str = "", target: str = "", delta: float = 0.0) -> str:
+    def sentence(
+        self, value: float, source: str = "", target: str = "", delta: float = 0.0
+    ) -> str:
         """Return the witness as a sentence.
 
         Parameters
@@ -79,9 +85,15 @@ class Witness:
         _checks.text(source, "source"), _checks.text(target, "target")
         favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
         favoured = f"{source} {favoured}" if source else favoured
-        likelier, other = (f"{target} {x}" if target else x for x in (self.likelier, self.other))
+        likelier, other = (
+            f"{target} {x}" if target else x for x in (self.likelier, self.other)
+        )
         more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
-        times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
+        times = (
+            "infinitely"
+            if math.isinf(value)
+            else f"{math.exp(min(value, 700.0)):.3g} times"
+        )
         return (
             f"a report that favours {favoured}{more} is {times} likelier "
             f"under {likelier} than under {other}{delta_text(delta)}"
@@ -91,11 +103,14 @@ class Witness:
 def named_witness(
     G: Channel | ArrayLike, likelier: int, other: int, likely: Booleans, report: Any
 ) -> Witness:
-    """Return a witness with the value names of a `Channel`, or with indices for an array."""
+    """Return a witness with the value names of a `Channel`, or with indices for an
+    array.
+    """
     favoured = likely.nonzero()[0].tolist()
     if not isinstance(G, Channel):
         return Witness(likelier, other, tuple(favoured), report)
-    targets, sources = G.given.values, G.output.values
+    targets = G.given.values
+    sources = G.output.values
     names = tuple(sources[u] for u in favoured)
     return Witness(targets[likelier], targets[other], names, report)
 
@@ -107,16 +122,16 @@ class Leakage:
     Parameters
     ----------
     value
-        The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
-        under another.
+        The leakage l >= 0: reports are at most exp(l) times likelier under one target
+        value than under another.
     witness
         The target values and the report that attain it; None where the leakage is 0.
     delta
         The certified delta with which it holds: the channel from target to report is
         (l, delta)-LDP.
     paper_delta
-        The paper's f* = delta A, never below the certified delta of the same bound; equal to it at
-        epsilon 0, where the paper's listing sets none.
+        The paper's f* = delta A, never below the certified delta of the same bound;
+        equal to it at epsilon 0, where the paper's listing sets none.
     delta_at
         The delta of any other leakage, as a function; None where it is not known.
 
@@ -130,7 +145,9 @@ class Leakage:
     witness: Witness | None
     delta: float = 0.0
     paper_delta: float = 0.0
-    delta_at: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
+    delta_at: Callable[[float], float] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __float__(self) -> float:
         return self.value
@@ -167,15 +184,17 @@ class Leak:
     leakage
         The leakage in nats: of the table, or estimated from reports.
     interval
-        Its lower and upper confidence limit for the population; None where they are not computed.
+        Its lower and upper confidence limit for the population; None where they are not
+        computed.
     witness
-        The two target values and the likely set that attain `supported`, if that is given, else
-        the leakage; None where there is none, or where it is not computed.
+        The two target values and the likely set that attain `supported`, if that is
+        given, else the leakage; None where there is none, or where it is not computed.
     supported
-        The largest leakage among target values that are not missing and have enough records; None
-        where it is not computed.
+        The largest leakage among target values that are not missing and have enough
+        records; None where it is not computed.
     targets, sources
-        The attributes equivalent to each, itself included; empty where they are not computed.
+        The attributes equivalent to each, itself included; empty where they are not
+        computed.
     delta
         The delta with which `leakage` and `supported` hold in the table.
 
@@ -204,26 +223,40 @@ class Leak:
 
     @property
     def upper(self) -> float:
-        """The upper confidence limit; infinity, which always holds, where it is not computed."""
+        """The upper confidence limit; infinity, which always holds, where it is not
+        computed.
+        """
         return self.interval[1] if self.interval else math.inf
 
     @property
     def rank(self) -> float:
-        """The sort key min(lower, supported); 0 without a witness, or if it is a missing value."""
-        if self.witness is None or self.supported is None or self.witness.likely == (MISSING,):
+        """The sort key min(lower, supported); 0 without a witness, or if it is a
+        missing value.
+        """
+        if (
+            self.witness is None
+            or self.supported is None
+            or self.witness.likely == (MISSING,)
+        ):
             return 0.0
         return min(self.lower, self.supported)
 
     def sentence(self) -> str:
-        """Return the evidence in words: the witness, or else the leakage and its interval.
+        """Return the evidence in words: the witness, or else the leakage and its
+        interval.
 
-        Where rare or missing values have a larger leakage, the witness is given with its own.
+        Where rare or missing values have a larger leakage, the witness is given with
+        its own.
         """
         if self.witness is not None:
             value = self.leakage if self.supported is None else self.supported
             seen = self.witness.sentence(value, self.source, self.target, self.delta)
             same = f"{value:.2f}" == f"{self.leakage:.2f}"
-            return seen if same else f"{seen} ({value:.2f} nats; more for rare or missing values)"
+            return (
+                seen
+                if same
+                else f"{seen} ({value:.2f} nats; more for rare or missing values)"
+            )
         told = f"{self.source} -> {self.target}: {self.leakage:.2f} nats{delta_text(self.delta)}"
         if self.interval is None:
             return told
@@ -232,18 +265,34 @@ class Leak:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the leak as plain values, its witness in words."""
-        kept = ("target", "source", "targets", "sources", "lower", "leakage", "delta", "upper")
-        told = {"supported": self.supported, "witness": self.sentence() if self.witness else ""}
+        kept = (
+            "target",
+            "source",
+            "targets",
+            "sources",
+            "lower",
+            "leakage",
+            "delta",
+            "upper",
+        )
+        told = {
+            "supported": self.supported,
+            "witness": self.sentence() if self.witness else "",
+        }
         return {name: getattr(self, name) for name in kept} | told
 
     def __repr__(self) -> str:
         names = ("target", "source", "leakage", "interval")
-        values = {name: getattr(self, name) for name in names} | {"delta": self.delta or None}
-        parts = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
+        values = {name: getattr(self, name) for name in names} | {
+            "delta": self.delta or None
+        }
+        parts = ", ".join(
+            f"{name}={v!r}" for name, v in values.items() if v is not None
+        )
         return f"Leak({parts})"
 
 
-# The strongest leaks -----------------------------------------------------------------------------
+# The strongest leaks ------------------------------------------------------------------
 
 
 def support(matrix: "LeakageMatrix") -> int:
@@ -252,7 +301,8 @@ def support(matrix: "LeakageMatrix") -> int:
 
 
 def groups(matrix: "LeakageMatrix") -> list[tuple[int, ...]]:
-    """Return the indices of all attributes, grouped by equivalence: each determines the others.
+    """Return the indices of all attributes, grouped by equivalence: each determines the
+    others.
 
     Examples
     --------
@@ -270,13 +320,16 @@ def groups(matrix: "LeakageMatrix") -> list[tuple[int, ...]]:
 
 
 def _equivalent(matrix: "LeakageMatrix") -> Booleans:
-    """Return a symmetric matrix: which attributes determine each other in nearly all records.
+    """Return a symmetric matrix: which attributes determine each other in nearly all
+    records.
 
-    Goodman and Kruskal's lambda [1954]: wrong guesses of one attribute from the most frequent value
-    given the other, over wrong guesses from its own most frequent value.
+    Goodman and Kruskal's lambda [1954]: wrong guesses of one attribute from the most
+    frequent value given the other, over wrong guesses from its own most frequent value.
     """
     pairs = matrix.pairs
-    errors = np.array([pairs.records - marginal.max(initial=0) for marginal in pairs.marginals])
+    errors = np.array(
+        [pairs.records - marginal.max(initial=0) for marginal in pairs.marginals]
+    )
     determined = np.eye(len(pairs.domain), dtype=np.bool_)
     for first, second, tables in pairs.tables_by_shape():
         for guessed, given, axis in ((first, second, 1), (second, first, 2)):
@@ -287,7 +340,8 @@ def _equivalent(matrix: "LeakageMatrix") -> Booleans:
 
 
 def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
-    """Return the strongest leaks between groups of equivalent attributes, largest `rank` first.
+    """Return the strongest leaks between groups of equivalent attributes, largest
+    `rank` first.
 
     Leaks whose lower confidence limit is 0 are left out.
 
@@ -312,10 +366,15 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
             (leak, matrix.leak_among(leak.target, leak.source, least))
             for leak in matrix.strongest(count)
         )
-        return [replace(leak, witness=one.witness, supported=one.value) for leak, one in found]
-    intervals, names = matrix.interval(), matrix.domain.names
+        return [
+            replace(leak, witness=one.witness, supported=one.value)
+            for leak, one in found
+        ]
+    intervals = matrix.interval()
+    names = matrix.domain.names
     group_of = {k: group for group in groups(matrix) for k in group}
-    leaks, ranks = dict[tuple[tuple[int, ...], ...], Leak](), list[float]()
+    leaks = dict[tuple[tuple[int, ...], ...], Leak]()
+    ranks = list[float]()
     for target, source in ranked_pairs(intervals.lower, intervals.values):
         limit = intervals.lower[target, source]
         # A rank is at most its lower confidence limit, so no later leak precedes these.
@@ -348,35 +407,47 @@ def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
 
 
 def ranked_pairs(values: Floats, ties: Floats) -> Iterator[tuple[int, int]]:
-    """Return all (target, source) by descending value, and by descending `ties` where equal."""
+    """Return all (target, source) by descending value, and by descending `ties` where
+    equal.
+    """
     off = np.flatnonzero(~np.eye(len(values), dtype=np.bool_))
     order = off[np.lexsort((-ties.flat[off], -values.flat[off]))]
-    return zip(*(index.tolist() for index in np.divmod(order, len(values))), strict=True)
+    return zip(
+        *(index.tolist() for index in np.divmod(order, len(values))), strict=True
+    )
 
 
 def same_attributes(matrix: "LeakageMatrix") -> list[tuple[str, ...]]:
     """Return the names of each group of at least two equivalent attributes."""
     names = matrix.domain.names
-    return [tuple(names[k] for k in group) for group in groups(matrix) if len(group) > 1]
+    return [
+        tuple(names[k] for k in group) for group in groups(matrix) if len(group) > 1
+    ]
 
 
 def skip_patterns(pairs: "PairCounts") -> list[str]:
-    """Return a sentence for each attribute that is missing exactly where another has some values.
+    """Return a sentence for each attribute that is missing exactly where another has
+    some values.
 
-    Its report tells these values, whatever else it says; a ranking of leaks leaves witnesses that
-    are missing values out.
+    Its report tells these values, whatever else it says; a ranking of leaks leaves
+    witnesses that are missing values out.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import seepage as sp
-    >>> people = pa.table({"smoker": ["no", "yes", "yes", "no"], "packs": [None, "1", "2", None]})
+    >>> people = pa.table(
+    ...     {"smoker": ["no", "yes", "yes", "no"], "packs": [None, "1", "2", None]}
+    ... )
     >>> skip_patterns(sp.count_pairs(people))
     ['packs -> smoker: a skip pattern, packs is missing exactly where smoker is no']
     """
     found = list[str]()
     for source in pairs.domain:
-        if MISSING not in source.values or not pairs.marginal(source.name)[source.code(MISSING)]:
+        if (
+            MISSING not in source.values
+            or not pairs.marginal(source.name)[source.code(MISSING)]
+        ):
             continue
         for target in pairs.domain:
             if target.name == source.name:

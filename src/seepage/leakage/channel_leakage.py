@@ -1,4 +1,6 @@
-"""Leakage of one channel: exact, the bound over all mechanisms, its curve and inverse; delta(l)."""
+"""Leakage of one channel: exact, the bound over all mechanisms, its curve and inverse;
+delta(l).
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,25 +28,28 @@ MAX_PRODUCT_CELLS = 1 << 24
 
 
 def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
-    """Return the exact leakage about a target when its source is released through a mechanism.
+    """Return the exact leakage about a target when its source is released through a
+    mechanism.
 
     CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [theory].
 
     Parameters
     ----------
     channel
-        G = P(source given target): m target values by t source values; a `Channel` or a matrix.
+        G = P(source given target): m target values by t source values; a `Channel` or a
+        matrix.
     mechanism
-        C = P(report given source), the mechanism's transition matrix, likewise: t source values by
-        r reports; or a `Mechanism`, whose own closed form is used.
+        C = P(report given source), the mechanism's transition matrix, likewise: t
+        source values by r reports; or a `Mechanism`, whose own closed form is used.
 
     Returns
     -------
     Leakage
-        The value in nats, rounded up, with the two target values and the report y that attain it;
-        for a mechanism with a delta the pair (l, delta), see `Mechanism.leakage`.
-        A report that no target value can produce is excluded; one that is possible under one and
-        impossible under another makes the leakage infinite.
+        The value in nats, rounded up, with the two target values and the report y that
+        attain it; for a mechanism with a delta the pair (l, delta), see
+        `Mechanism.leakage`. A report that no target value can produce is excluded; one
+        that is possible under one and impossible under another makes the leakage
+        infinite.
 
     Notes
     -----
@@ -53,8 +58,8 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     its listing takes a row of C where its equation takes the column of the report y; the column is
     right, since the adversary observes y.
 
-    With c the smallest entry of a column, W = c + G (C - c): the part common to all inputs is not
-    rounded, so a report that is independent of the input leaks exactly 0.
+    With c the smallest entry of a column, W = c + G (C - c): the part common to all
+    inputs is not rounded, so a report that is independent of the input leaks exactly 0.
 
     Examples
     --------
@@ -69,7 +74,8 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     """
     if callable(getattr(mechanism, "leakage", None)):
         return mechanism.leakage(channel)  # type: ignore[no-any-return]
-    correlation, transition = as_matrix(channel, "channel"), as_matrix(mechanism, "mechanism")
+    correlation = as_matrix(channel, "channel")
+    transition = as_matrix(mechanism, "mechanism")
     _check_axes(channel, mechanism, correlation, transition)
     if (correlation == correlation[0]).all():
         return Leakage(0.0, None)
@@ -91,7 +97,9 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
 
 
 def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
-    """Return the excess over the smallest entry of each column, and that entry; columns scaled."""
+    """Return the excess over the smallest entry of each column, and that entry; columns
+    scaled.
+    """
     exponents = COLUMN_EXPONENT - np.frexp(mechanism.max(axis=0))[1]
     columns = np.ldexp(mechanism, exponents)
     common = columns.min(axis=0)
@@ -102,14 +110,17 @@ def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
 def largest_mixed_ratio(
     correlation: Floats, excess: Floats, common: Floats
 ) -> tuple[float, int, int, int]:
-    """Return the largest log-ratio of two rows of W = common + G excess: value, x, x' and column.
+    """Return the largest log-ratio of two rows of W = common + G excess: value, x, x'
+    and column.
 
-    Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report is equally
-    likely under all inputs.  The rounding errors of a sum of products and of its cells move the
-    logarithm by at most that many units of the share excess / (common + excess), which is added.
+    Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report
+    is equally likely under all inputs.  The rounding errors of a sum of products and of
+    its cells move the logarithm by at most that many units of the share excess /
+    (common + excess), which is added.
     """
     mixed = correlation @ excess
-    high, low = mixed.max(axis=0), mixed.min(axis=0)
+    high = mixed.max(axis=0)
+    low = mixed.min(axis=0)
     ratios = log_ratio(high - low, common + low, np.inf)
     with np.errstate(invalid="ignore"):
         guard = 2 * (len(excess) + 8) * UNIT * (high / (common + high))
@@ -119,7 +130,9 @@ def largest_mixed_ratio(
     return float(ratios[index]), *rows, index
 
 
-def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: Floats) -> None:
+def _check_axes(
+    channel: Any, mechanism: Any, correlation: Floats, transition: Floats
+) -> None:
     if (
         isinstance(channel, Channel)
         and isinstance(mechanism, Channel)
@@ -136,7 +149,7 @@ def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: F
         )
 
 
-# The bound as a function of epsilon, and its inverse ---------------------------------------------
+# The bound as a function of epsilon, and its inverse ----------------------------------
 
 
 def leakage_bound(
@@ -150,20 +163,23 @@ def leakage_bound(
     Parameters
     ----------
     channel
-        G = P(source given target): m target values by t source values; a `Channel` or a matrix.
+        G = P(source given target): m target values by t source values; a `Channel` or a
+        matrix.
     epsilon, delta
         The budget of the mechanism that releases the source.
     c_min
-        A lower bound on P(report given value), over all reports and values.  With it the mechanism
-        is pure at eps' = ln(e^epsilon + delta / c_min), and the leakage has delta 0.
+        A lower bound on P(report given value), over all reports and values.  With it
+        the mechanism is pure at eps' = ln(e^epsilon + delta / c_min), and the leakage
+        has delta 0.
 
     Returns
     -------
     Leakage
-        `value` is l, between 0 and epsilon, rounded up; 0 iff epsilon is 0 or all rows are equal,
-        epsilon iff two rows have disjoint support.  `delta` is the certified delta' =
-        delta (e^l - 1)/(e^epsilon - 1), `paper_delta` the paper's f* = delta A, never smaller.
-        The witness holds the two target values and S; `profile()` is delta as a function of l.
+        `value` is l, between 0 and epsilon, rounded up; 0 iff epsilon is 0 or all rows
+        are equal, epsilon iff two rows have disjoint support.  `delta` is the certified
+        delta' = delta (e^l - 1)/(e^epsilon - 1), `paper_delta` the paper's f* = delta
+        A, never smaller. The witness holds the two target values and S; `profile()` is
+        delta as a function of l.
 
     Notes
     -----
@@ -172,13 +188,19 @@ def leakage_bound(
     Examples
     --------
     >>> import seepage as sp
-    >>> joint = [[0.2, 0, 0, 0], [0, 0.2, 0, 0], [0.1, 0.15, 0.03, 0.02], [0.1, 0.15, 0.03, 0.02]]
+    >>> joint = [
+    ...     [0.2, 0, 0, 0],
+    ...     [0, 0.2, 0, 0],
+    ...     [0.1, 0.15, 0.03, 0.02],
+    ...     [0.1, 0.15, 0.03, 0.02],
+    ... ]
     >>> G = [[cell / sum(row) for cell in row] for row in joint]
     >>> found = sp.leakage_bound(G, epsilon=1.0)
     >>> found.value, found.witness.likelier, found.witness.other, found.witness.likely
     (1.0, 0, 1, (0,))
 
-    With a delta the leakage is a pair; if no report is less likely than 1/4, it is pure:
+    With a delta the leakage is a pair; if no report is less likely than 1/4, it is
+    pure:
 
     >>> G = [[0.9, 0.1], [0.8, 0.2]]
     >>> for how in ({}, {"c_min": 0.25}):
@@ -187,11 +209,15 @@ def leakage_bound(
     0.1368 0.000853
     0.1394 0.0
     """
-    budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
+    budget = _checks.epsilon(epsilon)
+    slack = _checks.delta(delta)
     if c_min is not None:
         least = _checks.inner_probability(c_min, "c_min")
-        raised = float(np.logaddexp(budget, math.log(slack / least))) if slack else budget
-        budget, slack = round_up(raised, 8), 0.0
+        raised = (
+            float(np.logaddexp(budget, math.log(slack / least))) if slack else budget
+        )
+        budget = round_up(raised, 8)
+        slack = 0.0
     return bounded_leakage(channel, budget, slack)
 
 
@@ -204,8 +230,8 @@ class LeakageCurve(Result):
     epsilons, values
         Budgets and the leakage bound at each.
     saturation
-        ln max over u, x, x' of G[x,u] / G[x',u]: the limit of the leakage as epsilon grows;
-        infinite where a source value excludes a target value.
+        ln max over u, x, x' of G[x,u] / G[x',u]: the limit of the leakage as epsilon
+        grows; infinite where a source value excludes a target value.
     pair
         The names "source -> target", for the chart.
     """
@@ -228,11 +254,16 @@ class LeakageCurve(Result):
 
         order = np.argsort(self.epsilons)
         return curve_chart(
-            self.epsilons[order].tolist(), self.values[order].tolist(), self.saturation, self.pair
+            self.epsilons[order].tolist(),
+            self.values[order].tolist(),
+            self.saturation,
+            self.pair,
         )
 
 
-def leakage_curve(channel: Channel | ArrayLike, epsilons: Sequence[float] | Floats) -> LeakageCurve:
+def leakage_curve(
+    channel: Channel | ArrayLike, epsilons: Sequence[float] | Floats
+) -> LeakageCurve:
     """Return the leakage bound at each of several budgets.
 
     Parameters
@@ -255,7 +286,8 @@ def leakage_curve(channel: Channel | ArrayLike, epsilons: Sequence[float] | Floa
     """
     matrix = as_matrix(channel)
     budgets = np.array(
-        [_checks.epsilon(value) for value in _checks.items(epsilons, "epsilons")], dtype=np.float64
+        [_checks.epsilon(value) for value in _checks.items(epsilons, "epsilons")],
+        dtype=np.float64,
     )
     values = np.array([leakage_bound(matrix, budget).value for budget in budgets])
     if not isinstance(channel, Channel):
@@ -265,7 +297,8 @@ def leakage_curve(channel: Channel | ArrayLike, epsilons: Sequence[float] | Floa
 
 
 def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
-    """Return the largest epsilon whose leakage bound is at most `leakage`, rounded down.
+    """Return the largest epsilon whose leakage bound is at most `leakage`, rounded
+    down.
 
     eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [theory: The bound].
 
@@ -279,8 +312,9 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     Returns
     -------
     float
-        A budget whose `leakage_bound` does not exceed `leakage`; infinite where no bound does (a
-        leakage at or above the saturation level, or a source independent of the target).
+        A budget whose `leakage_bound` does not exceed `leakage`; infinite where no
+        bound does (a leakage at or above the saturation level, or a source independent
+        of the target).
 
     Notes
     -----
@@ -291,7 +325,10 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     --------
     >>> import seepage as sp
     >>> budget = sp.epsilon_for_leakage([[0.9, 0.1], [0.2, 0.8]], 0.5)
-    >>> round(budget, 4), sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], budget).value <= 0.5
+    >>> (
+    ...     round(budget, 4),
+    ...     sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], budget).value <= 0.5,
+    ... )
     (0.7038, True)
     """
     matrix = as_matrix(channel)
@@ -300,17 +337,19 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
         raise _checks.violation("leakage", "at least 0", leakage)
     if allowed >= saturation(matrix):
         return math.inf
-    aim, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
+    aim = round_down(allowed, 3 * matrix.shape[1] + 8)
+    step = 2.0**-50
     while aim > 0:
         excess = profile(matrix, aim)
         budget = invert_profile(aim, excess) if excess > 0 else math.inf
         if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
             return budget
-        aim, step = max(0.0, aim * (1 - step)), 2 * step
+        aim = max(0.0, aim * (1 - step))
+        step = 2 * step
     return 0.0
 
 
-# Delta as a function of the leakage ---------------------------------------------------------------
+# Delta as a function of the leakage ---------------------------------------------------
 
 PROFILE_POINTS = 65
 """Points of a profile from 0 to twice the leakage."""
@@ -318,7 +357,8 @@ PROFILE_POINTS = 65
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageProfile(Result):
-    """Delta as a function of the leakage: the channel to the report is (l, delta(l))-LDP.
+    """Delta as a function of the leakage: the channel to the report is (l,
+    delta(l))-LDP.
 
     Parameters
     ----------
@@ -347,7 +387,9 @@ class LeakageProfile(Result):
         return profile_chart(self.leakages.tolist(), self.deltas.tolist(), self.point)
 
 
-def leakage_profile(leakage: Leakage, leakages: Sequence[float] | None) -> LeakageProfile:
+def leakage_profile(
+    leakage: Leakage, leakages: Sequence[float] | None
+) -> LeakageProfile:
     """Return the profile of a leakage, see `Leakage.profile`."""
     if leakage.delta_at is None:
         raise InputError("this leakage has no profile: it is 0, or a saved bound")
@@ -355,6 +397,8 @@ def leakage_profile(leakage: Leakage, leakages: Sequence[float] | None) -> Leaka
         end = 2 * leakage.value if math.isfinite(leakage.value) else 10.0
         chosen = np.linspace(0.0, end, PROFILE_POINTS)
     else:
-        chosen = np.array([_checks.epsilon(v, "leakages") for v in _checks.items(leakages, "l")])
+        chosen = np.array(
+            [_checks.epsilon(v, "leakages") for v in _checks.items(leakages, "l")]
+        )
     deltas = np.array([leakage.delta_at(float(value)) for value in chosen])
     return LeakageProfile(chosen, deltas, (leakage.value, leakage.delta))

@@ -1,7 +1,9 @@
-"""Dinkelbach's iteration over all pairs of rows of a large channel, with Numba, on all cores.
+"""Dinkelbach's iteration over all pairs of rows of a large channel, with Numba, on all
+cores.
 
-Imported for large channels only (`solver.use_compiled`): importing Numba and loading the cached
-kernels takes longer than most analyses.  Same values as NumPy up to rounding, which tests check.
+Imported for large channels only (`solver.use_compiled`): importing Numba and loading
+the cached kernels takes longer than most analyses.  Same values as NumPy up to
+rounding, which tests check.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -19,18 +21,24 @@ SINGLE_TINY = 2.0**-126
 """Smallest normal number of single precision."""
 
 ROWS_AT_ONCE = 8
-"""Target values x per block; each x' is compared with all of them while its row is cached."""
+"""Target values x per block; each x' is compared with all of them while its row is
+cached."""
 
 
 def best_rows_of_all_sets(channel: Floats, epsilon: float) -> tuple[int, int]:
-    """Return the rows x and x' with the largest log-ratio over every S; 0 and 0 if all are equal.
+    """Return the rows x and x' with the largest log-ratio over every S; 0 and 0 if all
+    are equal.
 
-    All blocks of rows x start from the value of the first block; the first of tied blocks wins.
+    All blocks of rows x start from the value of the first block; the first of tied
+    blocks wins.
     """
-    matrix = np.array(channel, order="C")  # writable, whatever was given: one compiled signature
+    matrix = np.array(
+        channel, order="C"
+    )  # writable, whatever was given: one compiled signature
     single = matrix.astype(np.float32)
     blocks = -(-len(matrix) // ROWS_AT_ONCE)
-    values, pairs = np.zeros(blocks), np.zeros((blocks, 2), dtype=np.int64)
+    values = np.zeros(blocks)
+    pairs = np.zeros((blocks, 2), dtype=np.int64)
     _maximise_blocks(matrix, single, 0, 1, epsilon, 0.0, values, pairs)
     _maximise_blocks(matrix, single, 1, blocks, epsilon, values[0], values, pairs)
     first, second = pairs[values.argmax()].tolist()
@@ -49,7 +57,9 @@ def _excess(single, likelier, other, scale):
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def _log_ratio_of_rows(matrix, likelier, other, scale, rest, weight, floor):
-    """Return the log-ratio of S = {u : G[x,u] > H G[x',u]}, scale = 1/H, rest = 1 - 1/H."""
+    """Return the log-ratio of S = {u : G[x,u] > H G[x',u]}, scale = 1/H, rest = 1 -
+    1/H.
+    """
     gap = 0.0
     low = 0.0
     for source in range(matrix.shape[1]):
@@ -64,21 +74,24 @@ def _log_ratio_of_rows(matrix, likelier, other, scale, rest, weight, floor):
 def _maximise_block(matrix, single, first, epsilon, start):
     """Return the largest log-ratio above `start`, with its x and x', for a block of x.
 
-    The block holds `ROWS_AT_ONCE` target values from `first` on; x is -1 where none exceeds
-    `start`.
+    The block holds `ROWS_AT_ONCE` target values from `first` on; x is -1 where none
+    exceeds `start`.
 
-    A pair can raise the value only if (1 - w) sum max(0, q G_x - G_x') > w (1 - q), with
-    q = exp(-value) and w = exp(-eps): the condition lambda E(H) > H - 1 on the profile, scaled so
-    that it cannot overflow.  It is checked in single precision, never too strictly: q is rounded
-    up, the sum is raised by the relative rounding errors of its terms (`slack`), and by underflow
-    (`tiny`).
+    A pair can raise the value only if (1 - w) sum max(0, q G_x - G_x') > w (1 - q),
+    with q = exp(-value) and w = exp(-eps): the condition lambda E(H) > H - 1 on the
+    profile, scaled so that it cannot overflow.  It is checked in single precision,
+    never too strictly: q is rounded up, the sum is raised by the relative rounding
+    errors of its terms (`slack`), and by underflow (`tiny`).
     """
     targets, sources = matrix.shape
-    larger, slack = 1 + 16 * SINGLE_UNIT, 1 + 2 * (sources + 8) * SINGLE_UNIT
+    larger = 1 + 16 * SINGLE_UNIT
+    slack = 1 + 2 * (sources + 8) * SINGLE_UNIT
     tiny = 2 * sources * SINGLE_TINY
     floor = math.exp(-epsilon)
     weight = -math.expm1(-epsilon)
-    value, likelier, other = start, -1, -1
+    value = start
+    likelier = -1
+    other = -1
     scale = math.exp(-value)
     rest = -math.expm1(-value)
     for second in range(targets):
@@ -87,10 +100,14 @@ def _maximise_block(matrix, single, first, epsilon, start):
                 excess = _excess(single, row, second, np.float32(scale * larger))
                 if weight * (excess * slack + tiny) <= floor * rest:
                     break
-                ratio = _log_ratio_of_rows(matrix, row, second, scale, rest, weight, floor)
+                ratio = _log_ratio_of_rows(
+                    matrix, row, second, scale, rest, weight, floor
+                )
                 if ratio <= value:
                     break
-                value, likelier, other = ratio, row, second
+                value = ratio
+                likelier = row
+                other = second
                 scale = math.exp(-value)
                 rest = -math.expm1(-value)
     return value, likelier, other
@@ -98,7 +115,9 @@ def _maximise_block(matrix, single, first, epsilon, start):
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
 def _maximise_blocks(matrix, single, first, end, epsilon, start, values, pairs):
-    """Write the largest log-ratio above `start` of each block of target values, with x and x'."""
+    """Write the largest log-ratio above `start` of each block of target values, with x
+    and x'.
+    """
     for block in numba.prange(first, end):
         value, likelier, other = _maximise_block(
             matrix, single, block * ROWS_AT_ONCE, epsilon, start

@@ -1,8 +1,8 @@
 """Distribution-free confidence limits of a population mean or quantile from a sample.
 
-These limits are one-sided and wrong with probability at most e^-c for every distribution: for
-records drawn independently, and for records drawn without replacement [theory-population: One
-statement].
+These limits are one-sided and wrong with probability at most e^-c for every
+distribution: for records drawn independently, and for records drawn without replacement
+[theory-population: One statement].
 
 * `clopper_pearson`: a proportion, from the exact binomial tail (in `set_intervals`);
 * `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the Chernoff-Hoeffding
@@ -10,9 +10,10 @@ statement].
 * `kl_inf_interval`: the mean of a variable with a known empirical distribution, narrower where its
   variance is small.
 
-The latter two are optima over a free parameter, *every value of which* gives a valid limit.  So an
-iteration that stops early gives a wider limit, never a wrong one.  All these limits are moved
-outwards by the relative `GUARD`, which is far above their rounding errors.
+The latter two are optima over a free parameter, *every value of which* gives a valid
+limit.  So an iteration that stops early gives a wider limit, never a wrong one.  All
+these limits are moved outwards by the relative `GUARD`, which is far above their
+rounding errors.
 """
 
 import math
@@ -44,14 +45,17 @@ class ConfidenceLimits(NamedTuple):
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:
-    return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
+    return list(
+        np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays))
+    )
 
 
 def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
-    """Return max {q : kl(mean, q) <= radius}, kl the Bernoulli relative entropy, rounded up.
+    """Return max {q : kl(mean, q) <= radius}, kl the Bernoulli relative entropy,
+    rounded up.
 
-    With radius c/n an upper limit of the mean of a variable in [0, 1] from n observations, wrong
-    with probability at most e^-c [Hoeffding 1963, theorem 1].
+    With radius c/n an upper limit of the mean of a variable in [0, 1] from n
+    observations, wrong with probability at most e^-c [Hoeffding 1963, theorem 1].
 
     Notes
     -----
@@ -71,7 +75,8 @@ def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
 
 
 def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
-    """Return min {q : kl(mean, q) <= radius}, rounded down: 1 - kl_upper(1 - mean, radius).
+    """Return min {q : kl(mean, q) <= radius}, rounded down: 1 - kl_upper(1 - mean,
+    radius).
 
     Examples
     --------
@@ -92,7 +97,8 @@ def kl_interval(
     """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n = 0."""
     n = np.asarray(totals)
     radius = c / np.maximum(n, 1)
-    lower, upper = kl_lower(means, radius, rounds), kl_upper(means, radius, rounds)
+    lower = kl_lower(means, radius, rounds)
+    upper = kl_upper(means, radius, rounds)
     return ConfidenceLimits(np.where(n > 0, lower, 0.0), np.where(n > 0, upper, 1.0))
 
 
@@ -102,7 +108,8 @@ def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
 
 
 def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats:
-    """Return an approximation of the h that minimises Chernoff's upper limit, for 0 < a < 1.
+    """Return an approximation of the h that minimises Chernoff's upper limit, for 0 < a
+    < 1.
 
     Parameters
     ----------
@@ -116,44 +123,55 @@ def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats
     Starts from the largest of several elementary lower bounds on 1 - q.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        a, b = np.maximum(a, 1e-300), np.maximum(b, 1e-300)
+        a = np.maximum(a, 1e-300)
+        b = np.maximum(b, 1e-300)
         log_odds = np.log(b) - np.log(a)
         start = b * np.exp(-(r - a * np.log(np.minimum(a, 1.0))) / b)
         start = np.maximum(start, b - r - np.sqrt(r * r + 2 * a * r))
         start = np.where(a >= 0.5, np.maximum(start, b - np.sqrt(2 * r * a * b)), start)
         wilson = (a + r + np.sqrt(r * (r + 2 * a * b))) / (1 + 2 * r)
         start = np.where(wilson <= 0.5, np.maximum(start, 1.0 - wilson), start)
-        q, one_minus_q = np.maximum(1.0 - start, a), np.clip(start, 1e-300, b)
+        q = np.maximum(1.0 - start, a)
+        one_minus_q = np.clip(start, 1e-300, b)
         for _ in range(rounds):
             h = np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE)
             q = np.clip(_chernoff(a, r, h), a, 1.0)
             one_minus_q = np.clip(np.expm1(h * b - r) / np.expm1(h), 1e-300, b)
-    return np.asarray(np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE))
+    return np.asarray(
+        np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE)
+    )
 
 
 def tangent_lines(
     above: ArrayLike, below: ArrayLike, radius: ArrayLike, radius_below: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Return lines above `kl_upper` and below `kl_lower` that are tangent at the given means.
+    """Return lines above `kl_upper` and below `kl_lower` that are tangent at the given
+    means.
 
-    kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0, and
-    kl_lower(b, r) = 1 - kl_upper(1 - b, r).
+    kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0,
+    and kl_lower(b, r) = 1 - kl_upper(1 - b, r).
 
     Returns
     -------
     tuple[Floats, Floats]
-        The constants and the slopes in the mean; rows: the lines above, and those below.
+        The constants and the slopes in the mean; rows: the lines above, and those
+        below.
     """
     a, b, r, r_below = _as_floats(above, below, radius, radius_below)
     mean = np.stack([a, 1.0 - b])
     level = np.stack([r, r_below])
     h = upper_slope(mean, np.stack([1.0 - a, b]), level, LINE_ROUNDS)
-    exponent, width = h * mean + level, -np.expm1(-h)
+    exponent = h * mean + level
+    width = -np.expm1(-h)
     power = np.exp(-exponent)
     slope = np.where(mean < 1, power * h / width, 0.0)
-    top = np.where(a < 1, (-np.expm1(-exponent[0]) - power[0] * h[0] * a) / width[0], 1.0)
+    top = np.where(
+        a < 1, (-np.expm1(-exponent[0]) - power[0] * h[0] * a) / width[0], 1.0
+    )
     # numerator and denominator divided by e^h, so that e^(h b) cannot overflow
-    bottom = np.where(b > 0, (power[1] * (1 - h[1] * b) - np.exp(-h[1])) / width[1], 0.0)
+    bottom = np.where(
+        b > 0, (power[1] * (1 - h[1] * b) - np.exp(-h[1])) / width[1], 0.0
+    )
     constant = np.stack([top, bottom])
     outwards = GUARD * np.array([1.0, -1.0]).reshape(2, *[1] * a.ndim)
     guarded = constant + outwards * (np.abs(constant) + slope * np.stack([a, b]))
@@ -161,17 +179,21 @@ def tangent_lines(
 
 
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n + 1/2)))/n of `kl_inf_interval`, rounded up.
+    """Return r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n + 1/2)))/n of `kl_inf_interval`,
+    rounded up.
 
-    The logarithm is the regret of a mixture over all constant bets against the best of them [Cover
-    and Ordentlich 1996].  Infinite for n = 0.
+    The logarithm is the regret of a mixture over all constant bets against the best of
+    them [Cover and Ordentlich 1996].  Infinite for n = 0.
     """
     from scipy.special import gammaln
 
     n = np.asarray(totals, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        # Gamma(n + 1)/Gamma(n + 1/2) <= sqrt(n + 1/2) [Gautschi]; logarithms cancel for large n
-        regret = np.where(n > 1e6, 0.5 * np.log(n + 0.5), gammaln(n + 1) - gammaln(n + 0.5))
+        # Gamma(n + 1)/Gamma(n + 1/2) <= sqrt(n + 1/2) [Gautschi]; logarithms cancel for
+        # large n
+        regret = np.where(
+            n > 1e6, 0.5 * np.log(n + 0.5), gammaln(n + 1) - gammaln(n + 0.5)
+        )
         radius = (np.asarray(c) + 0.5 * math.log(math.pi) + regret + 1e-8) / n
     return np.asarray(radius * (1 + GUARD))
 
@@ -184,18 +206,20 @@ def kl_inf_interval(
     most: ArrayLike,
     rounds: int = ROUNDS,
 ) -> ConfidenceLimits:
-    """Return limits of the mean of weights in [least, most], from their empirical distribution.
+    """Return limits of the mean of weights in [least, most], from their empirical
+    distribution.
 
-    The largest and the smallest mean of any distribution Q on [least, most] with relative entropy
-    KL(shares, Q) <= radius, rounded outwards: with `mixture_radius` each is wrong with probability
-    at most e^-c [theory-population: One statement].
+    The largest and the smallest mean of any distribution Q on [least, most] with
+    relative entropy KL(shares, Q) <= radius, rounded outwards: with `mixture_radius`
+    each is wrong with probability at most e^-c [theory-population: One statement].
 
     Parameters
     ----------
     weights
         The distinct weights w_i, along the last axis.
     shares
-        Their empirical probabilities p_i, along the last axis; broadcast against the weights.
+        Their empirical probabilities p_i, along the last axis; broadcast against the
+        weights.
     radius, least, most
         The radius r and the range of the weights; broadcast to the shape of the result.
     rounds
@@ -209,14 +233,21 @@ def kl_inf_interval(
 
     Examples
     --------
-    >>> found = kl_inf_interval([0.5, 1.0], [0.9, 0.1], mixture_radius(1000, 5.0), 0.0, 1.0)
+    >>> found = kl_inf_interval(
+    ...     [0.5, 1.0], [0.9, 0.1], mixture_radius(1000, 5.0), 0.0, 1.0
+    ... )
     >>> round(float(found.lower), 3), round(float(found.upper), 3)
     (0.532, 0.573)
     """
-    w, p = np.broadcast_arrays(np.asarray(weights, np.float64), np.asarray(shares, np.float64))
-    shape = np.broadcast_shapes(w.shape[:-1], np.shape(radius), np.shape(least), np.shape(most))
+    w, p = np.broadcast_arrays(
+        np.asarray(weights, np.float64), np.asarray(shares, np.float64)
+    )
+    shape = np.broadcast_shapes(
+        w.shape[:-1], np.shape(radius), np.shape(least), np.shape(most)
+    )
     r, low, high = (
-        np.broadcast_to(np.asarray(part, np.float64), shape) for part in (radius, least, most)
+        np.broadcast_to(np.asarray(part, np.float64), shape)
+        for part in (radius, least, most)
     )
     infinite = ~np.isfinite(r)
     r = np.where(infinite, 1.0, r)
@@ -231,8 +262,9 @@ def kl_inf_interval(
 def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:
     """Return max over nu >= 0 of exp(sum p_i ln(nu + g_i) - r) - nu, for gaps g_i >= 0.
 
-    At the maximum phi(nu) = sum p_i ln(nu + g_i) + ln sum p_i / (nu + g_i) equals r.  For large nu
-    phi is about variance / (2 nu^2), so Newton's method solves phi^(-1/2) = r^(-1/2).
+    At the maximum phi(nu) = sum p_i ln(nu + g_i) + ln sum p_i / (nu + g_i) equals r.
+    For large nu phi is about variance / (2 nu^2), so Newton's method solves phi^(-1/2)
+    = r^(-1/2).
     """
     mean = (p * gaps).sum(axis=-1)
     variance = (p * gaps * gaps).sum(axis=-1) - mean * mean

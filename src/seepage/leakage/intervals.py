@@ -1,12 +1,15 @@
-"""`LeakageIntervals`: simultaneous confidence limits of all leakages for the sampled population.
+"""`LeakageIntervals`: simultaneous confidence limits of all leakages for the sampled
+population.
 
-The leakages of a table are those of its empirical distribution.  Here every leakage has a lower
-and an upper confidence limit, which hold simultaneously for the population from which
-the records were sampled: independently, or at random without replacement, one record per person.
+The leakages of a table are those of its empirical distribution.  Here every leakage has
+a lower and an upper confidence limit, which hold simultaneously for the population from
+which the records were sampled: independently, or at random without replacement, one
+record per person.
 
-The error probability beta is split by a union bound that does not depend on the data: evenly over
-the ordered pairs, and within a pair over its statements (both sides, every target value, every
-likely set of the report) [theory-population: All statements at once].
+The error probability beta is split by a union bound that does not depend on the data:
+evenly over the ordered pairs, and within a pair over its statements (both sides, every
+target value, every likely set of the report) [theory-population: All statements at
+once].
 """
 
 import math
@@ -38,7 +41,8 @@ from seepage.leakage.set_intervals import (
 )
 
 MIN_SHARE = 1e-12
-"""Minimum share of a value that is asked for; no table has records enough for smaller ones."""
+"""Minimum share of a value that is asked for; no table has records enough for smaller
+ones."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,14 @@ class TooFew:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageIntervals(Result):
-    """Lower and upper confidence limits of every leakage of a matrix, for the population.
+    """Lower and upper confidence limits of every leakage of a matrix, for the
+    population.
 
-    All intervals hold simultaneously with the stated confidence.  In long form one row per
-    ordered pair: `target`, `source`, `lower`, `leakage` with its `delta` in the table, `upper`, the
-    source's `epsilon` and `mechanism`, `view`.  For a source with a delta the limits are those of
-    the leakage, which in the population holds with at most the source's delta.
+    All intervals hold simultaneously with the stated confidence.  In long form one row
+    per ordered pair: `target`, `source`, `lower`, `leakage` with its `delta` in the
+    table, `upper`, the source's `epsilon` and `mechanism`, `view`.  For a source with a
+    delta the limits are those of the leakage, which in the population holds with at
+    most the source's delta.
 
     Parameters
     ----------
@@ -93,7 +99,8 @@ class LeakageIntervals(Result):
     condition
         Whom the intervals speak of.
     lower, upper
-        The confidence limits in nats, rows targets and columns sources; the diagonal is 0.
+        The confidence limits in nats, rows targets and columns sources; the diagonal is
+        0.
     too_few
         The values with too few records, one entry per target that has such values.
 
@@ -126,22 +133,31 @@ class LeakageIntervals(Result):
         """The leakages of the table itself, without smoothing."""
         return _table(self.matrix).values
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leak:
+    def __getitem__(
+        self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
+    ) -> Leak:
         return self._leak(*target_and_source(self.domain, pair, "intervals"))
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, largest first."""
         _checks.integer(count, "count", 0)
         pairs = ranked_pairs(self.lower, self.values)
-        return [self._leak(*pair) for pair in islice(pairs, min(count, self.values.size))]
+        return [
+            self._leak(*pair) for pair in islice(pairs, min(count, self.values.size))
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the intervals as JSON-ready values; rows are targets, columns sources."""
-        limits = {name: getattr(self, name) for name in ("confidence", "lower", "upper")}
-        return dict(json_ready({**limits, "too_few": [vars(few) for few in self.too_few]}))
+        limits = {
+            name: getattr(self, name) for name in ("confidence", "lower", "upper")
+        }
+        return dict(
+            json_ready({**limits, "too_few": [vars(few) for few in self.too_few]})
+        )
 
     def _leak(self, target: int, source: int) -> Leak:
-        tables, names = (self.values, self.lower, self.upper, self.matrix.deltas), self.domain.names
+        tables = (self.values, self.lower, self.upper, self.matrix.deltas)
+        names = self.domain.names
         value, lower, upper, delta = (float(table[target, source]) for table in tables)
         return Leak(names[target], names[source], value, (lower, upper), delta=delta)
 
@@ -153,7 +169,9 @@ class LeakageIntervals(Result):
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
         columns = dict(self.matrix._columns())
-        limits = {name: getattr(self, name)[off].tolist() for name in ("lower", "upper")}
+        limits = {
+            name: getattr(self, name)[off].tolist() for name in ("lower", "upper")
+        }
         limits["leakage"] = self.values[off].tolist()
         front = ("target", "source", "lower", "leakage", "delta", "upper")
         return dict.fromkeys(front, ()) | columns | limits
@@ -167,11 +185,15 @@ def population_intervals(matrix: LeakageMatrix, confidence: float) -> LeakageInt
         limits.compute()
     for values in (limits.lower, limits.upper):
         values.flags.writeable = False
-    return LeakageIntervals(matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few()))
+    return LeakageIntervals(
+        matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few())
+    )
 
 
 def _table(matrix: LeakageMatrix) -> LeakageMatrix:
-    """Return the matrix without smoothing: intervals rest on records, not on pseudo-counts."""
+    """Return the matrix without smoothing: intervals rest on records, not on
+    pseudo-counts.
+    """
     if not any(matrix.smoothing.values()):
         return matrix
     smoothing = dict.fromkeys(matrix.smoothing, 0.0)
@@ -179,16 +201,18 @@ def _table(matrix: LeakageMatrix) -> LeakageMatrix:
 
 
 class _PairIntervals:
-    """Confidence limits of all ordered pairs: `lower` and `upper`, rows targets, columns sources.
+    """Confidence limits of all ordered pairs: `lower` and `upper`, rows targets,
+    columns sources.
 
-    `c` holds the exponent of each pair: each of its statements is wrong with probability at most
-    e^-c.  `columns` holds, for sources whose report is not two-level, the transition matrix (source
-    values by reports), or None where it is unknown; then the bound over all sets is an upper limit
-    and the lower limit is 0.
+    `c` holds the exponent of each pair: each of its statements is wrong with
+    probability at most e^-c.  `columns` holds, for sources whose report is not
+    two-level, the transition matrix (source values by reports), or None where it is
+    unknown; then the bound over all sets is an upper limit and the lower limit is 0.
     """
 
     def __init__(self, matrix: LeakageMatrix, beta: float) -> None:
-        self.matrix, self.sizes = matrix, matrix.domain.sizes
+        self.matrix = matrix
+        self.sizes = matrix.domain.sizes
         self.sets: list[LikelySets] = []
         self.columns: dict[int, Floats | None] = {}
         for source, release in enumerate(matrix.releases):
@@ -208,7 +232,10 @@ class _PairIntervals:
         # twice the values seen, see `_add_unseen`
         counts = [2 * (2 * self._statements(k) + 1) for k in range(len(self.sizes))]
         log_beta = math.log(beta)
-        c = [[math.log(size * n * pairs) - log_beta for n in counts] for size in self.sizes]
+        c = [
+            [math.log(size * n * pairs) - log_beta for n in counts]
+            for size in self.sizes
+        ]
         self.c = np.array(c)
         self.lower = np.zeros((len(self.sizes), len(self.sizes)))
         self.upper = np.zeros_like(self.lower)
@@ -220,17 +247,25 @@ class _PairIntervals:
         return statements(self.sets[source], self.sizes[source])
 
     def _ordered_tables(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield (targets, sources, counts) of ordered pairs that vary, one stack per shape."""
+        """Yield (targets, sources, counts) of ordered pairs that vary, one stack per
+        shape.
+        """
         for low, high, tables in self.matrix.pairs.tables_by_shape():
             if min(tables.shape[1:]) > 1:
                 yield low, high, tables
                 yield high, low, tables.transpose(0, 2, 1)
 
     def compute(self) -> None:
-        """Compute the intervals, of sources with enumerable sets in stacks, of others singly."""
+        """Compute the intervals, of sources with enumerable sets in stacks, of others
+        singly.
+        """
         enumerated = [
-            sets if self.columns.get(source) is None and is_enumerable(sets, size) else None
-            for source, (sets, size) in enumerate(zip(self.sets, self.sizes, strict=True))
+            sets
+            if self.columns.get(source) is None and is_enumerable(sets, size)
+            else None
+            for source, (sets, size) in enumerate(
+                zip(self.sets, self.sizes, strict=True)
+            )
         ]
         for targets, sources, counts in self._ordered_tables():
             for sets, chosen, contrast in by_kind(enumerated, sources):
@@ -246,37 +281,50 @@ class _PairIntervals:
         self._add_unseen()
         for source, (release, sets) in enumerate(
             zip(self.matrix.releases, self.sets, strict=True)
-        ):  # the leakage is at most bound(epsilon); log-ratios grow by at most the contrast
+            # the leakage is at most bound(epsilon); log-ratios grow by at most the
+            # contrast
+        ):
             if release.delta and sets.contrast > release.epsilon:
                 excess = round_up(sets.contrast - release.epsilon, 8)
                 self.lower[:, source] = np.maximum(self.lower[:, source] - excess, 0.0)
-                self.upper[:, source] = np.minimum(self.upper[:, source], release.epsilon)
+                self.upper[:, source] = np.minimum(
+                    self.upper[:, source], release.epsilon
+                )
 
     def _add_unseen(self) -> None:
-        """Add to upper limits what people with values outside the domain can make of them.
+        """Add to upper limits what people with values outside the domain can make of
+        them.
 
-        The domain is the values seen.  Those who can answer have the frequencies G(z | x) / (1 -
-        u_x), u_x the share of people with x whose value is outside.  That is at most the share
-        of values not seen with any other x', which are independent of the records with x: a
-        binomial limit.  Values so frequent that an upper limit may fail are themselves unseen with
-        the same small probability, so that twice the values seen are enough for the union bound.
+        The domain is the values seen.  Those who can answer have the frequencies G(z |
+        x) / (1 - u_x), u_x the share of people with x whose value is outside.  That is
+        at most the share of values not seen with any other x', which are independent of
+        the records with x: a binomial limit.  Values so frequent that an upper limit
+        may fail are themselves unseen with the same small probability, so that twice
+        the values seen are enough for the union bound.
         """
         for targets, sources, counts in self._ordered_tables():
             alone = np.where(counts == counts.sum(axis=1, keepdims=True), counts, 0)
             c = self.c[targets, sources][:, None]
-            unseen = binomial_confidence_limit(alone.sum(axis=2), counts.sum(axis=2), c, above=True)
+            unseen = binomial_confidence_limit(
+                alone.sum(axis=2), counts.sum(axis=2), c, above=True
+            )
             with np.errstate(divide="ignore"):
                 more = -np.log1p(-np.minimum(unseen, 1.0)).max(axis=1)
             contrast = np.array([self.sets[source].contrast for source in sources])
             upper = self.upper[targets, sources]
             added = np.where(upper > 0, round_up(upper + more, 4), upper)
-            self.upper[targets, sources] = np.minimum(added, np.maximum(upper, contrast))
+            self.upper[targets, sources] = np.minimum(
+                added, np.maximum(upper, contrast)
+            )
 
     def _compute_source(self, source: int) -> None:
-        """Compute the intervals of all targets for a source with too many sets to enumerate."""
+        """Compute the intervals of all targets for a source with too many sets to
+        enumerate.
+        """
         targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
         tables = [self.matrix.pairs.table(target, source) for target in targets]
-        columns, c = self.columns.get(source), self.c[targets, source]
+        columns = self.columns.get(source)
+        c = self.c[targets, source]
         if columns is None:
             limits = line_intervals(tables, self.sets[source], c)
         else:
@@ -284,12 +332,14 @@ class _PairIntervals:
         self.lower[targets, source], self.upper[targets, source] = limits
 
     def too_few(self) -> Iterator[TooFew]:
-        """Yield for each target the values with too few records, and the number that suffices.
+        """Yield for each target the values with too few records, and the number that
+        suffices.
 
-        A value without records, as domains that were given have them, is not one of them.
-        With n records, a source value that was never observed with a target value may have a
-        probability of up to about c/n.  With n below c / ln(1 + e^(-eps/2)) that probability makes
-        a report e^(eps/2) times likelier: the upper limit is at least eps/2 for every table.
+        A value without records, as domains that were given have them, is not one of
+        them. With n records, a source value that was never observed with a target value
+        may have a probability of up to about c/n.  With n below c / ln(1 + e^(-eps/2))
+        that probability makes a report e^(eps/2) times likelier: the upper limit is at
+        least eps/2 for every table.
         """
         contrast = np.array([sets.contrast for sets in self.sets])
         usable = np.isfinite(contrast) & (contrast > 0) & (np.array(self.sizes) > 1)
@@ -304,4 +354,6 @@ class _PairIntervals:
             if len(rare):
                 rare = rare[np.argsort(counts[rare], kind="stable")]
                 values = tuple(str(attribute.values[x]) for x in rare)
-                yield TooFew(attribute.name, values, tuple(counts[rare].tolist()), needed)
+                yield TooFew(
+                    attribute.name, values, tuple(counts[rare].tolist()), needed
+                )

@@ -28,10 +28,11 @@ RATIO_CELLS = 1 << 22
 class LeakageMatrix(Result):
     """The leakage of every source about every target: rows targets, columns sources.
 
-    The diagonal is 0: an attribute is no source about itself, and its own report's leakage is
-    its epsilon.  `matrix[target, source]` gives one leakage with its witness.  In long form
-    (`to_pandas`, `to_arrow`, `to_csv`): one row per ordered pair, with the `delta` of the leakage
-    and the source's epsilon.  A mechanism with a delta has a pair (l, delta) in every cell.
+    The diagonal is 0: an attribute is no source about itself, and its own report's
+    leakage is its epsilon.  `matrix[target, source]` gives one leakage with its
+    witness.  In long form (`to_pandas`, `to_arrow`, `to_csv`): one row per ordered
+    pair, with the `delta` of the leakage and the source's epsilon.  A mechanism with a
+    delta has a pair (l, delta) in every cell.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ class LeakageMatrix(Result):
     releases
         How each attribute is released, in order.
     view
-        `"report"`: the adversary uses the whole report; `"inferred"`: only the value inferred
-        from it.
+        `"report"`: the adversary uses the whole report; `"inferred"`: only the value
+        inferred from it.
     smoothing
         `min_count`, `prior` and `truncate` of `PairCounts.channel`, all 0 by default.
     """
@@ -71,7 +72,9 @@ class LeakageMatrix(Result):
 
     @property
     def values(self) -> Floats:
-        """The leakages in nats, rows targets and columns sources; each holds with its delta."""
+        """The leakages in nats, rows targets and columns sources; each holds with its
+        delta.
+        """
         return np.asarray(self._leakages[0])
 
     @property
@@ -94,7 +97,8 @@ class LeakageMatrix(Result):
                 leakage = self[target, source]
                 found[:, target, source] = leakage.value, leakage.delta
             elif release.delta:
-                channel, value = self.channel(target, source), float(found[0, target, source])
+                channel = self.channel(target, source)
+                value = float(found[0, target, source])
                 budget = release.epsilon, release.delta
                 found[1, target, source] = relaxation(channel.matrix, value, *budget)
         return _checks.read_only(found, "leakages")
@@ -102,14 +106,17 @@ class LeakageMatrix(Result):
     @cached_property
     def direct(self) -> Floats:
         """The `direct_leakage` of all attributes, and their deltas, shape (2, n)."""
-        return np.array([direct_leakage(release, self.view) for release in self.releases]).T
+        return np.array(
+            [direct_leakage(release, self.view) for release in self.releases]
+        ).T
 
     def ratios_by_pair(self) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield (targets, sources, ratios): the largest log-ratio by pair of target values.
+        """Yield (targets, sources, ratios): the largest log-ratio by pair of target
+        values.
 
-        `ratios` has shape (p, m, m), no entry above the leakage of source about target.  Not
-        yielded: sources that are not two-level, or named with a delta, and targets with more than
-        `RATIO_CELLS` pairs of values.
+        `ratios` has shape (p, m, m), no entry above the leakage of source about target.
+        Not yielded: sources that are not two-level, or named with a delta, and targets
+        with more than `RATIO_CELLS` pairs of values.
         """
         unnamed = np.array([release.mechanism is None for release in self.releases])
         for targets, sources, channels in self.channel_stacks():
@@ -120,11 +127,14 @@ class LeakageMatrix(Result):
                 pure = unnamed[sources[chosen]] | (
                     self.deltas[targets[chosen], sources[chosen]] == 0
                 )
-                chosen, contrast = chosen[pure], contrast[pure]
+                chosen = chosen[pure]
+                contrast = contrast[pure]
                 for start in range(0, len(chosen), step):
                     block = chosen[start : start + step]
                     pair = targets[block], sources[block]
-                    ratios = sets.best_by_pair(channels[block], contrast[start : start + step])
+                    ratios = sets.best_by_pair(
+                        channels[block], contrast[start : start + step]
+                    )
                     yield *pair, np.minimum(ratios, self.values[pair][:, None, None])
 
     def leak_among(
@@ -134,27 +144,37 @@ class LeakageMatrix(Result):
 
         Missing values of the target are excluded, and so are values that never occur.
         """
-        row, column = self.domain.index(target), self.domain.index(source)
-        marginal, labels = self.pairs.marginals[row], self.domain[row].values
+        row = self.domain.index(target)
+        column = self.domain.index(source)
+        marginal = self.pairs.marginals[row]
+        labels = self.domain[row].values
         frequent = (marginal > 0) & (marginal >= _checks.integer(least, "least", 0))
         kept = [labels[k] for k in np.flatnonzero(frequent) if labels[k] != MISSING]
         if row == column or len(kept) < 2:
             return Leakage(0.0, None)
         channel = self.channel(row, column)
         indices = [channel.given.code(label) for label in kept]
-        part = Channel(channel.matrix[indices], channel.given.restrict(indices), channel.output)
+        part = Channel(
+            channel.matrix[indices], channel.given.restrict(indices), channel.output
+        )
         return self.releases[column].leakage(part, self.view)
 
     @property
     def tcpl(self) -> float:
-        """The sum over all ordered pairs: total correlation-induced leakage [paper, II-D]."""
+        """The sum over all ordered pairs: total correlation-induced leakage [paper,
+        II-D].
+        """
         return float(self.values.sum())
 
-    def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
+    def channel(
+        self, target: str | SupportsIndex, source: str | SupportsIndex
+    ) -> Channel:
         """Return the correlation channel of one pair, with the matrix's smoothing."""
         return self.pairs.channel(target, source, **self.smoothing)
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leakage:
+    def __getitem__(
+        self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
+    ) -> Leakage:
         target, source = target_and_source(self.domain, pair, "matrix")
         if target == source:
             raise DomainError(
@@ -164,9 +184,12 @@ class LeakageMatrix(Result):
         return self.releases[source].leakage(self.channel(target, source), self.view)
 
     def strongest(self, count: int = 10) -> list[Leak]:
-        """Return the largest leakages, largest first, each with its target and source by name."""
+        """Return the largest leakages, largest first, each with its target and source
+        by name.
+        """
         _checks.integer(count, "count", 0)
-        names, pairs = self.domain.names, ranked_pairs(self.values, self.values)
+        names = self.domain.names
+        pairs = ranked_pairs(self.values, self.values)
         found = self._leakages
         return [
             Leak(names[t], names[s], float(found[0, t, s]), delta=float(found[1, t, s]))
@@ -176,13 +199,14 @@ class LeakageMatrix(Result):
     def interval(self, confidence: float = 0.95) -> "LeakageIntervals":
         """Return lower and upper confidence limits of every leakage for the population.
 
-        All intervals of all pairs hold simultaneously with this confidence, if the records are a
-        random sample of the population, one record per person [theory-population].  They use the
-        counts without smoothing.  The upper end for a public attribute may be infinite.
+        All intervals of all pairs hold simultaneously with this confidence, if the
+        records are a random sample of the population, one record per person
+        [theory-population].  They use the counts without smoothing.  The upper end for
+        a public attribute may be infinite.
 
-        They speak of people whose values are among those of the table: upper limits include what
-        others would change, lower ones take the values as declared.  Values that were pooled by
-        the same counts raise an InputError.
+        They speak of people whose values are among those of the table: upper limits
+        include what others would change, lower ones take the values as declared.
+        Values that were pooled by the same counts raise an InputError.
 
         Parameters
         ----------
@@ -226,12 +250,15 @@ class LeakageMatrix(Result):
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
         shape += self._delta_text and f"{self._delta_text} of the mechanisms"
-        return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
+        return (
+            f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
         targets, sources = (index.tolist() for index in np.nonzero(off))
-        names, epsilons = self.domain.names, self.epsilons.tolist()
+        names = self.domain.names
+        epsilons = self.epsilons.tolist()
         return {
             "target": [names[target] for target in targets],
             "source": [names[source] for source in sources],
@@ -243,11 +270,15 @@ class LeakageMatrix(Result):
         }
 
     def chart(self, name: str = "") -> Any:
-        """Return the matrix as an Altair heat map, titled with the data's name, if given."""
+        """Return the matrix as an Altair heat map, titled with the data's name, if
+        given.
+        """
         from seepage.charts.results import matrix_chart
 
         names = list(self.domain.names)
-        mechanisms = sorted({release.name or "any mechanism" for release in self.releases})
+        mechanisms = sorted(
+            {release.name or "any mechanism" for release in self.releases}
+        )
         budgets = sorted({f"{release.epsilon:g}" for release in self.releases})
         epsilon = f"epsilon {', '.join(budgets[:4])}{self._delta_text}"
         subtitle = f"{', '.join(mechanisms)}; {epsilon}; view: {self.view}"
@@ -261,9 +292,11 @@ class LeakageMatrix(Result):
         return matrix_chart(names, values, maximum, subtitle, order, title, shown)
 
     def related_order(self) -> list[int]:
-        """Return the attributes in an order that puts pairs with much leakage side by side.
+        """Return the attributes in an order that puts pairs with much leakage side by
+        side.
 
-        Leaf order of average-linkage clustering on the larger leakage of both directions.
+        Leaf order of average-linkage clustering on the larger leakage of both
+        directions.
         """
         return clustered_order(np.maximum(self.values, self.values.T))
 
@@ -274,8 +307,8 @@ class LeakageMatrix(Result):
     def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield (targets, sources, channels) of all ordered pairs, one stack per shape.
 
-        `channels` has shape (p, m, t).  A target value that never occurs repeats the row of one
-        that does, which changes no maximum over pairs of rows.
+        `channels` has shape (p, m, t).  A target value that never occurs repeats the
+        row of one that does, which changes no maximum over pairs of rows.
         """
         for low, high, cells in self.pairs.tables_by_shape():
             smooth = smoothed(cells, **self.smoothing)
@@ -286,7 +319,9 @@ class LeakageMatrix(Result):
                 seen = (raw.sum(axis=2) > 0) & (counts.sum(axis=2) > 0)
                 if not seen.any(axis=1).all():
                     least = self.smoothing["truncate"]
-                    raise DomainError(f"a pair of attributes has no cell of {least} or more")
+                    raise DomainError(
+                        f"a pair of attributes has no cell of {least} or more"
+                    )
                 first = seen.argmax(axis=1)
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
@@ -294,10 +329,12 @@ class LeakageMatrix(Result):
 
 
 def direct_leakage(release: Release, view: View) -> tuple[float, float]:
-    """Return the direct privacy leakage (DPL) of an attribute's own report, and its delta.
+    """Return the direct privacy leakage (DPL) of an attribute's own report, and its
+    delta.
 
-    With delta 0 it is the maximum log-likelihood ratio in the view: epsilon for the whole report,
-    less for `exp`, whose report realises half, and for a value inferred from the report.
+    With delta 0 it is the maximum log-likelihood ratio in the view: epsilon for the
+    whole report, less for `exp`, whose report realises half, and for a value inferred
+    from the report.
     """
     if release.delta > 0:
         return release.epsilon, release.delta
@@ -313,11 +350,14 @@ def by_kind(
 ) -> Iterator[tuple[LikelySets, Integers, Floats]]:
     """Group `indices` into `sets` by the kind and size of their likely sets.
 
-    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
-    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
+    Yields (example, chosen, contrasts): likely sets of that kind and size, the
+    positions in `indices` that have them, and the contrast of each.  Indices without
+    likely sets are skipped.
     """
     kinds = [family and (family.kind, family.size) for family in sets]
-    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
+    contrasts = np.array(
+        [np.nan if family is None else family.contrast for family in sets]
+    )
     for kind, example in dict(zip(kinds, sets, strict=True)).items():
         chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
         if example is not None and len(chosen):
@@ -331,8 +371,8 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     Parameters
     ----------
     data
-        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the name
-        of a dataset; `PairCounts` or `Records`.
+        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a
+        glob; the name of a dataset; `PairCounts` or `Records`.
 
     Returns
     -------
@@ -347,7 +387,10 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     --------
     >>> import seepage as sp
     >>> matrix = sp.leakage_matrix("adult", epsilon=1.0)
-    >>> round(matrix["sex", "occupation"].value, 2), round(matrix["occupation", "sex"].value, 2)
+    >>> (
+    ...     round(matrix["sex", "occupation"].value, 2),
+    ...     round(matrix["occupation", "sex"].value, 2),
+    ... )
     (0.4, 0.96)
     >>> matrix.strongest(1)
     [Leak(target='workclass', source='occupation', leakage=1.0)]
@@ -360,7 +403,9 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
 def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
     """Return the leakages of pair counts, without smoothing unless the options have it."""
     if not pairs.records:
-        raise DomainError("there is no leakage without records, and these counts have none")
+        raise DomainError(
+            "there is no leakage without records, and these counts have none"
+        )
     names = ("min_count", "prior", "truncate")
     smoothing = {name: getattr(options, name, 0.0) for name in names}
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)

@@ -1,24 +1,26 @@
-"""How an attribute is released: the likely sets of its reports, and its leakage about a target.
+"""How an attribute is released: the likely sets of its reports, and its leakage about a
+target.
 
 Given its report, a two-level mechanism makes each input u of the source either likely
 (probability c e^eps) or unlikely (c).  With S the likely inputs, the report is
 
     H(x, x', S) = (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),   lambda = e^eps - 1,
 
-times likelier under target value x than under x', where G_x(S) is the sum of G[x, u] over S
-(theory: The bound; the paper's equation for H-bar).  Mechanisms differ in the sets S they allow:
+times likelier under target value x than under x', where G_x(S) is the sum of G[x, u]
+over S (theory: The bound; the paper's equation for H-bar).  Mechanisms differ in the
+sets S they allow:
 
 * singletons: one input (GRR, the exponential mechanism), O(m t);
 * subsets: exactly omega inputs (subset selection);
 * all: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
 
-The latter two are solved by Dinkelbach's iteration (`solver`), of which two or three rounds of
-O(m^2 t) suffice.  The paper sorts the inputs of every pair, O(m^2 t log t); here only pairs that
-raise the ratio are sorted.
+The latter two are solved by Dinkelbach's iteration (`solver`), of which two or three
+rounds of O(m^2 t) suffice.  The paper sorts the inputs of every pair, O(m^2 t log t);
+here only pairs that raise the ratio are sorted.
 
-A `Release` is the budget of one attribute and, where known, its mechanism.  Its leakage is exact,
-or the bound over all mechanisms with that budget, with a witness: the two target values and the S
-that attain it.
+A `Release` is the budget of one attribute and, where known, its mechanism.  Its leakage
+is exact, or the bound over all mechanisms with that budget, with a witness: the two
+target values and the S that attain it.
 """
 
 import math
@@ -53,7 +55,8 @@ PAIR_CELLS = 1 << 16
 """Cells per block in `best_by_pair`, so that it fits a core's cache."""
 
 CELL_ROUNDINGS = 8
-"""Roundings allowed for each cell of a channel: a count over a sum, and the choice of S."""
+"""Roundings allowed for each cell of a channel: a count over a sum, and the choice of
+S."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class LikelySets:
     kind
         `"singletons"`, `"subsets"` (of exactly `size` inputs) or `"all"`.
     contrast
-        The log-likelihood ratio of a report between a likely and an unlikely input, in nats.
+        The log-likelihood ratio of a report between a likely and an unlikely input, in
+        nats.
     size
         The number of likely inputs, for `"subsets"`.
     """
@@ -75,23 +79,34 @@ class LikelySets:
     size: int = 1
 
     def largest(self, channels: Floats, contrast: Floats | None = None) -> Floats:
-        """Return the largest log-ratio of each channel of a stack (p, m, t), rounded up.
+        """Return the largest log-ratio of each channel of a stack (p, m, t), rounded
+        up.
 
         `contrast`, one per channel, replaces that of the sets where given.
         """
-        epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
+        epsilon = (
+            np.full(len(channels), self.contrast) if contrast is None else contrast
+        )
         if self._has_singletons(channels.shape[2]):
-            return np.asarray(_safe(_singleton_ratios(channels, epsilon).max(axis=1), epsilon, 1))
+            return np.asarray(
+                _safe(_singleton_ratios(channels, epsilon).max(axis=1), epsilon, 1)
+            )
         sets = (replace(self, contrast=budget) for budget in epsilon.tolist())
-        return np.array([s.best_pair(c).value for s, c in zip(sets, channels, strict=True)])
+        return np.array(
+            [s.best_pair(c).value for s, c in zip(sets, channels, strict=True)]
+        )
 
     def best_pair(self, channel: Floats) -> Pair:
-        """Return the largest log-ratio of one channel, rounded up, with what attains it."""
-        epsilon, terms = self.contrast, channel.shape[1]
+        """Return the largest log-ratio of one channel, rounded up, with what attains
+        it.
+        """
+        epsilon = self.contrast
+        terms = channel.shape[1]
         if self._has_singletons(terms):
             ratios = _singleton_ratios(channel, epsilon)
             source = int(ratios.argmax())
-            column, value = channel[:, source], float(_safe(ratios[source], epsilon, 1))
+            column = channel[:, source]
+            value = float(_safe(ratios[source], epsilon, 1))
             likely = np.arange(terms) == source
             return Pair(value, int(column.argmax()), int(column.argmin()), likely)
         if self._width == terms:
@@ -129,7 +144,9 @@ class LikelySets:
         for start in range(0, len(values), step):
             index, x = np.divmod(np.arange(start, min(start + step, len(values))), rows)
             pairs = (channels[index, x][:, None], channels[index])
-            likelier, other = (side.reshape(-1, terms) for side in np.broadcast_arrays(*pairs))
+            likelier, other = (
+                side.reshape(-1, terms) for side in np.broadcast_arrays(*pairs)
+            )
             budget = np.repeat(contrast[index], rows)
             found = self.best_of_pairs(likelier, other, budget)[0]
             safe = _safe(found, budget, terms, self._width)
@@ -139,7 +156,8 @@ class LikelySets:
     def best_of_pairs(
         self, likelier: Floats, other: Floats, contrast: Floats | None = None
     ) -> tuple[Floats, Booleans]:
-        """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
+        """Return the largest log-ratio and its S for each ordered pair of rows, not
+        rounded up.
 
         Parameters
         ----------
@@ -170,16 +188,19 @@ class LikelySets:
         return best_of_pairs(likelier, other, budget, self._width)
 
     def count(self, size: int) -> int:
-        """Return the number of sets over `size` inputs, without the empty and the full one."""
+        """Return the number of sets over `size` inputs, without the empty and the full
+        one.
+        """
         if self.kind == "singletons":
             return size
         return math.comb(size, self.size) if self.kind == "subsets" else 2**size - 2
 
     def masks(self, size: int) -> tuple[Floats, bool]:
-        """Return the sets over `size` inputs as 0-1 rows, and whether the family has complements.
+        """Return the sets over `size` inputs as 0-1 rows, and whether the family has
+        complements.
 
-        Where it has, only one of each set and its complement is returned: the one without the
-        last input.
+        Where it has, only one of each set and its complement is returned: the one
+        without the last input.
         """
         width = self.size if self.kind == "subsets" else 1
         if self.kind == "all" or (size == 2 and width == 1):
@@ -193,17 +214,19 @@ class LikelySets:
 
 def _singleton_ratios(channels: Floats, epsilon: Any) -> Floats:
     """Return ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u]) for each u."""
-    high, low = channels.max(axis=-2), channels.min(axis=-2)
+    high = channels.max(axis=-2)
+    low = channels.min(axis=-2)
     return log_ratio(high - low, low, np.asarray(epsilon)[..., None])
 
 
 def _safe(value: Any, epsilon: Any, terms: int, width: int | None = None) -> Any:
-    """Return log-ratios raised by more than their rounding error, and capped at epsilon.
+    """Return log-ratios raised by more than their rounding error, and capped at
+    epsilon.
 
-    Sums of `terms` gaps of one sign, and the choice among them, have about three relative
-    roundings per term.  The cells of a channel are rounded too, and gaps of both signs, as sets of
-    a given `width` have them, cancel: each such rounding moves the log-ratio by at most
-    (1 - e^-eps) units per row.
+    Sums of `terms` gaps of one sign, and the choice among them, have about three
+    relative roundings per term.  The cells of a channel are rounded too, and gaps of
+    both signs, as sets of a given `width` have them, cancel: each such rounding moves
+    the log-ratio by at most (1 - e^-eps) units per row.
     """
     cancelling = 0 if width is None else 2 * terms + 8
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
@@ -215,7 +238,8 @@ def two_level_leakage(
     sets: LikelySets,
     report: Callable[[Booleans], Any] = lambda likely: None,
 ) -> Leakage:
-    """Return the leakage of a channel through reports with these likely sets, with its witness.
+    """Return the leakage of a channel through reports with these likely sets, with its
+    witness.
 
     Parameters
     ----------
@@ -233,12 +257,14 @@ def two_level_leakage(
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
-    """Return the delta' for which the channel from target to report is (value, delta')-LDP.
+    """Return the delta' for which the channel from target to report is (value,
+    delta')-LDP.
 
-    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]: the optimum
-    over all (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is
-    delta times the largest total variation distance between two rows, at an infinite one delta.
-    Rounded up; a positive delta' stays positive even where it underflows.
+    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]:
+    the optimum over all (eps, delta)-LDP mechanisms, and never above the paper's delta
+    A.  At epsilon 0 it is delta times the largest total variation distance between two
+    rows, at an infinite one delta. Rounded up; a positive delta' stays positive even
+    where it underflows.
     """
     if delta == 0 or math.isinf(epsilon):
         return delta
@@ -254,7 +280,9 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
 
 
 def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Leakage:
-    """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see `leakage_bound`."""
+    """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see
+    `leakage_bound`.
+    """
     matrix = as_matrix(G)
     value, first, second, likely = LikelySets("all", epsilon).best_pair(matrix)
     certified = relaxation(matrix, value, epsilon, delta)
@@ -273,8 +301,9 @@ def relaxed_leakage(
 ) -> Leakage:
     """Return the leakage of a known mechanism with a delta, as a pair (l, delta).
 
-    The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could tell, and its
-    delta(l); or (pure, 0) where the supremum over all reports is no larger.
+    The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could
+    tell, and its delta(l); or (pure, 0) where the supremum over all reports is no
+    larger.
 
     Parameters
     ----------
@@ -296,14 +325,15 @@ def relaxed_leakage(
 
 
 def saturation(matrix: Floats) -> float:
-    """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded up.
+    """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded
+    up.
 
     Infinite where a source value is possible under some target values only.
     """
     return LikelySets("singletons", math.inf).best_pair(matrix).value
 
 
-# Releases -----------------------------------------------------------------------------------------
+# Releases -----------------------------------------------------------------------------
 
 View = Literal["report", "inferred"]
 
@@ -320,10 +350,11 @@ class Release:
     epsilon, delta
         The budget.
     mechanism
-        The mechanism; None for any mechanism with that budget, whose leakage is the bound.
+        The mechanism; None for any mechanism with that budget, whose leakage is the
+        bound.
     public
-        Identity release of a public attribute (epsilon = infinity): the adversary sees the value
-        itself, whose leakage is ln max G[x, u] / G[x', u].
+        Identity release of a public attribute (epsilon = infinity): the adversary sees
+        the value itself, whose leakage is ln max G[x, u] / G[x', u].
     """
 
     epsilon: float
@@ -339,18 +370,32 @@ class Release:
         return None if self.mechanism is None else self.mechanism.name
 
     def sets(self, view: View) -> LikelySets | None:
-        """Return the likely sets of what the adversary observes; None if it is not two-level."""
+        """Return the likely sets of what the adversary observes; None if it is not
+        two-level.
+        """
         if self.mechanism is None:
             return LikelySets("singletons" if self.public else "all", self.epsilon)
-        return self.mechanism.guess_sets if view == "inferred" else self.mechanism.likely_sets
+        return (
+            self.mechanism.guess_sets
+            if view == "inferred"
+            else self.mechanism.likely_sets
+        )
 
     def transition(self, view: View) -> Floats:
-        """Return P(what the adversary observes given value); an InputError if it is not known."""
+        """Return P(what the adversary observes given value); an InputError if it is not
+        known.
+        """
         assert self.mechanism is not None
-        return self.mechanism.inferred_channel() if view == "inferred" else self.mechanism.channel()
+        return (
+            self.mechanism.inferred_channel()
+            if view == "inferred"
+            else self.mechanism.channel()
+        )
 
     def leakage(self, G: Channel, view: View) -> Leakage:
-        """Return the leakage about the target of G when its source is released in this way."""
+        """Return the leakage about the target of G when its source is released in this
+        way.
+        """
         sets = self.sets(view)
         if self.public:
             return two_level_leakage(G, LikelySets("singletons", self.epsilon))
@@ -368,9 +413,15 @@ class Release:
         return relaxed_leakage(G, pure, (self.epsilon, self.delta), curve)
 
 
-def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:
-    """Return the release of each attribute; every setting is one for all, or one for each."""
-    epsilons = [_checks.epsilon(e, "epsilon") for e in for_each(domain, epsilon, "epsilon")]
+def releases(
+    domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
+) -> list[Release]:
+    """Return the release of each attribute; every setting is one for all, or one for
+    each.
+    """
+    epsilons = [
+        _checks.epsilon(e, "epsilon") for e in for_each(domain, epsilon, "epsilon")
+    ]
     deltas = [_checks.delta(d) for d in for_each(domain, delta, "delta")]
     released = []
     for attribute, budget, slack, choice in zip(
@@ -379,7 +430,9 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
         if choice is None:
             released.append(Release(budget, slack))
         elif isinstance(choice, str) and choice == PUBLIC:
-            released.append(Release(math.inf if attribute.size > 1 else 0.0, public=True))
+            released.append(
+                Release(math.inf if attribute.size > 1 else 0.0, public=True)
+            )
         elif isinstance(choice, str):
             created = MECHANISMS.find(choice).create(attribute.size, budget, slack)
             released.append(Release(budget, slack, created))

@@ -1,17 +1,18 @@
-"""Confidence limits of the leakage of one ordered pair, from its counts, over all likely sets.
+"""Confidence limits of the leakage of one ordered pair, from its counts, over all
+likely sets.
 
-For a likely set S let L_x(S) and U_x(S) be confidence limits of P(source in S given x), each wrong
-with probability at most e^-c.  Where all of them hold, the leakage of S is between the maxima over
-x != x' of
+For a likely set S let L_x(S) and U_x(S) be confidence limits of P(source in S given x),
+each wrong with probability at most e^-c.  Where all of them hold, the leakage of S is
+between the maxima over x != x' of
 
-    ln (1 + lambda L_x(S)) / (1 + lambda U_x'(S))   and   ln (1 + lambda U_x(S)) / (1 + lambda
-    L_x'(S)),
+    ln (1 + lambda L_x(S)) / (1 + lambda U_x'(S))  and  ln (1 + lambda U_x(S)) / (1 +
+    lambda L_x'(S)),
 
-which need only the largest and smallest limits over x: O(m) for each S.  A set and its complement
-share a statement.  All sets of up to 12 values are enumerated, and up to 4,096 sets of one size,
-with Clopper-Pearson limits.  The sets of larger alphabets are bounded by straight lines above and
-below the kl limits, which turn the maximum over S into Dinkelbach's problem of `solver`
-[theory-population: The bound over all sets].
+which need only the largest and smallest limits over x: O(m) for each S.  A set and its
+complement share a statement.  All sets of up to 12 values are enumerated, and up to
+4,096 sets of one size, with Clopper-Pearson limits.  The sets of larger alphabets are
+bounded by straight lines above and below the kl limits, which turn the maximum over S
+into Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
 """
 
 import math
@@ -21,7 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
-from seepage.leakage.deviations import GUARD, ConfidenceLimits, kl_interval, kl_lower, kl_upper
+from seepage.leakage.deviations import (
+    GUARD,
+    ConfidenceLimits,
+    kl_interval,
+    kl_lower,
+    kl_upper,
+)
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.release import LikelySets
 from seepage.leakage.solver import best_sets
@@ -36,11 +43,12 @@ MAX_BLOCK = 1 << 20
 """Limits of sets that are computed at once."""
 
 MAX_DIRECT = 128
-"""Up to this many masses (m times sets) every limit is computed; beyond, only those of the sets
-that may attain the maximum."""
+"""Up to this many masses (m times sets) every limit is computed; beyond, only those of
+the sets that may attain the maximum."""
 
 MAX_ROWS = 128
-"""Maximum number of target values compared for lower limits: those with the most records."""
+"""Maximum number of target values compared for lower limits: those with the most
+records."""
 
 BATCH = 12
 """Sets whose limits are computed at once."""
@@ -59,20 +67,27 @@ MAX_C = 200.0
 
 
 def statements(sets: LikelySets, size: int) -> int:
-    """Return the number of two-sided statements per row that a family over `size` values needs."""
+    """Return the number of two-sided statements per row that a family over `size`
+    values needs.
+    """
     with_complements = sets.kind == "all" or 2 * sets.size == size
     return max(1, sets.count(size) // (2 if with_complements else 1))
 
 
 def is_enumerable(sets: LikelySets, size: int) -> bool:
-    """Return whether `set_intervals` can enumerate every set of a family over `size` values."""
-    return size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
+    """Return whether `set_intervals` can enumerate every set of a family over `size`
+    values.
+    """
+    return (
+        size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
+    )
 
 
 def set_intervals(
     counts: Integers, sets: LikelySets, c: Floats, contrast: Floats
 ) -> ConfidenceLimits:
-    """Return confidence limits of the leakages of p ordered pairs, by enumeration of all sets.
+    """Return confidence limits of the leakages of p ordered pairs, by enumeration of
+    all sets.
 
     Parameters
     ----------
@@ -81,8 +96,8 @@ def set_intervals(
     sets
         The likely sets of the sources' reports.
     c, contrast
-        One per pair: each statement is wrong with probability at most e^-c; the contrast of the
-        report.
+        One per pair: each statement is wrong with probability at most e^-c; the
+        contrast of the report.
     """
     size = counts.shape[2]
     if sets.kind == "subsets" and sets.size == size:
@@ -92,11 +107,15 @@ def set_intervals(
     if cells <= MAX_DIRECT:
         step = max(1, MAX_BLOCK // cells)
         blocks = (slice(start, start + step) for start in range(0, len(counts), step))
-        found = [_direct_limits(counts[b], masks, c[b], contrast[b], paired) for b in blocks]
+        found = [
+            _direct_limits(counts[b], masks, c[b], contrast[b], paired) for b in blocks
+        ]
         return _rounded(ConfidenceLimits(*np.concatenate(found, axis=1)), contrast)
     limits = [
         _ranked_limits(table @ masks.T, table.sum(1), level, budget, paired)
-        for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
+        for table, level, budget in zip(
+            counts, c.tolist(), contrast.tolist(), strict=True
+        )
     ]
     return _rounded(ConfidenceLimits(*np.array(limits).T), contrast)
 
@@ -111,14 +130,19 @@ def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
 def _direct_limits(
     counts: Integers, masks: Floats, c: Floats, contrast: Floats, paired: bool
 ) -> Floats:
-    """Return lower and upper limits of p pairs, shape (2, p), from the limits of every set."""
+    """Return lower and upper limits of p pairs, shape (2, p), from the limits of every
+    set.
+    """
     totals = counts.sum(axis=2, keepdims=True)
     masses = clopper_pearson(counts @ masks.T, totals, c[:, None, None])
     return np.asarray(np.max(_set_limits(masses, contrast[:, None], paired), axis=-1))
 
 
-def _set_limits(masses: ConfidenceLimits, contrast: ArrayLike, paired: bool) -> ConfidenceLimits:
-    """Return limits of the largest log-ratio of each set, from those of its mass in each row.
+def _set_limits(
+    masses: ConfidenceLimits, contrast: ArrayLike, paired: bool
+) -> ConfidenceLimits:
+    """Return limits of the largest log-ratio of each set, from those of its mass in
+    each row.
 
     Parameters
     ----------
@@ -132,7 +156,8 @@ def _set_limits(masses: ConfidenceLimits, contrast: ArrayLike, paired: bool) -> 
     low, high = masses
     if paired:
         low, high = (
-            np.concatenate([one, 1.0 - other], axis=-1) for one, other in ((low, high), (high, low))
+            np.concatenate([one, 1.0 - other], axis=-1)
+            for one, other in ((low, high), (high, low))
         )
     limits = _largest_ratios(low, high, contrast), _largest_ratios(high, low, contrast)
     shape = (*low.shape[:-2], 1 + paired, -1)
@@ -140,18 +165,23 @@ def _set_limits(masses: ConfidenceLimits, contrast: ArrayLike, paired: bool) -> 
 
 
 def _largest_ratios(high: Floats, low: Floats, contrast: ArrayLike) -> Floats:
-    """Return, for each set (last axis), the largest log-ratio of `high[x]` to `low[x']`, x != x'.
+    """Return, for each set (last axis), the largest log-ratio of `high[x]` to
+    `low[x']`, x != x'.
 
-    The two largest `high` and the two smallest `low` suffice: at most one row has both extremes.
+    The two largest `high` and the two smallest `low` suffice: at most one row has both
+    extremes.
     """
 
     def ratio(above: Floats, below: Floats) -> Floats:
         below = np.maximum(below, 0.0)
         return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
 
-    top, bottom = high.argmax(axis=-2), low.argmin(axis=-2)
-    first, last = high.max(axis=-2), low.min(axis=-2)
-    ratios, same = ratio(first, last), top == bottom
+    top = high.argmax(axis=-2)
+    bottom = low.argmin(axis=-2)
+    first = high.max(axis=-2)
+    last = low.min(axis=-2)
+    ratios = ratio(first, last)
+    same = top == bottom
     if not same.any():
         return ratios
     rows = np.arange(high.shape[-2])[:, None]
@@ -166,42 +196,51 @@ def _ranked_limits(
 ) -> tuple[float, float]:
     """Return the limits of one pair with many sets; hits of shape (m, sets).
 
-    Sets are ranked by simple limits, which are fast and never narrower than binomial ones.  The
-    upper limit is exact: binomial limits are computed of all sets whose simple ones exceed the
-    largest ratio so far.  The lower limit is the largest of the sets computed: any set gives a
-    valid one.
+    Sets are ranked by simple limits, which are fast and never narrower than binomial
+    ones.  The upper limit is exact: binomial limits are computed of all sets whose
+    simple ones exceed the largest ratio so far.  The lower limit is the largest of the
+    sets computed: any set gives a valid one.
     """
     people = totals[:, None]
-    simple = _set_limits(_simple_limits(hits, people, c + math.exp(-c)), contrast, paired)
-    sets, bounds = _largest(simple.lower, BATCH), simple.upper
+    simple = _set_limits(
+        _simple_limits(hits, people, c + math.exp(-c)), contrast, paired
+    )
+    sets = _largest(simple.lower, BATCH)
+    bounds = simple.upper
     bounds[sets] = -np.inf
     remaining = np.argsort(-bounds)
-    lower, upper = 0.0, 0.0
+    lower = 0.0
+    upper = 0.0
     while len(sets):
         found = _set_limits(clopper_pearson(hits[:, sets], people, c), contrast, paired)
         lower = max(lower, float(found.lower.max()))
         upper = max(upper, float(found.upper.max()))
         remaining = remaining[bounds[remaining] > upper]
-        sets, remaining = remaining[:BATCH], remaining[BATCH:]
+        sets = remaining[:BATCH]
+        remaining = remaining[BATCH:]
     return lower, upper
 
 
 def _largest(values: Floats, count: int) -> Integers:
     """Return the indices of the `count` largest values, in no particular order."""
     return (
-        np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
+        np.argpartition(-values, count)[:count]
+        if count < len(values)
+        else np.arange(len(values))
     )
 
 
 def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
-    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary inequalities.
+    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary
+    inequalities.
 
-    kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
-    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below 1/2, or
-    a (1 - a), or 1/4.
+    kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least (q -
+    a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below
+    1/2, or a (1 - a), or 1/4.
     """
     people = np.maximum(totals, 1)
-    a, r = hits / people, c / people
+    a = hits / people
+    r = c / people
     root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
     upper, complement = (_simple_upper(share, r, root) for share in (a, 1.0 - a))
     empty = totals == 0
@@ -212,20 +251,24 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits
 def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
     """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
 
-    The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v the largest
-    s (1 - s) for s from a to 1.
+    The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v
+    the largest s (1 - s) for s from a to 1.
     """
     wilson = (a + r + root) / (1 + 2 * r)
     s = np.maximum(a, 0.5)
     return np.minimum(wilson + (wilson > 0.5), a + np.sqrt(2 * r * (s * (1.0 - s))))
 
 
-def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> ConfidenceLimits:
-    """Return limits of proportions from counts, each wrong with probability at most e^-c.
+def clopper_pearson(
+    counts: ArrayLike, totals: ArrayLike, c: ArrayLike
+) -> ConfidenceLimits:
+    """Return limits of proportions from counts, each wrong with probability at most
+    e^-c.
 
-    The upper limit p solves P(Binomial(n, p) <= k) = alpha, the lower one P(... >= k) = alpha
-    [Clopper and Pearson 1934], with alpha = 1 - exp(-e^-c), slightly below e^-c: so they hold for
-    samples drawn without replacement too [theory-population: One statement].
+    The upper limit p solves P(Binomial(n, p) <= k) = alpha, the lower one P(... >= k) =
+    alpha [Clopper and Pearson 1934], with alpha = 1 - exp(-e^-c), slightly below e^-c:
+    so they hold for samples drawn without replacement too [theory-population: One
+    statement].
 
     Parameters
     ----------
@@ -243,7 +286,9 @@ def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Confi
     >>> clopper_pearson([0, 5, 10], 10, np.log(40)).upper.round(4).tolist()
     [0.3094, 0.8135, 1.0]
     """
-    lower, upper = (binomial_confidence_limit(counts, totals, c, above) for above in (False, True))
+    lower, upper = (
+        binomial_confidence_limit(counts, totals, c, above) for above in (False, True)
+    )
     return ConfidenceLimits(lower, upper)
 
 
@@ -255,13 +300,16 @@ def binomial_confidence_limit(
     k, n, level = np.broadcast_arrays(*parts)
     limit = np.full(k.shape, float(above))
     exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    extreme, inner = exact & (k == (0 if above else n)), exact & (k > 0) & (k < n)
+    extreme = exact & (k == (0 if above else n))
+    inner = exact & (k > 0) & (k < n)
     power = np.log(_alpha(level[extreme])) / n[extreme]
     limit[extreme] = -np.expm1(power) if above else np.exp(power)
     if inner.any():
         from scipy.special import betainccinv, betaincinv
 
-        hits, misses, alpha = k[inner], (n - k)[inner], _alpha(level[inner])
+        hits = k[inner]
+        misses = (n - k)[inner]
+        alpha = _alpha(level[inner])
         if above:
             limit[inner] = betainccinv(hits + 1, misses, alpha)
         else:
@@ -278,15 +326,20 @@ def _alpha(c: Floats) -> Floats:
     return np.asarray(-np.expm1(-np.exp(-c)))
 
 
-def column_intervals(tables: Sequence[Integers], columns: Floats, c: Floats) -> ConfidenceLimits:
+def column_intervals(
+    tables: Sequence[Integers], columns: Floats, c: Floats
+) -> ConfidenceLimits:
     """Return kl limits of the leakages about all targets through a transition matrix.
 
-    The likelihood of a report under x is the mean of its column over the people with x, between
-    the smallest and the largest entry of the column.
+    The likelihood of a report under x is the mean of its column over the people with x,
+    between the smallest and the largest entry of the column.
     """
-    largest, smallest = columns.max(axis=0), columns.min(axis=0)
+    largest = columns.max(axis=0)
+    smallest = columns.min(axis=0)
     width = largest - smallest
-    scaled = np.divide(columns - smallest, width, out=np.zeros_like(columns), where=width > 0)
+    scaled = np.divide(
+        columns - smallest, width, out=np.zeros_like(columns), where=width > 0
+    )
     with np.errstate(divide="ignore"):
         contrast = np.log(largest) - np.log(smallest)
     lower, upper = np.zeros((2, len(tables)))
@@ -296,13 +349,17 @@ def column_intervals(tables: Sequence[Integers], columns: Floats, c: Floats) -> 
         limits = _set_limits(kl_interval(means, totals, level), contrast, paired=False)
         lower[index], upper[index] = (part.max() for part in limits)
     cap = float(contrast.max())
-    return ConfidenceLimits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
+    return ConfidenceLimits(
+        np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap)
+    )
 
 
-# All sets of a large alphabet --------------------------------------------------------------------
+# All sets of a large alphabet ---------------------------------------------------------
 
 
-def line_intervals(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> ConfidenceLimits:
+def line_intervals(
+    tables: Sequence[Integers], sets: LikelySets, c: Floats
+) -> ConfidenceLimits:
     """Return confidence limits of all targets from a source with too many sets to list.
 
     Parameters
@@ -320,7 +377,8 @@ def line_intervals(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> C
     those with the most records.
     """
     contrast = sets.contrast
-    lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
+    lower = np.zeros(len(tables))
+    upper = np.full(len(tables), contrast)
     people = [table.sum(axis=1) for table in tables]
     varying = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
     complete = [k for k in varying if people[k].all()]
@@ -335,15 +393,21 @@ def line_intervals(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> C
     return _rounded(ConfidenceLimits(lower, upper), np.full(len(tables), contrast))
 
 
-def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
-    """Return the largest lower limit of each table over the pairs of rows with the largest gains.
+def _lower_over_best_pairs(
+    tables: Sequence[Integers], c: Floats, sets: LikelySets
+) -> Floats:
+    """Return the largest lower limit of each table over the pairs of rows with the
+    largest gains.
 
-    Gains are sum_u max(0, G[x, u] - H G[x', u]) less the Hoeffding deviations of both rows, at two
-    ratios H; the set of a pair is the best one at H.
+    Gains are sum_u max(0, G[x, u] - H G[x', u]) less the Hoeffding deviations of both
+    rows, at two ratios H; the set of a pair is the best one at H.
     """
-    counts, contrast = np.concatenate(tables), sets.contrast
-    sizes, people = [len(table) for table in tables], counts.sum(axis=1)
-    rows, level = counts / people[:, None], np.repeat(c, sizes)
+    counts = np.concatenate(tables)
+    contrast = sets.contrast
+    sizes = [len(table) for table in tables]
+    people = counts.sum(axis=1)
+    rows = counts / people[:, None]
+    level = np.repeat(c, sizes)
     deviation = np.sqrt(level / people / 2)
     width = sets.size if sets.kind == "subsets" else None
     best = np.zeros(len(tables))
@@ -367,8 +431,12 @@ def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySe
 
 
 def _sums_of_gains(rows: Floats, ratio: float) -> Floats:
-    """Return the sum over u of max(0, rows[x, u] - ratio rows[x', u]) for all pairs of rows."""
+    """Return the sum over u of max(0, rows[x, u] - ratio rows[x', u]) for all pairs of
+    rows.
+    """
     losses = ratio * rows
     step = max(1, GAIN_CELLS // losses.size)
     blocks = (rows[i : i + step, None] - losses for i in range(0, len(rows), step))
-    return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])
+    return np.concatenate(
+        [np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks]
+    )

@@ -1,16 +1,17 @@
 """Dinkelbach's iteration over pairs of target values and their likely sets.
 
-At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the inputs of
-positive score, or those of the `size` largest scores where the size of S is given.  The pair with
-the largest gain, the sum of its scores over S, gives the next H, until no pair can raise it; see
-`release`.  Scores and gains are scaled where they could overflow.
+At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the
+inputs of positive score, or those of the `size` largest scores where the size of S is
+given.  The pair with the largest gain, the sum of its scores over S, gives the next H,
+until no pair can raise it; see `release`.  Scores and gains are scaled where they could
+overflow.
 
-The largest gain at H is the *hockey-stick profile* E(H) of the channel, from which the delta of
-every leakage follows: `delta_at`.
+The largest gain at H is the *hockey-stick profile* E(H) of the channel, from which the
+delta of every leakage follows: `delta_at`.
 
-NumPy does the work; for channels of at least `COMPILED_CELLS` cells `compiled_solver` (Numba) does.
-The shape of the channel and the budget alone decide, never what the process did before, so that
-the same channel always has the same value and witness.
+NumPy does the work; for channels of at least `COMPILED_CELLS` cells `compiled_solver`
+(Numba) does. The shape of the channel and the budget alone decide, never what the
+process did before, so that the same channel always has the same value and witness.
 """
 
 import math
@@ -37,28 +38,32 @@ BLOCK = 1 << 17
 """Cells (pairs of rows times source values) per block, whose memory is reused."""
 
 COMPILED_CELLS = 1 << 22
-"""Minimum number of cells (m^2 t) of a channel for Numba, which takes 2 to 4 s to load: as long as
-NumPy takes for hundreds of such channels."""
+"""Minimum number of cells (m^2 t) of a channel for Numba, which takes 2 to 4 s to load:
+as long as NumPy takes for hundreds of such channels."""
 
 MAX_SHORT_ROW = 128
 """Maximum length of two rows that are compared in pure Python, which is then faster."""
 
 MAX_PRODUCT_TERMS = 24
-"""Maximum number of terms that are summed by a product with ones: as precise, and faster."""
+"""Maximum number of terms that are summed by a product with ones: as precise, and
+faster."""
 
 ONES = np.ones(MAX_PRODUCT_TERMS)
 
 GAIN_ROUNDINGS = 64
-"""Roundings in the gains of two pairs: six in each term, and those of pairwise summation."""
+"""Roundings in the gains of two pairs: six in each term, and those of pairwise
+summation."""
 
 FIRST_SHARE = 0.5
 """The first pair is chosen at this share of the budget: it is often the best one."""
 
 ATTAINED_SHARE = 1 - 2.0**-40
-"""Share of the budget above which a pair counts as attaining it; ties are broken at log-ratio 0."""
+"""Share of the budget above which a pair counts as attaining it; ties are broken at
+log-ratio 0."""
 
 NEGLIGIBLE = 2.0**-41
-"""Relative error of gains up to which it is added to the log-ratio, without further search."""
+"""Relative error of gains up to which it is added to the log-ratio, without further
+search."""
 
 
 class Pair(NamedTuple):
@@ -73,23 +78,28 @@ class Pair(NamedTuple):
 def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
     """Return the largest log-ratio of one channel over S of one size, or over every S.
 
-    Pairs are chosen by their gain, which is fast to compute.  But its rounding error is relative to
-    the mass of S, and for one pair can exceed the gain of another (`_hidden`).  Where that is more
-    than `NEGLIGIBLE` of the log-ratio, as with large budgets, all pairs are compared in the end by
-    the ratios themselves, which are right to a few roundings; elsewhere the error is added.
+    Pairs are chosen by their gain, which is fast to compute.  But its rounding error is
+    relative to the mass of S, and for one pair can exceed the gain of another
+    (`_hidden`).  Where that is more than `NEGLIGIBLE` of the log-ratio, as with large
+    budgets, all pairs are compared in the end by the ratios themselves, which are right
+    to a few roundings; elsewhere the error is added.
 
-    Rows x are taken in blocks.  Each block starts from the value of the previous one.  At the end
-    of a block none of its pairs exceeds the current value by more than `_hidden`, and so none
-    exceeds `upper`.
+    Rows x are taken in blocks.  Each block starts from the value of the previous one.
+    At the end of a block none of its pairs exceeds the current value by more than
+    `_hidden`, and so none exceeds `upper`.
     """
     if size is None and use_compiled(channel.shape, epsilon):
         from seepage.leakage.compiled_solver import best_rows_of_all_sets
 
         first, second = best_rows_of_all_sets(channel, epsilon)
-        value, likely = _best_prefix(channel[first], channel[second], epsilon, 0.0, None)
+        value, likely = _best_prefix(
+            channel[first], channel[second], epsilon, 0.0, None
+        )
         return Pair(value, first, second, likely)
     step = min(len(channel), max(1, BLOCK // channel.size))
-    best, value, upper = None, 0.0, 0.0
+    best = None
+    value = 0.0
+    upper = 0.0
     scratch = np.empty((step, *channel.shape))
     for by_ratio in (False, True):
         for start in range(0, len(channel), step):
@@ -98,7 +108,11 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
             better = dinkelbach_rows(rows, channel, epsilon, value, size, space)
             if better:
                 value = better.value
-                best = better._replace(likelier=start + better.likelier) if start else better
+                best = (
+                    better._replace(likelier=start + better.likelier)
+                    if start
+                    else better
+                )
             hidden = _hidden(value, epsilon, size)
             upper = max(upper, value + hidden) if hidden < math.inf else math.inf
         if best and upper - value <= NEGLIGIBLE * value:
@@ -107,7 +121,9 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
 
 
 def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
-    """Return whether a channel of this shape, m x t, is maximised by Numba rather than NumPy."""
+    """Return whether a channel of this shape, m x t, is maximised by Numba rather than
+    NumPy.
+    """
     targets, sources = shape
     large = targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON
     return large and _checks.is_installed("numba")
@@ -128,7 +144,8 @@ def dinkelbach_rows(
     size: int | None = None,
     scratch: Floats | None = None,
 ) -> Pair | None:
-    """Return the largest log-ratio above `start` of a row and one of the others; None if none is.
+    """Return the largest log-ratio above `start` of a row and one of the others; None
+    if none is.
 
     Parameters
     ----------
@@ -141,13 +158,17 @@ def dinkelbach_rows(
     size
         The size of S; None for every S.
     scratch
-        Memory of shape (rows, others, t) to compare pairs by their gains, which is faster; None to
-        compare them by their log-ratios, right to a few roundings.
+        Memory of shape (rows, others, t) to compare pairs by their gains, which is
+        faster; None to compare them by their log-ratios, right to a few roundings.
     """
-    value, best, x = start, (-1, -1), rows[:, None]
+    value = start
+    best = (-1, -1)
+    x = rows[:, None]
     trial = 0.0 if start else FIRST_SHARE * epsilon
     likely: Booleans | None = None
-    if rows.shape[1] <= MAX_PRODUCT_TERMS:  # contiguous pairs: NumPy's inner loops are longer
+    if (
+        rows.shape[1] <= MAX_PRODUCT_TERMS
+    ):  # contiguous pairs: NumPy's inner loops are longer
         x = x.repeat(len(others), axis=1)
     while True:
         height = max(value, trial)
@@ -165,11 +186,15 @@ def dinkelbach_rows(
         pair = divmod(index, len(others))
         if size is None and pair == best:
             break
-        ratio, chosen = _best_prefix(rows[pair[0]], others[pair[1]], epsilon, value, size)
+        ratio, chosen = _best_prefix(
+            rows[pair[0]], others[pair[1]], epsilon, value, size
+        )
         if trial and ratio > ATTAINED_SHARE * epsilon:
             ratio = 0.0
         if ratio > value:
-            value, best, likely = ratio, pair, chosen
+            value = ratio
+            best = pair
+            likely = chosen
         elif not trial:
             break
         trial = 0.0
@@ -177,11 +202,12 @@ def dinkelbach_rows(
 
 
 def _hidden(value: float, epsilon: float, size: int | None) -> float:
-    """Return how far a pair rejected by its gain can exceed the log-ratio, due to rounding.
+    """Return how far a pair rejected by its gain can exceed the log-ratio, due to
+    rounding.
 
-    At H the gains of two pairs have errors of at most k UNIT times the masses that they are sums
-    of: 1, and H where S must have inputs of negative score.  A pair whose gain is larger by that
-    exceeds H by at most lambda times it.
+    At H the gains of two pairs have errors of at most k UNIT times the masses that they
+    are sums of: 1, and H where S must have inputs of negative score.  A pair whose gain
+    is larger by that exceeds H by at most lambda times it.
     """
     mass = 0.0 if size is None else float(np.logaddexp(0.0, value))
     power = float(np.exp(min(epsilon - value + mass, LARGE_EPSILON)))
@@ -189,9 +215,11 @@ def _hidden(value: float, epsilon: float, size: int | None) -> float:
 
 
 def _can_raise(gain: float, epsilon: float, value: float) -> bool:
-    """Return whether lambda E(H) > H - 1 for a pair with this gain E(H), H = exp(value) [theory].
+    """Return whether lambda E(H) > H - 1 for a pair with this gain E(H), H = exp(value)
+    [theory].
 
-    Always true above `LARGE_EPSILON`.  If false, no pair of smaller gain exceeds H by `_hidden`.
+    Always true above `LARGE_EPSILON`.  If false, no pair of smaller gain exceeds H by
+    `_hidden`.
     """
     if epsilon > LARGE_EPSILON:
         return True
@@ -199,13 +227,17 @@ def _can_raise(gain: float, epsilon: float, value: float) -> bool:
 
 
 def _gains(scores: Floats, size: int | None) -> Floats:
-    """Return the sum of the scores over the best S of each pair, flat; overwrites `scores`."""
+    """Return the sum of the scores over the best S of each pair, flat; overwrites
+    `scores`.
+    """
     scores = scores.reshape(-1, scores.shape[-1])
     if size is not None:
         return np.asarray(np.partition(scores, -size, axis=1)[:, -size:].sum(axis=1))
     np.maximum(scores, 0.0, out=scores)
     terms = scores.shape[1]
-    return np.asarray(scores.sum(axis=1) if terms > MAX_PRODUCT_TERMS else scores.dot(ONES[:terms]))
+    return np.asarray(
+        scores.sum(axis=1) if terms > MAX_PRODUCT_TERMS else scores.dot(ONES[:terms])
+    )
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -234,10 +266,10 @@ def _best_prefixes(
 ) -> tuple[Floats, Booleans]:
     """Return a log-ratio and its S for each pair of rows, shape (n, t).
 
-    Over every S it is the largest.  The best S holds the u with the largest G[x,u] / G[x',u], so
-    the inputs are sorted by it and every prefix is tried [paper, Algorithm 2, lines 5 to 13],
-    O(t log t).  For S of one size, it is that of the S with the largest scores at `value`, each
-    lowered by `margin` times the sum of its two terms.
+    Over every S it is the largest.  The best S holds the u with the largest G[x,u] /
+    G[x',u], so the inputs are sorted by it and every prefix is tried [paper, Algorithm
+    2, lines 5 to 13], O(t log t).  For S of one size, it is that of the S with the
+    largest scores at `value`, each lowered by `margin` times the sum of its two terms.
     """
     gap = likelier - other
     if size is not None:
@@ -248,10 +280,14 @@ def _best_prefixes(
         chosen = best_sets(scores, size)
         return _ratios(chosen, likelier, other, epsilon), chosen
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
+        order = np.argsort(
+            np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable"
+        )
     pairs = np.arange(len(gap))
     cells = pairs[:, None], order
-    ratios = log_ratio(gap[cells].cumsum(axis=1), other[cells].cumsum(axis=1), epsilon[:, None])
+    ratios = log_ratio(
+        gap[cells].cumsum(axis=1), other[cells].cumsum(axis=1), epsilon[:, None]
+    )
     last = ratios.argmax(axis=1)
     chosen = np.empty(gap.shape, dtype=np.bool_)
     chosen[cells] = np.arange(gap.shape[1]) <= last[:, None]
@@ -263,12 +299,12 @@ def best_of_pairs(
 ) -> tuple[Floats, Booleans]:
     """Return the largest log-ratio and its S for each pair of rows, shape (n, t).
 
-    For S of one size by iteration.  An input of large mass whose own ratio is H has a score of 0 up
-    to rounding, which can hide the scores of all others.  So after convergence the scores are
-    lowered by more than their rounding errors, and the iteration is continued: a larger ratio than
-    H cannot be hidden then [if F(S) is the score of S and M(S) its mass, the S of the largest
-    F - margin M has a ratio above H by about the margin wherever any set's is above it by twice as
-    much].
+    For S of one size by iteration.  An input of large mass whose own ratio is H has a
+    score of 0 up to rounding, which can hide the scores of all others.  So after
+    convergence the scores are lowered by more than their rounding errors, and the
+    iteration is continued: a larger ratio than H cannot be hidden then [if F(S) is the
+    score of S and M(S) its mass, the S of the largest F - margin M has a ratio above H
+    by about the margin wherever any set's is above it by twice as much].
     """
     value, likely = _best_prefixes(likelier, other, budget, np.zeros(len(other)), size)
     margins = () if size is None else (0.0, 16 * (other.shape[1] + 4) * UNIT, 0.0)
@@ -285,49 +321,64 @@ def best_of_pairs(
 def _best_prefix(
     likelier: Floats, other: Floats, epsilon: float, value: float, size: int | None
 ) -> tuple[float, Booleans]:
-    """Return `_best_prefixes` of two rows; in pure Python for short rows, which is faster.
+    """Return `_best_prefixes` of two rows; in pure Python for short rows, which is
+    faster.
 
-    In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of tiny mass
-    can leave it unchanged before others raise it, so every prefix is tried.
+    In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of
+    tiny mass can leave it unchanged before others raise it, so every prefix is tried.
     """
     if size is not None or len(other) > MAX_SHORT_ROW or epsilon > LARGE_EPSILON:
-        budget, current = np.array([epsilon]), np.array([value])
-        ratios, sets = _best_prefixes(likelier[None], other[None], budget, current, size)
+        budget = np.array([epsilon])
+        current = np.array([value])
+        ratios, sets = _best_prefixes(
+            likelier[None], other[None], budget, current, size
+        )
         return float(ratios[0]), sets[0]
     scale, floor = _scale_and_floor(epsilon)
     terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
-    order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
-    gap_sum, low_sum, largest, length = 0.0, 0.0, 0.0, 0
+    order = sorted(
+        [(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0]
+    )
+    gap_sum = 0.0
+    low_sum = 0.0
+    largest = 0.0
+    length = 0
     for index, (_, _, gap, low) in enumerate(order):
         gap_sum += gap
         low_sum += low
         quotient = scale * gap_sum / (floor + scale * low_sum)
         if quotient > largest:
-            largest, length = quotient, index + 1
+            largest = quotient
+            length = index + 1
     chosen = [False] * len(other)
     for _, u, _, _ in order[:length]:
         chosen[u] = True
     return float(np.log1p(largest)), np.array(chosen)
 
 
-# The hockey-stick profile of a channel, and delta ------------------------------------------------
+# The hockey-stick profile of a channel, and delta -------------------------------------
 
 
 def profile(channel: Floats, value: float) -> float:
-    """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H = exp(value).
+    """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H =
+    exp(value).
 
-    The *hockey-stick profile* of a channel determines its leakage at every budget: exp(leakage) is
-    the unique H >= 1 with lambda E(H) = H - 1.
+    The *hockey-stick profile* of a channel determines its leakage at every budget:
+    exp(leakage) is the unique H >= 1 with lambda E(H) = H - 1.
     """
     if value < LARGE_EPSILON:
         rise = np.expm1(value) * channel
     else:
         rise = np.where(channel > 0, np.inf, 0.0)
-    return max(float(np.maximum(row - channel - rise, 0.0).sum(axis=1).max()) for row in channel)
+    return max(
+        float(np.maximum(row - channel - rise, 0.0).sum(axis=1).max())
+        for row in channel
+    )
 
 
 def budget_profile(epsilon: float, delta: float, other: float) -> float:
-    """Return the largest delta at epsilon `other` of any (epsilon, delta)-LDP mechanism.
+    """Return the largest delta at epsilon `other` of any (epsilon, delta)-LDP
+    mechanism.
 
     delta + (1 - delta)(e^eps - e^e)+ / (e^eps + 1) [Kairouz, Oh and Viswanath 2015].
 
@@ -345,7 +396,8 @@ def budget_profile(epsilon: float, delta: float, other: float) -> float:
 def delta_at(
     matrix: Floats, pure: float, how: Floats | Callable[[float], float], leakage: float
 ) -> float:
-    """Return the delta for which the channel from target to report is (leakage, delta)-LDP.
+    """Return the delta for which the channel from target to report is (leakage,
+    delta)-LDP.
 
     Parameters
     ----------
@@ -354,8 +406,8 @@ def delta_at(
     pure
         The leakage from which on delta is 0.
     how
-        C = P(report given source); or, where that is not known, the mechanism's delta as a function
-        of its epsilon.
+        C = P(report given source); or, where that is not known, the mechanism's delta
+        as a function of its epsilon.
     leakage
         The leakage l, at least 0.
 
@@ -370,7 +422,10 @@ def delta_at(
     if isinstance(how, np.ndarray):
         reports, guard = np.asarray(matrix @ how), 2 * (len(how) + 8) * UNIT
         low = np.exp(min(leakage, LARGE_EPSILON)) * (1 - guard) * reports
-        gains = (np.maximum((1 + guard) * row - low, 0.0).sum(axis=1).max() for row in reports)
+        gains = (
+            np.maximum((1 + guard) * row - low, 0.0).sum(axis=1).max()
+            for row in reports
+        )
         return min(1.0, round_up(float(max(gains)), how.shape[1]))
     excess = min(1.0, profile(matrix, leakage) + 2 * (matrix.shape[1] + 16) * UNIT)
     budget = invert_profile(leakage, excess) if leakage > 0 else 0.0
@@ -378,6 +433,8 @@ def delta_at(
 
 
 def invert_profile(leakage: float, excess: float) -> float:
-    """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without overflow."""
+    """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without
+    overflow.
+    """
     log_quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(excess)
     return round_down(float(np.logaddexp(0.0, log_quotient)), 40)

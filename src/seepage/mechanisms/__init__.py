@@ -1,12 +1,13 @@
 """The LDP mechanisms by name, and the check of what a mechanism states.
 
-Each perturbs, estimates, infers and computes the leakage of its report.  A new mechanism is one
-class in one file and its name in `BUILT_IN`; one of another package calls `register`.  See
-`Mechanism`.
+Each perturbs, estimates, infers and computes the leakage of its report.  A new
+mechanism is one class in one file and its name in `BUILT_IN`; one of another package
+calls `register`.  See `Mechanism`.
 
-`check_mechanism` takes the truth from enumerating every report of a small alphabet (of local
-hashing: of some seeds), and from reports that are drawn.  Statistical checks allow 5 standard
-errors or more; the seed is fixed, so what is found does not change from run to run.
+`check_mechanism` takes the truth from enumerating every report of a small alphabet (of
+local hashing: of some seeds), and from reports that are drawn.  Statistical checks
+allow 5 standard errors or more; the seed is fixed, so what is found does not change
+from run to run.
 """
 
 import inspect
@@ -34,19 +35,27 @@ from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueRe
 from seepage.mechanisms.two_level import TwoLevelMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
-K, EPSILON, DELTA = 4, 1.0, 1e-3
+K = 4
+EPSILON = 1.0
+DELTA = 1e-3
 """The alphabet size and budget at which a class is checked."""
 
 BUDGETS = (0.1, 1.0, 5.0)
 
-DRAWS, RUNS, CHANNELS, SEEDS = 40_000, 500, 25, 400
-"""Reports drawn, repeated estimates, random channels, and hash functions of the enumeration."""
+DRAWS = 40_000
+RUNS = 500
+CHANNELS = 25
+SEEDS = 400
+"""Reports drawn, repeated estimates, random channels, and hash functions of the
+enumeration."""
 
 INDEPENDENCE_DRAWS = 1 << 12
 """Reports drawn to see whether values are supported independently."""
 
-EXACT, FALSE_ALARM = 1e-9, 1e-6
-"""Relative difference up to which two exact values are equal; how often right counts misfit."""
+EXACT = 1e-9
+FALSE_ALARM = 1e-6
+"""Relative difference up to which two exact values are equal; how often right counts
+misfit."""
 
 MAX_ENUMERATED = 10
 """Largest alphabet whose sets are enumerated."""
@@ -55,17 +64,19 @@ MAX_ENUMERATED = 10
 def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanism]:
     """Add a mechanism to the registry under its name.
 
-    A `TwoLevelMechanism` whose reports do not support values independently of each other, as its
-    closed forms assume, is registered with a `SeepageWarning`: its leakage is too large, and its
-    attack another.  `check_mechanism` checks everything that a mechanism states.
+    A `TwoLevelMechanism` whose reports do not support values independently of each
+    other, as its closed forms assume, is registered with a `SeepageWarning`: its
+    leakage is too large, and its attack another.  `check_mechanism` checks everything
+    that a mechanism states.
 
     Parameters
     ----------
     family
-        A subclass of `Mechanism` without abstract members.  An InputError names missing members,
-        a wrong constructor, or a name that is registered already.
+        A subclass of `Mechanism` without abstract members.  An InputError names missing
+        members, a wrong constructor, or a name that is registered already.
     replace
-        Replace the mechanism of that name, for example in a notebook cell that is run again.
+        Replace the mechanism of that name, for example in a notebook cell that is run
+        again.
 
     Examples
     --------
@@ -90,16 +101,23 @@ def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanis
     attributes = {name for name in ("name", "reports") if not hasattr(family, name)}
     missing = sorted(attributes | family.__abstractmethods__)
     if missing:
-        raise InputError(f"mechanism {family.__name__} must define {', '.join(missing)}")
-    budget, independent = [1.0, 0.1] if family.approximate else [1.0], True
+        raise InputError(
+            f"mechanism {family.__name__} must define {', '.join(missing)}"
+        )
+    budget = [1.0, 0.1] if family.approximate else [1.0]
+    independent = True
     try:
         inspect.signature(family).bind(2, *budget)
     except TypeError:
         expected = "(k, epsilon, delta)" if family.approximate else "(k, epsilon)"
-        raise InputError(f"the constructor of {family.__name__} must take {expected}") from None
+        raise InputError(
+            f"the constructor of {family.__name__} must take {expected}"
+        ) from None
     if family.name.casefold() == PUBLIC:
         raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
-    with suppress(InputError):  # a mechanism for other alphabets, which cannot be looked at
+    with suppress(
+        InputError
+    ):  # a mechanism for other alphabets, which cannot be looked at
         independent = supports_are_independent(family.create(4, *budget))
     if not independent:
         warnings.warn(
@@ -150,17 +168,19 @@ for built_in in BUILT_IN:
     MECHANISMS.add(built_in.name, built_in)
 
 
-# Whether a mechanism is what it states ------------------------------------------------------------
+# Whether a mechanism is what it states ------------------------------------------------
 
 
 def check_mechanism(given: type[Mechanism] | Mechanism | str) -> dict[str, str]:
-    """Return what is wrong with a mechanism's probabilities, budget, estimates, attack and leakage.
+    """Return what is wrong with a mechanism's probabilities, budget, estimates, attack
+    and leakage.
 
     Parameters
     ----------
     given
-        A class, registered or not, the name of a registered one, or an instance.  A class is
-        checked for 4 values, its budget at epsilon 0.1, 1 and 5; an instance as it is.
+        A class, registered or not, the name of a registered one, or an instance.  A
+        class is checked for 4 values, its budget at epsilon 0.1, 1 and 5; an instance
+        as it is.
 
     Returns
     -------
@@ -168,10 +188,11 @@ def check_mechanism(given: type[Mechanism] | Mechanism | str) -> dict[str, str]:
         The problem of each property that does not hold; empty if all hold:
 
         probabilities
-            the stated likelihoods of all reports sum to 1, and drawn reports follow them;
+            the stated likelihoods of all reports sum to 1, and drawn reports follow
+            them;
         budget
-            no two values give a report likelihoods that differ by more than `epsilon`, except
-            within `delta`, and both are within the budget asked for;
+            no two values give a report likelihoods that differ by more than `epsilon`,
+            except within `delta`, and both are within the budget asked for;
         estimates
             unbiased, with the standard errors that `variance` states;
         attack
@@ -196,14 +217,19 @@ def check_mechanism(given: type[Mechanism] | Mechanism | str) -> dict[str, str]:
     {'leakage': 'states 0.4426, and a report leaks 0.9005'}
     """
     if isinstance(given, Mechanism):
-        tested, budgets = given, [(given, given.epsilon, given.delta)]
+        tested = given
+        budgets = [(given, given.epsilon, given.delta)]
     else:
         family = MECHANISMS.find(given) if isinstance(given, str) else given
         if not (isinstance(family, type) and issubclass(family, Mechanism)):
-            raise _checks.violation("mechanism", "a Mechanism, its class or its name", given)
+            raise _checks.violation(
+                "mechanism", "a Mechanism, its class or its name", given
+            )
         delta = DELTA if family.approximate else 0.0
         tested = family.create(K, EPSILON, delta)
-        budgets = [(family.create(K, budget, delta), budget, delta) for budget in BUDGETS]
+        budgets = [
+            (family.create(K, budget, delta), budget, delta) for budget in BUDGETS
+        ]
     problems = {
         "probabilities": _probabilities(tested),
         "budget": next(filter(None, itertools.starmap(_budget, budgets)), ""),
@@ -215,22 +241,28 @@ def check_mechanism(given: type[Mechanism] | Mechanism | str) -> dict[str, str]:
 
 
 def every_report(tested: Mechanism, seeds: int = SEEDS) -> list[Any]:
-    """Return groups of reports, each complete: one of the group is drawn, whatever the value.
+    """Return groups of reports, each complete: one of the group is drawn, whatever the
+    value.
 
-    Reports of local hashing are complete for each seed, of which some are taken; none where the
-    reports cannot be enumerated.
+    Reports of local hashing are complete for each seed, of which some are taken; none
+    where the reports cannot be enumerated.
     """
-    origin, k = tested.describe(), tested.k
+    origin = tested.describe()
+    k = tested.k
     if tested.reports is ValueReports:
         return [ValueReports.of(origin, np.arange(tested.outputs), tested.outputs)]
     if tested.reports is BitReports and k <= MAX_ENUMERATED:
         sets = np.array(list(itertools.product([False, True], repeat=k)))
         return [_accepted(tested, BitReports(origin, BitReports.pack(sets)))]
     if tested.reports is HashReports:
-        tried = HashReports(origin, np.zeros(64, np.uint64), np.arange(64, dtype=np.uint8))
+        tried = HashReports(
+            origin, np.zeros(64, np.uint64), np.arange(64, dtype=np.uint8)
+        )
         buckets = _accepted(tested, tried).buckets
         drawn = np.random.default_rng(1).integers(2**63, size=seeds, dtype=np.uint64)
-        return [HashReports(origin, np.full(len(buckets), seed), buckets) for seed in drawn]
+        return [
+            HashReports(origin, np.full(len(buckets), seed), buckets) for seed in drawn
+        ]
     return []
 
 
@@ -245,36 +277,45 @@ def _accepted(tested: Mechanism, candidates: Any) -> Any:
 
 
 def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Floats:
-    """Return the leakage of each report about the target: ln of the largest ratio of two rows."""
+    """Return the leakage of each report about the target: ln of the largest ratio of
+    two rows.
+    """
     logarithms = tested.log_likelihood(reports)
     rows = channel @ np.exp(logarithms - logarithms.max(axis=1, keepdims=True)).T
     return np.asarray(np.log(rows.max(axis=0) / rows.min(axis=0)))
 
 
 def supports_are_independent(tested: Mechanism) -> bool:
-    """Return whether drawn reports support the first four values independently of each other.
+    """Return whether drawn reports support the first four values independently of each
+    other.
 
-    Any set is then a likely set, which the closed forms of `TwoLevelMechanism` without a `size`
-    assume.  From reports of value 0 with a fixed seed: false where the numbers of sets do not fit.
-    True for other mechanisms.
+    Any set is then a likely set, which the closed forms of `TwoLevelMechanism` without
+    a `size` assume.  From reports of value 0 with a fixed seed: false where the numbers
+    of sets do not fit. True for other mechanisms.
     """
     sets = tested.likely_sets
     if not isinstance(tested, TwoLevelMechanism) or sets is None or sets.kind != "all":
         return True
-    reports, width = tested.perturb(np.zeros(INDEPENDENCE_DRAWS, np.int64), 11), min(tested.k, 4)
+    reports = tested.perturb(np.zeros(INDEPENDENCE_DRAWS, np.int64), 11)
+    width = min(tested.k, 4)
     masks = (np.arange(1 << width)[:, None] >> np.arange(width)) & 1 > 0
     numbers = tested.contributions(reports)[:, :width] @ (1 << np.arange(width))
     p, q = tested.support
-    chances = np.where(masks, [p] + [q] * (width - 1), [1 - p] + [1 - q] * (width - 1)).prod(axis=1)
+    chances = np.where(
+        masks, [p] + [q] * (width - 1), [1 - p] + [1 - q] * (width - 1)
+    ).prod(axis=1)
     return _fit(np.bincount(numbers, minlength=len(masks)), chances)
 
 
 def _fit(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts fit chances: each within 6 deviations, and all by chi-square."""
+    """Return whether counts fit chances: each within 6 deviations, and all by
+    chi-square.
+    """
     from scipy.special import chdtrc
 
     expected = stated * seen.sum(axis=-1, keepdims=True)
-    possible, distance = expected > 0, np.abs(seen - expected)
+    possible = expected > 0
+    distance = np.abs(seen - expected)
     slack = np.where(possible, 6 * np.sqrt(expected * (1 - stated)) + 6, 0.0)
     statistic = float(np.sum(distance[possible] ** 2 / expected[possible]))
     freedom = np.count_nonzero(possible) - np.atleast_2d(seen).shape[0]
@@ -291,7 +332,9 @@ def _probabilities(tested: Mechanism) -> str:
             return f"the probabilities of all reports sum to {worst:.6g}"
     reports = tested.perturb(np.zeros(DRAWS, dtype=np.int64), 21)
     if not supports_are_independent(tested):
-        return "values are not supported independently of each other, as two levels assume"
+        return (
+            "values are not supported independently of each other, as two levels assume"
+        )
     if len(groups) == 1:
         drawn = Counter(map(repr, reports.array().to_pylist()))
         seen = np.array([drawn[repr(one)] for one in groups[0].array().to_pylist()])
@@ -320,14 +363,16 @@ def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
 def _estimates(tested: Mechanism) -> str:
     if not tested.informative:
         return ""
-    rows, k = 400, tested.k
+    rows = 400
+    k = tested.k
     codes = np.arange(rows) % 7 % k
     truth = np.bincount(codes, minlength=k) / rows
     reports = tested.perturb(np.tile(codes, RUNS), 31)
     runs = [tested.estimate(reports[i * rows : (i + 1) * rows]) for i in range(RUNS)]
     stated = np.sqrt(np.maximum(tested.variance(rows, truth), EXACT**2))
     scores = (np.array([run.frequencies for run in runs]) - truth) / stated
-    bias, spread = scores.mean(axis=0), np.square(scores).mean(axis=0)
+    bias = scores.mean(axis=0)
+    spread = np.square(scores).mean(axis=0)
     if np.abs(bias).max() > 5 / math.sqrt(RUNS):
         value = int(np.abs(bias).argmax())
         return f"biased by {bias[value] * stated[value]:.3g} for value {value}"
@@ -338,7 +383,8 @@ def _estimates(tested: Mechanism) -> str:
 
 
 def _attack(tested: Mechanism) -> str:
-    k, codes = tested.k, np.repeat(np.arange(tested.k), DRAWS // 4)
+    k = tested.k
+    codes = np.repeat(np.arange(tested.k), DRAWS // 4)
     guesses = tested.infer(tested.perturb(codes, 41), 42)
     seen = np.bincount(codes * k + guesses, minlength=k * k).reshape(k, k)
     fits = _fit(seen, tested.inferred_channel())
@@ -346,13 +392,24 @@ def _attack(tested: Mechanism) -> str:
 
 
 def _leakage(tested: Mechanism) -> str:
-    rng, reports = np.random.default_rng(51), every_report(tested)
+    rng = np.random.default_rng(51)
+    reports = every_report(tested)
     groups = reports or [tested.perturb(np.arange(2000) % tested.k, 1)]
     for _ in range(CHANNELS):
         channel = rng.dirichlet(np.full(tested.k, 0.4), size=3)
-        stated = (tested.pure_leakage if tested.delta else tested.leakage)(channel).value
-        most = max(float(report_leakages(tested, group, channel).max()) for group in groups)
-        if stated < most * (1 - EXACT) or (reports and stated > most * (1 + EXACT) + EXACT):
-            rest = "and a report leaks" if stated < most else "and no report leaks more than"
+        stated = (tested.pure_leakage if tested.delta else tested.leakage)(
+            channel
+        ).value
+        most = max(
+            float(report_leakages(tested, group, channel).max()) for group in groups
+        )
+        if stated < most * (1 - EXACT) or (
+            reports and stated > most * (1 + EXACT) + EXACT
+        ):
+            rest = (
+                "and a report leaks"
+                if stated < most
+                else "and no report leaks more than"
+            )
             return f"states {stated:.4f}, {rest} {most:.4f}"
     return ""

@@ -1,4 +1,6 @@
-"""`Mechanism`: the interface of every LDP mechanism, vectorised over columns of reports."""
+"""`Mechanism`: the interface of every LDP mechanism, vectorised over columns of
+reports.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,7 +20,13 @@ from seepage.errors import InputError
 from seepage.leakage import Leakage
 from seepage.leakage.release import LikelySets, relaxed_leakage, two_level_leakage
 from seepage.leakage.solver import budget_profile, delta_at
-from seepage.mechanisms.exact_draws import ROWS, Randomness, Seed, guess_supported, randomness
+from seepage.mechanisms.exact_draws import (
+    ROWS,
+    Randomness,
+    Seed,
+    guess_supported,
+    randomness,
+)
 from seepage.mechanisms.reports import Reports, ValueReports
 
 MAX_GUESS_CELLS = 1 << 20
@@ -32,10 +40,11 @@ class Estimate(Result):
     Parameters
     ----------
     frequencies
-        Unbiased, so they may be negative and need not sum to 1; where `consistent` is true, their
-        projection onto the simplex, which is no longer unbiased.
+        Unbiased, so they may be negative and need not sum to 1; where `consistent` is
+        true, their projection onto the simplex, which is no longer unbiased.
     standard_errors
-        Standard errors of the unbiased estimate, conditional on the true values of the respondents.
+        Standard errors of the unbiased estimate, conditional on the true values of the
+        respondents.
     records
         The number of reports.
     consistent
@@ -69,16 +78,18 @@ class Estimate(Result):
 class Mechanism(ABC):
     """An LDP mechanism for one attribute with k values.
 
-    A subclass defines the class attributes `name` and `reports`, the constructor `(k, epsilon)`,
-    and `epsilon`, `draw`, `contributions`, `variance` and `log_likelihood`.  Most mechanisms need
-    less: see `TwoLevelMechanism`, and `MatrixMechanism` for a transition matrix.
+    A subclass defines the class attributes `name` and `reports`, the constructor `(k,
+    epsilon)`, and `epsilon`, `draw`, `contributions`, `variance` and `log_likelihood`.
+    Most mechanisms need less: see `TwoLevelMechanism`, and `MatrixMechanism` for a
+    transition matrix.
 
     Parameters
     ----------
     k
         The alphabet size, at least 1.
     parameters
-        The parameters as plain JSON; with the name and k they identify the mechanism's reports.
+        The parameters as plain JSON; with the name and k they identify the mechanism's
+        reports.
 
     Attributes
     ----------
@@ -104,20 +115,24 @@ class Mechanism(ABC):
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":
-        """Return the mechanism for k values at a budget; delta > 0 if and only if `approximate`."""
+        """Return the mechanism for k values at a budget; delta > 0 if and only if
+        `approximate`.
+        """
         if cls.approximate:
             if _checks.delta(delta) == 0:
                 raise InputError(
-                    f"mechanism {cls.name!r} needs a delta above 0, such as 1e-6", parameter="delta"
+                    f"mechanism {cls.name!r} needs a delta above 0, such as 1e-6",
+                    parameter="delta",
                 )
             return cls(k, epsilon, delta)  # type: ignore[call-arg]
         if _checks.delta(delta) > 0:
             raise InputError(
-                f"mechanism {cls.name!r} has delta 0, got delta {delta}", parameter="mechanism"
+                f"mechanism {cls.name!r} has delta 0, got delta {delta}",
+                parameter="mechanism",
             )
         return cls(k, epsilon)  # type: ignore[call-arg]
 
-    # Privacy ------------------------------------------------------------------------------------
+    # Privacy --------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -131,19 +146,25 @@ class Mechanism(ABC):
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the distribution that is drawn (integer thresholds), rounded up."""
+        """The epsilon of the distribution that is drawn (integer thresholds), rounded
+        up.
+        """
         return self.epsilon
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and parameters as plain JSON; they identify the mechanism's reports."""
+        """Return the name and parameters as plain JSON; they identify the mechanism's
+        reports.
+        """
         return {"mechanism": self.name, "k": self.k, **self.parameters}
 
     @property
     def bits(self) -> float:
-        """The size of one report in bits: log2 of the number of outputs, unless it is defined."""
+        """The size of one report in bits: log2 of the number of outputs, unless it is
+        defined.
+        """
         return math.log2(self.outputs)
 
-    # Reports ------------------------------------------------------------------------------------
+    # Reports --------------------------------------------------------------------------
 
     def perturb(self, codes: ArrayLike, rng: Seed = None) -> Any:
         """Return one report for each code.
@@ -151,15 +172,18 @@ class Mechanism(ABC):
         Parameters
         ----------
         codes
-            Integers from 0 to k - 1.  Other codes raise an InputError; no value is ever released
-            unperturbed.
+            Integers from 0 to k - 1.  Other codes raise an InputError; no value is ever
+            released unperturbed.
         rng
-            None draws from the operating system's secure generator, as a collection must.  A
-            seed or NumPy generator is for research: the same seed gives the same reports.
+            None draws from the operating system's secure generator, as a collection
+            must.  A seed or NumPy generator is for research: the same seed gives the
+            same reports.
         """
         array = _checks.array(codes, "codes")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError("codes must be a one-dimensional array of integers", parameter="codes")
+            raise InputError(
+                "codes must be a one-dimensional array of integers", parameter="codes"
+            )
         outside = (array < 0) | (array >= self.k)
         if outside.any():
             rule = f"codes must be from 0 to {self.k - 1}; row {outside.argmax()} is outside"
@@ -170,22 +194,27 @@ class Mechanism(ABC):
     def draw(self, codes: Integers, source: Randomness) -> Reports:
         """Return one report for each code; the codes have been checked."""
 
-    # Estimates ----------------------------------------------------------------------------------
+    # Estimates ------------------------------------------------------------------------
 
     @abstractmethod
     def contributions(self, reports: Any) -> Floats | Booleans:
         """Return the term c of each report in the tally: one row per report, k columns.
 
-        With (a, b) = `one_hot_map`, (c - b) / a is an unbiased one-hot vector of the true value.
+        With (a, b) = `one_hot_map`, (c - b) / a is an unbiased one-hot vector of the
+        true value.
         """
 
     @property
     def one_hot_map(self) -> tuple[float, float]:
-        """(a, b) such that (c - b) / a is an unbiased one-hot vector for a contribution c."""
+        """(a, b) such that (c - b) / a is an unbiased one-hot vector for a contribution
+        c.
+        """
         return 1.0, 0.0
 
     def tally(self, reports: Any) -> Floats:
-        """Return the k sums of contributions, from which frequencies are estimated; additive."""
+        """Return the k sums of contributions, from which frequencies are estimated;
+        additive.
+        """
         return np.asarray(self.contributions(reports).sum(axis=0), dtype=np.float64)
 
     def frequencies(self, tally: Floats, records: int) -> Floats:
@@ -202,7 +231,9 @@ class Mechanism(ABC):
 
     @property
     def informative(self) -> bool:
-        """Whether frequencies can be estimated: not at epsilon 0, unless there is one value."""
+        """Whether frequencies can be estimated: not at epsilon 0, unless there is one
+        value.
+        """
         return bool(np.isfinite(self.variance(1)).all())
 
     @property
@@ -216,13 +247,15 @@ class Mechanism(ABC):
         Parameters
         ----------
         reports
-            Reports of this mechanism with these parameters, or an iterable of batches of them.
+            Reports of this mechanism with these parameters, or an iterable of batches
+            of them.
         consistent
             Project the frequencies onto the probability simplex (Euclidean projection).
         """
         _checks.flag(consistent, "consistent")
         batches: Iterable[Any] = reports if isinstance(reports, Iterable) else [reports]
-        total, records = np.zeros(self.k), 0
+        total = np.zeros(self.k)
+        records = 0
         for batch in batches:
             self.check_reports(batch)
             total += self.tally(batch)
@@ -239,20 +272,26 @@ class Mechanism(ABC):
             frequencies = nearest_distribution(frequencies)
         return Estimate(frequencies, np.sqrt(variances), records, consistent)
 
-    # The adversary ------------------------------------------------------------------------------
+    # The adversary --------------------------------------------------------------------
 
     def infer(self, reports: Any, rng: Seed = None) -> Integers:
-        """Return the paper's attack: one guessed code for each report [paper, Appendix B]."""
+        """Return the paper's attack: one guessed code for each report [paper, Appendix
+        B].
+        """
         self.check_reports(reports)
         source = randomness(rng)
         guesses = np.empty(len(reports), dtype=np.int64)
         step = max(1, min(ROWS, MAX_GUESS_CELLS // self.k))
         for start in range(0, len(reports), step):
-            guesses[start : start + step] = self.guess(reports[start : start + step], source)
+            guesses[start : start + step] = self.guess(
+                reports[start : start + step], source
+            )
         return guesses
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
-        """Return one guess for each report of a batch: the likeliest value, ties at random."""
+        """Return one guess for each report of a batch: the likeliest value, ties at
+        random.
+        """
         scores = self.log_likelihood(reports)
         return guess_supported(scores == scores.max(axis=1, keepdims=True), source)
 
@@ -279,8 +318,8 @@ class Mechanism(ABC):
     def guess_sets(self) -> LikelySets | None:
         """Likely sets of the guess: singletons with contrast `guess_contrast`.
 
-        None where the distribution of the guess is not symmetric in the values; then the leakage
-        of the guess follows from `inferred_channel`.
+        None where the distribution of the guess is not symmetric in the values; then
+        the leakage of the guess follows from `inferred_channel`.
         """
         return LikelySets("singletons", self.guess_contrast)
 
@@ -292,7 +331,9 @@ class Mechanism(ABC):
         )
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere."""
+        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1)
+        elsewhere.
+        """
         channel = np.full((self.k, self.k), self.miss_rate / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
         return channel
@@ -308,16 +349,19 @@ class Mechanism(ABC):
     def likely_sets(self) -> LikelySets | None:
         """Family of admissible likely sets of a report [theory: Whole reports].
 
-        None for a mechanism that is not two-level, which then has its own `pure_leakage`.
+        None for a mechanism that is not two-level, which then has its own
+        `pure_leakage`.
         """
         return None
 
     def leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage of the whole report about a target, with its witness.
+        """Return the exact leakage of the whole report about a target, with its
+        witness.
 
-        `G` is P(source given target): rows target values, columns the k inputs.  With a delta the
-        supremum, `pure_leakage`, may be far above epsilon; then it is the pair of l =
-        bound(epsilon) and its delta [theory: The certified delta], a point of `profile()`.
+        `G` is P(source given target): rows target values, columns the k inputs.  With a
+        delta the supremum, `pure_leakage`, may be far above epsilon; then it is the
+        pair of l = bound(epsilon) and its delta [theory: The certified delta], a point
+        of `profile()`.
         """
         matrix = as_matrix(G)
         if matrix.shape[1] != self.k:
@@ -325,21 +369,32 @@ class Mechanism(ABC):
                 f"the channel must have {self.k} columns, one for each input of the mechanism, "
                 f"got {matrix.shape[1]}"
             )
-        pure, budget = self.pure_leakage(G), (self.epsilon, self.delta)
-        return relaxed_leakage(G, pure, budget, partial(self._delta_at, matrix, pure.value))
+        pure = self.pure_leakage(G)
+        budget = (self.epsilon, self.delta)
+        return relaxed_leakage(
+            G, pure, budget, partial(self._delta_at, matrix, pure.value)
+        )
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the largest two-level ratio over the likely sets [theory: Whole reports]."""
+        """Return the largest two-level ratio over the likely sets [theory: Whole
+        reports].
+        """
         if self.likely_sets is None:
-            raise InputError(f"mechanism {self.name!r} defines no likely_sets or pure_leakage")
+            raise InputError(
+                f"mechanism {self.name!r} defines no likely_sets or pure_leakage"
+            )
         return two_level_leakage(G, self.likely_sets, report=self.report_of)
 
     def report_of(self, likely: Booleans) -> Reports | None:
-        """Return a report with this likely set, for a witness; None where none is known."""
+        """Return a report with this likely set, for a witness; None where none is
+        known.
+        """
         return None
 
     def privacy_profile(self, epsilon: float) -> float:
-        """Return the smallest known delta with which the mechanism is (epsilon, delta)-LDP."""
+        """Return the smallest known delta with which the mechanism is (epsilon,
+        delta)-LDP.
+        """
         return budget_profile(self.epsilon, self.delta, _checks.epsilon(epsilon))
 
     def _delta_at(self, matrix: Floats, pure: float, leakage: float) -> float:
@@ -349,19 +404,26 @@ class Mechanism(ABC):
         except InputError:
             return delta_at(matrix, pure, self.privacy_profile, leakage)
 
-    # Checks -------------------------------------------------------------------------------------
+    # Checks ---------------------------------------------------------------------------
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism with these parameters."""
         own = self.describe()
         if not isinstance(reports, self.reports) or dict(reports.origin) != own:
-            given = dict(reports.origin) if isinstance(reports, Reports) else type(reports).__name__
+            given = (
+                dict(reports.origin)
+                if isinstance(reports, Reports)
+                else type(reports).__name__
+            )
             raise InputError(
-                f"reports must come from {own}, got reports of {given}", parameter="reports"
+                f"reports must come from {own}, got reports of {given}",
+                parameter="reports",
             )
 
     def check_drawn(self, reports: Any) -> None:
-        """Raise where a report is outside the range of this mechanism, as damaged ones may be."""
+        """Raise where a report is outside the range of this mechanism, as damaged ones
+        may be.
+        """
         self.check_reports(reports)
         if isinstance(reports, ValueReports):
             reports.below(self.outputs)

@@ -1,8 +1,10 @@
-"""Direct response and subset selection: report the value, or a set of values of one size.
+"""Direct response and subset selection: report the value, or a set of values of one
+size.
 
-Generalised randomised response (`GRR`), its relaxation `ApproximateGRR`, and the exponential
-mechanism with 0/1 utility (`Exponential`), which is GRR at half the budget.  `SubsetSelection`
-reports a random set of w values that is likelier to contain the true value; for w = 1 it is GRR.
+Generalised randomised response (`GRR`), its relaxation `ApproximateGRR`, and the
+exponential mechanism with 0/1 utility (`Exponential`), which is GRR at half the budget.
+`SubsetSelection` reports a random set of w values that is likelier to contain the true
+value; for w = 1 it is GRR.
 """
 
 import math
@@ -16,7 +18,11 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports
-from seepage.mechanisms.two_level import MixtureMechanism, RelaxedMechanism, SetMechanism
+from seepage.mechanisms.two_level import (
+    MixtureMechanism,
+    RelaxedMechanism,
+    SetMechanism,
+)
 
 KEYS = 1 << 19
 """Random keys per block, so that they fit the cache."""
@@ -29,27 +35,30 @@ TIE_TOLERANCE = 1e-9
 
 
 def true_probability(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
-    """Return p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest probability of a true report.
+    """Return p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest probability of a
+    true report.
 
     Examples
     --------
     >>> true_probability(4, 0.0), round(float(true_probability(2, 1.0)), 4)
     (Fraction(1, 4), 0.7311)
     """
-    growth, others = exp_below(epsilon), _checks.integer(k, "k", 1) - 1
+    growth = exp_below(epsilon)
+    others = _checks.integer(k, "k", 1) - 1
     return (growth + others * Fraction(_checks.delta(delta))) / (growth + others)
 
 
 class DirectResponse(MixtureMechanism):
-    """Report the true value with probability p and each other value with probability q <= p.
+    """Report the true value with probability p and each other value with probability q
+    <= p.
 
     Parameters
     ----------
     k
         The alphabet size.
     true
-        The probability p as an exact fraction, at least 1/k and below 1; q = (1 - p)/(k - 1).
-        Ignored for k = 1, where there is one report.
+        The probability p as an exact fraction, at least 1/k and below 1; q = (1 - p)/(k
+        - 1). Ignored for k = 1, where there is one report.
     parameters
         The stated parameters.
 
@@ -64,7 +73,9 @@ class DirectResponse(MixtureMechanism):
         super().__init__(k, true if k != 1 else Fraction(1), size=1, **parameters)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return the values themselves, each replaced by a uniform one unless it is kept."""
+        """Return the values themselves, each replaced by a uniform one unless it is
+        kept.
+        """
         reports = ValueReports.of(self.describe(), codes, self.k)
         for start in range(0, len(codes), ROWS):
             values = reports.values[start : start + ROWS]
@@ -119,10 +130,10 @@ class GRR(DirectResponse):
 class Exponential(DirectResponse):
     """The exponential mechanism whose utility is 1 for the true value and 0 otherwise.
 
-    Output r is drawn with probability proportional to exp(eps u(x, r) / (2 D)), with u the
-    utility of r for the true value x and D its sensitivity [paper, Appendix A].
-    Its sensitivity is 1, so it is direct response with p = e^(eps/2) / (e^(eps/2) + k - 1) and
-    realises half of its budget: `epsilon` is eps/2 [theory: Whole reports].
+    Output r is drawn with probability proportional to exp(eps u(x, r) / (2 D)), with u
+    the utility of r for the true value x and D its sensitivity [paper, Appendix A]. Its
+    sensitivity is 1, so it is direct response with p = e^(eps/2) / (e^(eps/2) + k - 1)
+    and realises half of its budget: `epsilon` is eps/2 [theory: Whole reports].
 
     Parameters
     ----------
@@ -145,7 +156,9 @@ class Exponential(DirectResponse):
     name = "exp"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        super().__init__(k, true_probability(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon)
+        super().__init__(
+            k, true_probability(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon
+        )
 
 
 class ApproximateGRR(RelaxedMechanism, DirectResponse):
@@ -181,14 +194,16 @@ class ApproximateGRR(RelaxedMechanism, DirectResponse):
     outputs_apart = 1
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        super().__init__(k, true_probability(k, epsilon, delta), epsilon=epsilon, delta=delta)
+        super().__init__(
+            k, true_probability(k, epsilon, delta), epsilon=epsilon, delta=delta
+        )
 
 
 class SubsetSelection(MixtureMechanism, SetMechanism):
     """Report a random subset of w = max(1, floor(k / (e^eps + 1))) values.
 
-    The true value is in it with probability p = w e^eps / (w e^eps + k - w); the other members
-    are uniform among the other values [paper, Appendix A].
+    The true value is in it with probability p = w e^eps / (w e^eps + k - w); the other
+    members are uniform among the other values [paper, Appendix A].
 
     Parameters
     ----------
@@ -202,14 +217,16 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
     A subset S has probability p / C(k-1, w-1) under the values in it and (1-p) / C(k-1, w) under
     the others; the ratio of these is e^eps.
 
-    Drawn as a mixture: with probability s the true value and a uniform subset of w - 1 others,
-    else a uniform subset of w of all values, where s = w (e^eps - 1) / (k + w (e^eps - 1)).
+    Drawn as a mixture: with probability s the true value and a uniform subset of w - 1
+    others, else a uniform subset of w of all values, where s = w (e^eps - 1) / (k + w
+    (e^eps - 1)).
 
-    Every subset of its size is exactly equally likely: each value gets a uniform key and the
-    values with the w smallest keys are chosen.  Where the w-th smallest key is tied, more than w
-    values would be chosen; the draw is rejected and repeated with new keys.  A true value that is
-    forced in has key 0.  The joint distribution of the other keys and of the rejection is
-    exchangeable in the other values, so the accepted subset is still uniform.
+    Every subset of its size is exactly equally likely: each value gets a uniform key
+    and the values with the w smallest keys are chosen.  Where the w-th smallest key is
+    tied, more than w values would be chosen; the draw is rejected and repeated with new
+    keys.  A true value that is forced in has key 0.  The joint distribution of the
+    other keys and of the rejection is exchangeable in the other values, so the accepted
+    subset is still uniform.
 
     Examples
     --------
@@ -225,7 +242,8 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
     size: int
 
     def __init__(self, k: int, epsilon: float) -> None:
-        growth, values = exp_below(epsilon), _checks.integer(k, "k", 1)
+        growth = exp_below(epsilon)
+        values = _checks.integer(k, "k", 1)
         size = max(1, math.floor(values / (growth + 1)))
         inside = size * growth / (size * growth + values - size)
         super().__init__(k, inside, size=size, epsilon=epsilon)
@@ -240,8 +258,12 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
             words[start : start + rows] = self._subsets(block, forced, source)
         return BitReports(self.describe(), words)
 
-    def _subsets(self, codes: Integers, forced: Booleans, source: Randomness) -> NDArray[np.uint64]:
-        """Return uniform subsets as packed bits; a forced row's subset contains its code."""
+    def _subsets(
+        self, codes: Integers, forced: Booleans, source: Randomness
+    ) -> NDArray[np.uint64]:
+        """Return uniform subsets as packed bits; a forced row's subset contains its
+        code.
+        """
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
         chosen = np.zeros((len(codes), 64 * words.shape[1]), dtype=np.bool_)
         pending = np.arange(len(codes))
@@ -249,7 +271,9 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
             keys = self._keys(len(pending), source)
             forced_rows = np.flatnonzero(forced[pending])
             keys[forced_rows, codes[pending[forced_rows]]] = 0
-            largest = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
+            largest = np.partition(keys, self.size - 1, axis=1)[
+                :, self.size - 1 : self.size
+            ]
             np.less_equal(keys, largest, out=chosen[: len(pending), : self.k])
             subsets = BitReports.pack(chosen[: len(pending)])
             words[pending] = subsets
@@ -285,6 +309,7 @@ def best_mechanism(k: int, epsilon: float) -> GRR | SubsetSelection:
     >>> [best_mechanism(k, 1.0).name for k in (1, 2, 4, 100)]
     ['grr', 'grr', 'grr', 'ss']
     """
-    direct, subsets = GRR(k, epsilon), SubsetSelection(k, epsilon)
+    direct = GRR(k, epsilon)
+    subsets = SubsetSelection(k, epsilon)
     threshold = direct.variance(1, 1 / k) * (1 - TIE_TOLERANCE)
     return subsets if subsets.variance(1, 1 / k) < threshold else direct

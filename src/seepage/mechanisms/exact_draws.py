@@ -1,21 +1,24 @@
-"""Exact fractions, integer thresholds out of 2^64, and draws with exactly these probabilities.
+"""Exact fractions, integer thresholds out of 2^64, and draws with exactly these
+probabilities.
 
-Mechanisms keep their probabilities as `Fraction`s, so that the epsilon they promise can be
-recomputed from them without cancellation at any budget.  Powers of e are irrational; they enter
-through `exp_below`, 40 digits and never above the true value, and leave through `log_above`, 80
-digits and never below it.  The difference is far below one unit in the last place of a double, so
-a budget of at least 1e-20 comes back as the same double.
+Mechanisms keep their probabilities as `Fraction`s, so that the epsilon they promise can
+be recomputed from them without cancellation at any budget.  Powers of e are irrational;
+they enter through `exp_below`, 40 digits and never above the true value, and leave
+through `log_above`, 80 digits and never below it.  The difference is far below one unit
+in the last place of a double, so a budget of at least 1e-20 comes back as the same
+double.
 
-A *chance* is an integer threshold T out of 2^64: an event with chance T happens when a uniform
-64-bit integer is below T, so its probability is exactly T / 2^64 and the epsilon that a mechanism
-realises is an exact fraction.  Thresholds are rounded so that it never exceeds the stated one.
+A *chance* is an integer threshold T out of 2^64: an event with chance T happens when a
+uniform 64-bit integer is below T, so its probability is exactly T / 2^64 and the
+epsilon that a mechanism realises is an exact fraction.  Thresholds are rounded so that
+it never exceeds the stated one.
 
-Research and deployment differ only in the source of random bytes: a seeded NumPy `Generator`, or
-the operating system.
+Research and deployment differ only in the source of random bytes: a seeded NumPy
+`Generator`, or the operating system.
 
-This protects against the leaks of floating-point noise [Mironov 2012], predictable seeds and the
-bias of remainders.  It does not protect against timing, memory and power side channels, or a
-compromised operating system.
+This protects against the leaks of floating-point noise [Mironov 2012], predictable
+seeds and the bias of remainders.  It does not protect against timing, memory and power
+side channels, or a compromised operating system.
 """
 
 import math
@@ -45,10 +48,12 @@ CERTAIN = 1 << 64
 """The chance of an event that always happens."""
 
 RARE_OUTPUT = 2.0**-32
-"""Outputs less probable than this under every value get the same chance under all values."""
+"""Outputs less probable than this under every value get the same chance under all
+values."""
 
 Thresholds = NDArray[Any]
-"""Python integers, one row per value and one column per output; each row sums to 2^64."""
+"""Python integers, one row per value and one column per output; each row sums to
+2^64."""
 
 ROWS = 1 << 16
 """Reports per batch, so that memory does not grow with the column."""
@@ -57,14 +62,16 @@ SHORT_LIMIT = 1 << 10
 """Up to this limit `below` draws from 16 bits and rejects at most one draw in 64."""
 
 Seed = Union[int, np.random.Generator, "Randomness", None]
-"""A seed or generator gives the same draws again; None draws from the operating system."""
+"""A seed or generator gives the same draws again; None draws from the operating
+system."""
 
 
-# Exponentials and logarithms of exact fractions, rounded to the safe side ------------------------
+# Exponentials and logarithms of exact fractions, rounded to the safe side -------------
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """Return a lower bound on e^epsilon as a fraction, with relative error at most 2e-39.
+    """Return a lower bound on e^epsilon as a fraction, with relative error at most
+    2e-39.
 
     A budget above 10,000 counts as 10,000: still a lower bound.
 
@@ -101,7 +108,11 @@ def float_above(value: Fraction | Decimal) -> float:
     (0.25, True)
     """
     nearest = float(value)
-    return nearest if Fraction(nearest) >= Fraction(value) else math.nextafter(nearest, math.inf)
+    return (
+        nearest
+        if Fraction(nearest) >= Fraction(value)
+        else math.nextafter(nearest, math.inf)
+    )
 
 
 def log_nearest(ratio: Fraction) -> float:
@@ -121,7 +132,8 @@ def _logarithm(ratio: Fraction) -> Decimal:
 
 
 def square_root_below(value: Fraction) -> Fraction:
-    """Return a lower bound on the square root of a value >= 1, with error at most 2^-128.
+    """Return a lower bound on the square root of a value >= 1, with error at most
+    2^-128.
 
     Examples
     --------
@@ -132,7 +144,7 @@ def square_root_below(value: Fraction) -> Fraction:
     return Fraction(math.isqrt(scaled), 2**ROOT_BITS)
 
 
-# Integer thresholds out of 2^64 -----------------------------------------------------------------
+# Integer thresholds out of 2^64 -------------------------------------------------------
 
 
 def chance(probability: Fraction) -> int:
@@ -147,7 +159,8 @@ def chance(probability: Fraction) -> int:
 
 
 def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
-    """Return thresholds close to a channel whose ratios within a column never exceed a limit.
+    """Return thresholds close to a channel whose ratios within a column never exceed a
+    limit.
 
     Parameters
     ----------
@@ -171,7 +184,9 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
 
     Examples
     --------
-    >>> thresholds = integer_thresholds(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(3))
+    >>> thresholds = integer_thresholds(
+    ...     np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(3)
+    ... )
     >>> thresholds.sum(axis=1).tolist() == [2**64, 2**64], largest_ratio(thresholds)
     (True, Fraction(3, 1))
     """
@@ -186,25 +201,34 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
 
 
 def _round_rows(channel: Floats) -> Thresholds:
-    """Return floor(channel 2^64); the remainder of each row goes to its likeliest output."""
+    """Return floor(channel 2^64); the remainder of each row goes to its likeliest
+    output.
+    """
     thresholds = exact_cells(int, np.floor(channel * CERTAIN))
-    rows, likeliest = np.arange(len(thresholds)), channel.argmax(axis=1)
+    rows = np.arange(len(thresholds))
+    likeliest = channel.argmax(axis=1)
     thresholds[rows, likeliest] += CERTAIN - thresholds.sum(axis=1)
     return thresholds
 
 
 def exact_cells(number: Callable[[Any], Any], matrix: NDArray[Any]) -> Thresholds:
-    """Return a matrix of Python objects, each cell converted by `number` (int or Fraction)."""
+    """Return a matrix of Python objects, each cell converted by `number` (int or
+    Fraction).
+    """
     return np.asarray(np.frompyfunc(number, 1, 1)(matrix))
 
 
 def largest_ratio(thresholds: Thresholds) -> Fraction:
-    """Return the largest exact ratio max / min within a column; columns of zeros are skipped."""
-    ranges = zip(thresholds.max(axis=0).tolist(), thresholds.min(axis=0).tolist(), strict=True)
+    """Return the largest exact ratio max / min within a column; columns of zeros are
+    skipped.
+    """
+    ranges = zip(
+        thresholds.max(axis=0).tolist(), thresholds.min(axis=0).tolist(), strict=True
+    )
     return max(Fraction(high, low) for high, low in ranges if high)
 
 
-# Random bytes, and draws from them ---------------------------------------------------------------
+# Random bytes, and draws from them ----------------------------------------------------
 
 
 class Randomness:
@@ -213,7 +237,8 @@ class Randomness:
     Parameters
     ----------
     generator
-        A NumPy generator for research; None for the operating system's secure generator.
+        A NumPy generator for research; None for the operating system's secure
+        generator.
     """
 
     def __init__(self, generator: np.random.Generator | None) -> None:
@@ -231,29 +256,37 @@ class Randomness:
         return self.bytes(8 * count).view("<u8").astype(np.uint64, copy=False)
 
     def happens(self, threshold: int, shape: int | tuple[int, ...]) -> Booleans:
-        """Return independent events, each true with probability exactly threshold / 2^64.
+        """Return independent events, each true with probability exactly threshold /
+        2^64.
 
-        One random byte decides all but one event in 256, for which seven more bytes are drawn.
+        One random byte decides all but one event in 256, for which seven more bytes are
+        drawn.
         """
         size = int(np.prod(shape))
         if threshold >= CERTAIN or threshold <= 0:
             return np.full(shape, threshold >= CERTAIN)
-        lead, rest = threshold >> 56, threshold & ((1 << 56) - 1)
+        lead = threshold >> 56
+        rest = threshold & ((1 << 56) - 1)
         first = self.bytes(size)
         outcome = first < lead
         undecided = np.flatnonzero(first == lead)
-        outcome[undecided] = (self.words(len(undecided)) >> np.uint64(8)) < np.uint64(rest)
+        outcome[undecided] = (self.words(len(undecided)) >> np.uint64(8)) < np.uint64(
+            rest
+        )
         return outcome.reshape(shape)
 
     def below(self, limit: int, size: int) -> Integers:
         """Return independent uniform integers from 0 to limit - 1, without bias.
 
-        Lemire's method: the upper half of x * limit, for a 16-bit or 32-bit x, rejecting the few x
-        whose lower half would bias the result.
+        Lemire's method: the upper half of x * limit, for a 16-bit or 32-bit x,
+        rejecting the few x whose lower half would bias the result.
         """
         if not 1 <= limit <= 1 << 32:
-            raise InputError(f"limit must be from 1 to 2^32, got {limit}", parameter="limit")
-        result, pending = np.empty(size, dtype=np.int64), np.arange(size)
+            raise InputError(
+                f"limit must be from 1 to 2^32, got {limit}", parameter="limit"
+            )
+        result = np.empty(size, dtype=np.int64)
+        pending = np.arange(size)
         while len(pending):
             draws, rejected = self._multiply(limit, len(pending))
             result[pending] = draws
@@ -265,10 +298,16 @@ class Randomness:
         wide: Any = np.uint32 if limit <= SHORT_LIMIT else np.uint64
         width = wide().itemsize // 2
         span = 1 << 8 * width
-        products = self.bytes(width * size).view(f"<u{width}").astype(wide) * wide(limit)
+        products = self.bytes(width * size).view(f"<u{width}").astype(wide) * wide(
+            limit
+        )
         biased = span % limit
         lower = products & wide(span - 1)
-        rejected = np.flatnonzero(lower < wide(biased)) if biased else np.zeros(0, dtype=np.int64)
+        rejected = (
+            np.flatnonzero(lower < wide(biased))
+            if biased
+            else np.zeros(0, dtype=np.int64)
+        )
         return products >> wide(8 * width), rejected
 
 
@@ -279,11 +318,14 @@ def randomness(rng: Seed, name: str = "rng") -> Randomness:
     return Randomness(_checks.generator(rng, name))
 
 
-def draw_outputs(thresholds: Thresholds, codes: Integers, source: Randomness) -> Integers:
-    """Return one output for each code, with exactly the probabilities thresholds / 2^64.
+def draw_outputs(
+    thresholds: Thresholds, codes: Integers, source: Randomness
+) -> Integers:
+    """Return one output for each code, with exactly the probabilities thresholds /
+    2^64.
 
-    A uniform 64-bit integer is looked up in the cumulative sums of its row, O(log r) for r
-    outputs; in blocks, so that memory does not grow beyond the outputs.
+    A uniform 64-bit integer is looked up in the cumulative sums of its row, O(log r)
+    for r outputs; in blocks, so that memory does not grow beyond the outputs.
     """
     ends = np.minimum(np.cumsum(thresholds, axis=1), CERTAIN - 1).astype(np.uint64)
     last = thresholds.shape[1] - 1 - (thresholds > 0)[:, ::-1].argmax(axis=1)
@@ -301,7 +343,8 @@ def draw_outputs(thresholds: Thresholds, codes: Integers, source: Randomness) ->
 
 
 def guess_supported(sets: Booleans, source: Randomness) -> Integers:
-    """Return one guess for each report: a uniform supported value, or any value if none is.
+    """Return one guess for each report: a uniform supported value, or any value if none
+    is.
 
     The paper's attack on a report that supports a set of values [paper, Appendix B].
 
@@ -314,8 +357,12 @@ def guess_supported(sets: Booleans, source: Randomness) -> Integers:
 
     Examples
     --------
-    >>> sets = np.array([[False, False, True], [True, False, True], [False, False, False]])
-    >>> first, second, third = guess_supported(sets, Randomness(np.random.default_rng(1)))
+    >>> sets = np.array(
+    ...     [[False, False, True], [True, False, True], [False, False, False]]
+    ... )
+    >>> first, second, third = guess_supported(
+    ...     sets, Randomness(np.random.default_rng(1))
+    ... )
     >>> first == 2, second in (0, 2), third in (0, 1, 2)
     (np.True_, True, True)
     """

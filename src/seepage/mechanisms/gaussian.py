@@ -1,9 +1,10 @@
 """The analytic Gaussian mechanism: normal noise on the one-hot vector of a value.
 
-Double precision cannot resolve delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail
-of 1e-300 is multiplied by e^700.  Arb (python-flint) gives certified bounds on the tail of the
-normal distribution [Johansson 2017]; it is imported only here and when needed, since it loads more
-slowly than `decimal`, which all other mechanisms use.
+Double precision cannot resolve delta = 1e-12 at epsilon 0, nor delta at epsilon 700,
+where a tail of 1e-300 is multiplied by e^700.  Arb (python-flint) gives certified
+bounds on the tail of the normal distribution [Johansson 2017]; it is imported only here
+and when needed, since it loads more slowly than `decimal`, which all other mechanisms
+use.
 """
 
 import math
@@ -31,7 +32,8 @@ WITNESS_NATS = 700.0
 """Log-likelihood ratio by which the witness report favours its value."""
 
 SPARE_SHARE = 2.0**-30
-"""Share of delta that the noise leaves unused, for the rounding of probabilities on the grid."""
+"""Share of delta that the noise leaves unused, for the rounding of probabilities on the
+grid."""
 
 DELTA_DIGITS = 25
 """Significant digits of delta in the search for sigma."""
@@ -40,7 +42,8 @@ GUARD_BITS = 96
 """Working precision beyond the digits asked for, for rounding errors."""
 
 GAUSSIAN_CELLS = 5
-"""The standard deviation is at least 2^5 cells wide: the variance is larger by a share of 1e-4."""
+"""The standard deviation is at least 2^5 cells wide: the variance is larger by a share
+of 1e-4."""
 
 TABLE_SIGMAS = 12
 """Range of the table in standard deviations; noise beyond it has probability 1e-32."""
@@ -50,7 +53,8 @@ LEAD_BITS = 32
 
 
 class Gaussian(HistogramEncoding):
-    """The analytic Gaussian mechanism: normal noise on the one-hot vector [Balle and Wang 2018].
+    """The analytic Gaussian mechanism: normal noise on the one-hot vector [Balle and
+    Wang 2018].
 
     Parameters
     ----------
@@ -59,7 +63,8 @@ class Gaussian(HistogramEncoding):
     epsilon
         The privacy budget; above 10,000 it counts as 10,000.
     delta
-        The relaxation, from 1e-280 to below 1.  It cannot be 0: normal noise has no pure budget.
+        The relaxation, from 1e-280 to below 1.  It cannot be 0: normal noise has no
+        pure budget.
 
     Notes
     -----
@@ -85,12 +90,15 @@ class Gaussian(HistogramEncoding):
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
         super().__init__(k, epsilon=epsilon, delta=delta)
         if self.parameters["delta"] < MIN_DELTA:
-            name, hint = "delta of the Gaussian mechanism", "; for a delta of 0 use SHE"
+            name = "delta of the Gaussian mechanism"
+            hint = "; for a delta of 0 use SHE"
             raise _checks.violation(name, f"at least {MIN_DELTA}", delta, hint)
         self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
         self.noise_variance = self.sigma * self.sigma
-        self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's normals below 14
+        self.reach = (
+            16 * self.sigma + 1
+        )  # the grid ends at 12 sigma, NumPy's normals below 14
 
     @property
     def epsilon(self) -> float:
@@ -119,7 +127,9 @@ class Gaussian(HistogramEncoding):
 
         The grid increases only delta: `realised_epsilon` is `epsilon`.
         """
-        return float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
+        return (
+            float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
+        )
 
     @cached_property
     def grid(self) -> "GaussianGrid":
@@ -140,8 +150,9 @@ class Gaussian(HistogramEncoding):
     def miss_rate(self) -> float:
         """The probability 1 - a that another entry is the largest.
 
-        The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.  The integrand
-        is smooth and decays like phi, so steps of 1/32 up to |z| = 40 give double precision.
+        The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.
+        The integrand is smooth and decays like phi, so steps of 1/32 up to |z| = 40
+        give double precision.
         """
         from scipy.special import log_ndtr
 
@@ -156,7 +167,9 @@ class Gaussian(HistogramEncoding):
         return LikelySets("singletons", math.inf if self.k > 1 else 0.0)
 
     def report_of(self, likely: Booleans) -> VectorReports:
-        """Return a report that favours the likely values by a log-likelihood ratio of 700."""
+        """Return a report that favours the likely values by a log-likelihood ratio of
+        700.
+        """
         vector = np.where(likely, WITNESS_NATS * self.sigma * self.sigma, 0.0)
         return VectorReports(self.describe(), vector[None])
 
@@ -169,7 +182,8 @@ class GaussianGrid:
     sigma
         The standard deviation.
     slack
-        Upper bound on the delta that the rounded table may add to that of the density, above 0.
+        Upper bound on the delta that the rounded table may add to that of the density,
+        above 0.
 
     Notes
     -----
@@ -179,13 +193,15 @@ class GaussianGrid:
     Steinke 2020], whose cells cannot be wider than the shift.  Cell c represents 1/2 + c `step`;
     noise beyond the last cells, 12 sigma away, is clamped to them, again post-processing.
 
-    A draw of `bits` random bits is compared with the distribution function at the cells' edges,
-    as integers out of 2^bits.  Both tails have d digits, chosen so that the relative error of a
-    cell's probability is at most h = 200 10^-d, of two entries' 2.01 h; any distribution that close
-    to one with delta has at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
+    A draw of `bits` random bits is compared with the distribution function at the
+    cells' edges, as integers out of 2^bits.  Both tails have d digits, chosen so that
+    the relative error of a cell's probability is at most h = 200 10^-d, of two entries'
+    2.01 h; any distribution that close to one with delta has at most delta + 5 h, at
+    every epsilon.  `added` = 10^(3-d).
     """
 
-    mirror, origin = 0, 0.5
+    mirror = 0
+    origin = 0.5
 
     def __init__(self, sigma: float, slack: float) -> None:
         digits = math.ceil(3 - math.log10(slack))
@@ -205,13 +221,18 @@ class GaussianGrid:
         _checks.need("flint", "python-flint", "the Gaussian mechanism")
         from flint import arb, ctx, fmpq
 
-        units, thresholds = 2**self.bits, []
+        units = 2**self.bits
+        thresholds = []
         first = fmpq(*(1 / (2 * Fraction(sigma))).as_integer_ratio())
-        half_width = fmpq(*(Fraction(self.step) / (2 * Fraction(sigma))).as_integer_ratio())
+        half_width = fmpq(
+            *(Fraction(self.step) / (2 * Fraction(sigma))).as_integer_ratio()
+        )
         with ctx.workprec(_bits(digits)):
             for cell in range(-self.edge, self.edge):
                 edge = first + (2 * cell + 1) * half_width
-                tail = (arb(abs(edge)) / arb(2).sqrt()).erfc() / 2  # a certified ball of Arb
+                tail = (
+                    arb(abs(edge)) / arb(2).sqrt()
+                ).erfc() / 2  # a certified ball of Arb
                 beyond = math.floor(_as_fraction(tail.lower()) * units)
                 thresholds.append(beyond if edge < 0 else units - beyond)
         return thresholds
@@ -222,7 +243,9 @@ class GaussianGrid:
         indices = np.searchsorted(self.leads, words, side="right")
         undecided = np.flatnonzero(self.leads[np.maximum(indices, 1) - 1] == words)
         for index in undecided:
-            rest = int.from_bytes(source.bytes((self.bits - LEAD_BITS) // 8).tobytes(), "little")
+            rest = int.from_bytes(
+                source.bytes((self.bits - LEAD_BITS) // 8).tobytes(), "little"
+            )
             draw = (int(words[index]) << (self.bits - LEAD_BITS)) | rest
             indices[index] = bisect_right(self.thresholds, draw)
         return np.asarray(indices - self.edge, dtype=np.int64)
@@ -233,10 +256,12 @@ gaussian_grid = lru_cache(maxsize=32)(GaussianGrid)
 
 
 def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
-    """Return the delta of Gaussian noise on a one-hot vector, rounded up by at most 10^-digits.
+    """Return the delta of Gaussian noise on a one-hot vector, rounded up by at most
+    10^-digits.
 
-    delta = Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D), with D = sqrt 2
-    the distance between two one-hot vectors [Balle and Wang 2018, Theorem 8].
+    delta = Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D), with
+    D = sqrt 2 the distance between two one-hot vectors [Balle and Wang 2018, Theorem
+    8].
 
     Examples
     --------
@@ -247,8 +272,10 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
     from flint import arb, ctx
 
     with ctx.workprec(_bits(digits)):
-        near, far = 1 / (2 * arb(sigma)), arb(epsilon) * arb(sigma) / 2
-        likely, unlikely = (far - near).erfc(), (far + near).erfc()
+        near = 1 / (2 * arb(sigma))
+        far = arb(epsilon) * arb(sigma) / 2
+        likely = (far - near).erfc()
+        unlikely = (far + near).erfc()
         return _as_fraction(((likely - arb(epsilon).exp() * unlikely) / 2).upper())
 
 
@@ -265,10 +292,11 @@ def _as_fraction(bound: Any) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def gaussian_sigma(epsilon: float, delta: float) -> float:
-    """Return the smallest sigma for which the Gaussian mechanism is (epsilon, delta)-LDP.
+    """Return the smallest sigma for which the Gaussian mechanism is (epsilon,
+    delta)-LDP.
 
-    `gaussian_delta` decreases in sigma; bisection finds sigma to 12 digits and returns the upper
-    end, at which it is at most delta (1 - 2^-30).
+    `gaussian_delta` decreases in sigma; bisection finds sigma to 12 digits and returns
+    the upper end, at which it is at most delta (1 - 2^-30).
 
     Examples
     --------

@@ -1,32 +1,35 @@
-"""Local hashing and Hadamard response: a random split of the alphabet, and the value's side of it.
+"""Local hashing and Hadamard response: a random split of the alphabet, and the value's
+side of it.
 
 Local hashing reports a hash function and the perturbed bucket of the value.
 
-Each person draws a hash function (a 64-bit seed) at random, hashes the value with it into one of g
-buckets, and reports the seed together with the bucket, perturbed by randomised response over the g
-buckets: the true one with probability p = e^epsilon / (e^epsilon + g - 1) [Wang et al. 2017; paper,
-Appendix A].  The report makes the values of the reported bucket likelier than the others by
-epsilon.  For k = 1 a report carries no information: epsilon is 0 and the frequency is 1.
+Each person draws a hash function (a 64-bit seed) at random, hashes the value with it
+into one of g buckets, and reports the seed together with the bucket, perturbed by
+randomised response over the g buckets: the true one with probability p = e^epsilon /
+(e^epsilon + g - 1) [Wang et al. 2017; paper, Appendix A].  The report makes the values
+of the reported bucket likelier than the others by epsilon.  For k = 1 a report carries
+no information: epsilon is 0 and the frequency is 1.
 
 The hash function of seed s maps value v, in arithmetic modulo 2^64, to
 
     x = s + (v + 1) STEP,   then twice:  x = (x xor x >> shift) factor,
     bucket = floor(x g / 2^64), from the upper 48 bits of x.
 
-These are the steps of SplitMix64 [Steele, Lea and Flood 2014] without its last shift, which affects
-lower bits only: the values of a seed are hashed to the successive outputs of a tested generator
-that starts at the seed.
+These are the steps of SplitMix64 [Steele, Lea and Flood 2014] without its last shift,
+which affects lower bits only: the values of a seed are hashed to the successive outputs
+of a tested generator that starts at the seed.
 
 * One value: s -> x is a bijection, so over uniform seeds x is exactly uniform, and a bucket has
-  probability 1/g to within 2^-48, exactly if g is a power of 2.  (This bias affects only the
-  estimate, far below any standard error; privacy does not depend on the hash.)
+  probability 1/g to within 2^-48, exactly if g is a power of 2.  (This bias affects
+  only the estimate, far below any standard error; privacy does not depend on the hash.)
 * Several values: tests detect no dependence, for pairs and for splits of the whole alphabet.
-  Multiply-shift hashing has a proof for pairs, but it can split successive values in few ways only;
-  the attack's hit rate and the leakage need all splits.
+  Multiply-shift hashing has a proof for pairs, but it can split successive values in
+  few ways only; the attack's hit rate and the leakage need all splits.
 
 The definition is fixed: report files depend on it.
 
-Hadamard response takes the splits from the rows of a Hadamard matrix: few, and known to all.
+Hadamard response takes the splits from the rows of a Hadamard matrix: few, and known to
+all.
 """
 
 import math
@@ -72,7 +75,10 @@ def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
     [[1, 2, 2, 1, 1, 2], [1, 2, 1, 2, 0, 1]]
     """
     codes = np.atleast_1d(np.asarray(values, dtype=np.uint64))
-    mixed = np.atleast_1d(np.asarray(seeds, dtype=np.uint64)) + (codes + np.uint64(1)) * _STEP
+    mixed = (
+        np.atleast_1d(np.asarray(seeds, dtype=np.uint64))
+        + (codes + np.uint64(1)) * _STEP
+    )
     for shift, factor in _ROUNDS:
         mixed ^= mixed >> shift
         mixed *= factor
@@ -101,7 +107,8 @@ class LocalHashing(MixtureMechanism):
     up to about 60 values for g = 2, fewer for more buckets, it is likely to contain every split and
     the leakage is exact; beyond, it is an upper bound.  A witness has the set, and no seed of it.
 
-    `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each report, O(n k).
+    `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each
+    report, O(n k).
     """
 
     reports: ClassVar[type[HashReports]] = HashReports
@@ -125,7 +132,9 @@ class LocalHashing(MixtureMechanism):
             rows = slice(start, min(start + ROWS, len(codes)))
             seeds[rows] = source.words(len(codes[rows]))
             reported[rows] = bucket_of(seeds[rows], codes[rows], self.buckets)
-            replaced = start + np.flatnonzero(~source.happens(self.keep, len(codes[rows])))
+            replaced = start + np.flatnonzero(
+                ~source.happens(self.keep, len(codes[rows]))
+            )
             reported[replaced] = source.below(self.buckets, len(replaced))
         return HashReports(self.describe(), seeds, reported)
 
@@ -175,8 +184,8 @@ class BLH(LocalHashing):
 class OLH(LocalHashing):
     """Optimised local hashing: g = round(e^epsilon) + 1 buckets [Wang et al. 2017].
 
-    That g minimises the variance of rare values.  From epsilon 11.1 on it is 2^16, the largest that
-    a report can hold; epsilon is exact for every g.
+    That g minimises the variance of rare values.  From epsilon 11.1 on it is 2^16, the
+    largest that a report can hold; epsilon is exact for every g.
 
     Parameters
     ----------
@@ -203,12 +212,13 @@ class OLH(LocalHashing):
 
 
 class HadamardResponse(ListedMechanism, MixtureMechanism):
-    """Hadamard response: report one of K outputs, each of which supports half of the codes below K.
+    """Hadamard response: report one of K outputs, each of which supports half of the
+    codes below K.
 
-    K is the smallest power of 2 above k, and output y supports the values v for which v + 1 and y
-    have an even number of common bits.  Each of the K/2 outputs that support the true value has
-    probability 2 p / K, p = e^epsilon / (e^epsilon + 1), and each other output 2 (1 - p) / K
-    [Acharya, Sun and Zhang 2019, the case of high privacy].
+    K is the smallest power of 2 above k, and output y supports the values v for which v
+    + 1 and y have an even number of common bits.  Each of the K/2 outputs that support
+    the true value has probability 2 p / K, p = e^epsilon / (e^epsilon + 1), and each
+    other output 2 (1 - p) / K [Acharya, Sun and Zhang 2019, the case of high privacy].
 
     Parameters
     ----------
@@ -230,7 +240,10 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
     (8, 1.0, 3.0)
     >>> import seepage as sp
     >>> channel = sp.load_pairs("adult").channel("sex", "race")
-    >>> round(hadamard.leakage(channel).value, 4), round(BLH(5, 1.0).leakage(channel).value, 4)
+    >>> (
+    ...     round(hadamard.leakage(channel).value, 4),
+    ...     round(BLH(5, 1.0).leakage(channel).value, 4),
+    ... )
     (0.1027, 0.105)
     """
 
@@ -243,10 +256,14 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
         self.outputs = 1 << self.k.bit_length()
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return a uniform output for each value, changed to one that supports it if it is kept."""
+        """Return a uniform output for each value, changed to one that supports it if it
+        is kept.
+        """
         outputs = source.below(self.outputs, len(codes)).astype(np.int64)
         rows = codes + 1
-        changed = source.happens(self.keep, len(codes)) & (np.bitwise_count(rows & outputs) % 2 > 0)
+        changed = source.happens(self.keep, len(codes)) & (
+            np.bitwise_count(rows & outputs) % 2 > 0
+        )
         outputs[changed] ^= (rows & -rows)[changed]
         return ValueReports.of(self.describe(), outputs, self.outputs)
 
@@ -262,14 +279,17 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
 
     @cached_property
     def _relative(self) -> Floats:
-        """The contrast, or 0, by value and output, less that of the first value, k x outputs."""
+        """The contrast, or 0, by value and output, less that of the first value, k x
+        outputs.
+        """
         excess = np.where(self._sets.T, self.contrast, 0.0)
         return np.asarray(excess - excess[0])
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
         """The log-probabilities of an output that supports the value, and of another."""
-        inside, outside = 2 * self.true / self.outputs, 2 * (1 - self.true) / self.outputs
+        inside = 2 * self.true / self.outputs
+        outside = 2 * (1 - self.true) / self.outputs
         return log_nearest(inside), log_nearest(outside)
 
     def channel(self) -> Floats:

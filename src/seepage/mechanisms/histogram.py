@@ -2,15 +2,17 @@
 
 `SHE` adds Laplace noise, `Gaussian` (`gaussian.py`) normal noise.
 
-The last bits of floating-point noise can reveal what it was added to [Mironov 2012].  So without
-`rng` the noise is drawn on a grid: a noisy entry is an integer number of cells, drawn by comparing
-the operating system's bytes with integer thresholds.  Its probabilities are exact fractions, and
-`realised_epsilon` and `realised_delta` state what they satisfy.  Entries of a one-hot vector are 0
-or 1; a grid maps onto itself when 0 and 1 trade places (cell c becomes `mirror - c`), so that one
-distribution serves both.
+The last bits of floating-point noise can reveal what it was added to [Mironov 2012].
+So without `rng` the noise is drawn on a grid: a noisy entry is an integer number of
+cells, drawn by comparing the operating system's bytes with integer thresholds.  Its
+probabilities are exact fractions, and `realised_epsilon` and `realised_delta` state
+what they satisfy.  Entries of a one-hot vector are 0 or 1; a grid maps onto itself when
+0 and 1 trade places (cell c becomes `mirror - c`), so that one distribution serves
+both.
 
-With a seed the noise is a NumPy double, for research: fast, but not secure.  Neither protects
-against timing, since a draw may be rejected and repeated, or against access to memory.
+With a seed the noise is a NumPy double, for research: fast, but not secure.  Neither
+protects against timing, since a draw may be rejected and repeated, or against access to
+memory.
 """
 
 import math
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
     from seepage.mechanisms.gaussian import GaussianGrid
 
 MAX_ENTRY = 1e150
-"""Largest magnitude of an entry whose likelihood is computed: its square is a double."""
+"""Largest magnitude of an entry whose likelihood is computed: its square is a
+double."""
 
 BLOCK = 1 << 15
 """Entries per block, so that they stay in the cache."""
@@ -51,24 +54,27 @@ MIN_EPSILON = 2.0**-48
 """Smaller budgets count as 0: their noise would not fit a double."""
 
 UNIFORM_OFFSET = 0.5 - 2.0**-54
-"""Subtracted from NumPy's uniform multiples of 2^-53 in [0, 1): symmetric around 0, never 0."""
+"""Subtracted from NumPy's uniform multiples of 2^-53 in [0, 1): symmetric around 0,
+never 0."""
 
 LAPLACE_CELLS = 10
-"""The Laplace scale is at least 2^10 cells wide: the variance is that of the density to 1e-7."""
+"""The Laplace scale is at least 2^10 cells wide: the variance is that of the density to
+1e-7."""
 
 MAX_FRACTION_BITS = 52
 """The finest grid: 2^-52, what a double between 1 and 2 can hold."""
 
 WHOLE_RANGE = 8.0
-"""Integer parts up to this many scales are drawn bit by bit; larger ones, rare, by counting."""
+"""Integer parts up to this many scales are drawn bit by bit; larger ones, rare, by
+counting."""
 
 
 class HistogramEncoding(Mechanism):
     """Report the one-hot vector of a value with independent noise on each entry.
 
-    The noise has mean 0, so the mean of the reports is an unbiased estimate of the frequencies.
-    The likelihood of value v is that of the zero vector times the likelihood ratio of entry v
-    between 1 and 0.
+    The noise has mean 0, so the mean of the reports is an unbiased estimate of the
+    frequencies. The likelihood of value v is that of the zero vector times the
+    likelihood ratio of entry v between 1 and 0.
     """
 
     reports = VectorReports
@@ -94,12 +100,15 @@ class HistogramEncoding(Mechanism):
         """Fill a block of entries with noise."""
 
     def draw(self, codes: Integers, source: Randomness) -> VectorReports:
-        """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy generator.
+        """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy
+        generator.
 
-        A grid draws the noisy 0 in cells; the noisy 1 is `mirror` less such a draw, and cell c
-        represents `origin` + c `step`.
+        A grid draws the noisy 0 in cells; the noisy 1 is `mirror` less such a draw, and
+        cell c represents `origin` + c `step`.
         """
-        vectors, grid, rows = np.zeros((len(codes), self.k)), self.grid, max(1, BLOCK // self.k)
+        vectors = np.zeros((len(codes), self.k))
+        grid = self.grid
+        rows = max(1, BLOCK // self.k)
         if grid is None:
             return VectorReports(self.describe(), vectors)
         for start in range(0, len(codes), rows):
@@ -129,7 +138,9 @@ class HistogramEncoding(Mechanism):
         """Raise where reports are not of this mechanism, or not vectors of k numbers."""
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
-            raise InputError(f"reports must hold vectors of {self.k} numbers", parameter="reports")
+            raise InputError(
+                f"reports must hold vectors of {self.k} numbers", parameter="reports"
+            )
 
     def check_drawn(self, reports: Any) -> None:
         """Raise where an entry is outside [-reach, 1 + reach], or NaN."""
@@ -137,10 +148,12 @@ class HistogramEncoding(Mechanism):
         reports.check_within(-self.reach, 1 + self.reach)
 
     def guess(self, reports: VectorReports, source: Randomness) -> Integers:
-        """Return the value with the largest entry, equal entries at random [paper, Appendix B].
+        """Return the value with the largest entry, equal entries at random [paper,
+        Appendix B].
 
-        With a uniform prior its posterior is the largest.  Laplace noise has the same likelihood
-        ratio for every entry above 1, so posteriors tie; all rules for ties have the same hit rate.
+        With a uniform prior its posterior is the largest.  Laplace noise has the same
+        likelihood ratio for every entry above 1, so posteriors tie; all rules for ties
+        have the same hit rate.
         """
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         vectors = reports.vectors
@@ -148,14 +161,16 @@ class HistogramEncoding(Mechanism):
 
 
 class SHE(HistogramEncoding):
-    """Summation with histogram encoding: Laplace(2/eps) noise on each entry [paper, Appendix A].
+    """Summation with histogram encoding: Laplace(2/eps) noise on each entry [paper,
+    Appendix A].
 
     Parameters
     ----------
     k
         The alphabet size.
     epsilon
-        The privacy budget.  Below 2^-48 it counts as 0, where the report is the zero vector.
+        The privacy budget.  Below 2^-48 it counts as 0, where the report is the zero
+        vector.
 
     Notes
     -----
@@ -167,7 +182,11 @@ class SHE(HistogramEncoding):
     Examples
     --------
     >>> mechanism = SHE(4, epsilon=1.0)
-    >>> mechanism.epsilon, round(mechanism.hit_rate, 4), float(mechanism.variance(100_000))
+    >>> (
+    ...     mechanism.epsilon,
+    ...     round(mechanism.hit_rate, 4),
+    ...     float(mechanism.variance(100_000)),
+    ... )
     (1.0, 0.3713, 8e-05)
     >>> reports = mechanism.perturb([0] * 70_000 + [1] * 20_000 + [3] * 10_000, rng=7)
     >>> mechanism.estimate(reports, consistent=True).frequencies.round(1).tolist()
@@ -223,27 +242,31 @@ class SHE(HistogramEncoding):
         """The probability 1 - a that another entry is the largest, in closed form.
 
         1 - a = integral of f(y - 1)(1 - F(y)^(k-1)) dy, f and F the noise's density and
-        distribution function [theory: The paper's attacker]: the sum of its parts over y < 0,
-        0 < y < 1 and y > 1.
+        distribution function [theory: The paper's attacker]: the sum of its parts over
+        y < 0, 0 < y < 1 and y > 1.
 
-        With w = exp(-1/b) and v = exp(-y/b), F is 1 - v/2 above 0 and each part has a closed form;
-        the middle one is w/4 times the sum over i < k - 1 of
-        J_i = integral from w to 1 of (1 - v/2)^i / v dv = 1/b - d_1 - ... - d_i, where
-        d_j = ((1 - w/2)^j - 2^-j)/j, and which is at most (1 - w/2)^i / b.  O(k), to 1e-14.
+        With w = exp(-1/b) and v = exp(-y/b), F is 1 - v/2 above 0 and each part has a
+        closed form; the middle one is w/4 times the sum over i < k - 1 of J_i =
+        integral from w to 1 of (1 - v/2)^i / v dv = 1/b - d_1 - ... - d_i, where d_j =
+        ((1 - w/2)^j - 2^-j)/j, and which is at most (1 - w/2)^i / b.  O(k), to 1e-14.
         """
         if self.k == 1:
             return 0.0
         rate = 1 / self.scale
-        shrink, order = math.exp(-rate), np.arange(1, self.k - 1)
+        shrink = math.exp(-rate)
+        order = np.arange(1, self.k - 1)
         powers = np.exp(order * math.log1p(-shrink / 2))
         steps = -powers * np.expm1(-order * math.log1p(-math.expm1(-rate))) / order
         parts = np.clip(rate - np.cumsum(steps), 0.0, rate * powers)
-        below, above = 1 - 2.0 ** (1 - self.k) / self.k, _missed_above(shrink, self.k)
+        below = 1 - 2.0 ** (1 - self.k) / self.k
+        above = _missed_above(shrink, self.k)
         return shrink / 2 * below + shrink / 4 * (rate + float(parts.sum())) + above
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Any set: the likely values have entries of at least 1, the others of at most 0."""
+        """Any set: the likely values have entries of at least 1, the others of at most
+        0.
+        """
         return LikelySets("all", self.epsilon)
 
     def report_of(self, likely: Booleans) -> VectorReports:
@@ -252,12 +275,14 @@ class SHE(HistogramEncoding):
 
 
 class LaplaceGrid:
-    """Exact discrete Laplace noise of scale b on the grid of 2^-m, with unbounded support.
+    """Exact discrete Laplace noise of scale b on the grid of 2^-m, with unbounded
+    support.
 
     Parameters
     ----------
     shift_budget
-        1/b, above 2^-49: the largest change of an entry's log-likelihood under a shift by 1.
+        1/b, above 2^-49: the largest change of an entry's log-likelihood under a shift
+        by 1.
 
     Notes
     -----
@@ -267,11 +292,12 @@ class LaplaceGrid:
     Bernoulli trials without upper limit, so that every report is possible under every value.  A
     negative zero is rejected.
 
-    A shift by 1 keeps the fraction bits and adds 1 to the integer part: a carry clears the integer
-    bits below c and sets bit c.  Each threshold is rounded so that no carry changes the
-    likelihood by more than a factor e^(1/b).  Between 0 and 1 the shift turns a fraction into its
-    complement: all bits but the lowest set one can flip, which changes the likelihood by their
-    odds.  `worst` is the largest of all these factors, an exact fraction.
+    A shift by 1 keeps the fraction bits and adds 1 to the integer part: a carry clears
+    the integer bits below c and sets bit c.  Each threshold is rounded so that no carry
+    changes the likelihood by more than a factor e^(1/b).  Between 0 and 1 the shift
+    turns a fraction into its complement: all bits but the lowest set one can flip,
+    which changes the likelihood by their odds.  `worst` is the largest of all these
+    factors, an exact fraction.
     """
 
     def __init__(self, shift_budget: float) -> None:
@@ -281,15 +307,21 @@ class LaplaceGrid:
         scaled = [math.ldexp(shift_budget, j) for j in range(-self.fraction_bits, 0)]
         self.chances = [threshold(exp_below(exponent)) for exponent in scaled]
         worst = math.prod(map(odds_against, self.chances[1:]), start=Fraction(1))
-        carried, reach = Fraction(1), shift_budget
+        carried = Fraction(1)
+        reach = shift_budget
         while reach < WHOLE_RANGE:
             self.chances.append(threshold(allowed * carried))
             odds = odds_against(self.chances[-1])
             worst = max(worst, odds / carried, carried / odds)
-            carried, reach = carried * odds, 2 * reach
+            carried = carried * odds
+            reach = 2 * reach
         self.farther = math.ceil(CERTAIN / (allowed * carried))
         self.worst = max(worst, Fraction(CERTAIN, self.farther) / carried)
-        self.mirror, self.origin, self.step = 1 << self.fraction_bits, 0.0, 2.0**-self.fraction_bits
+        self.mirror, self.origin, self.step = (
+            1 << self.fraction_bits,
+            0.0,
+            2.0**-self.fraction_bits,
+        )
 
     def draw(self, source: Randomness, size: int) -> Integers:
         """Return `size` independent draws of the noisy 0, in cells."""
@@ -315,7 +347,8 @@ class LaplaceGrid:
 
 
 def threshold(odds: Fraction) -> int:
-    """Return the smallest threshold out of 2^64 of an event with at most these odds against it.
+    """Return the smallest threshold out of 2^64 of an event with at most these odds
+    against it.
 
     Examples
     --------
@@ -337,7 +370,8 @@ def _missed_above(shrink: float, k: int) -> float:
     """
     if k * shrink > 1:
         return 0.5 + math.expm1(k * math.log1p(-shrink / 2)) / (k * shrink)
-    total, term = 0.0, 0.5
+    total = 0.0
+    term = 0.5
     for order in range(1, 20):
         term *= -(k - order) / (order + 1) * shrink / 2
         total -= term

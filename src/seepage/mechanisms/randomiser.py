@@ -1,4 +1,6 @@
-"""`Randomiser`: the published parameters of somebody else's randomiser, as transition matrices."""
+"""`Randomiser`: the published parameters of somebody else's randomiser, as transition
+matrices.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +35,11 @@ class RandomisedAttribute:
     name, values
         The attribute and the labels of its values.
     reports, channel
-        The labels of the reports and P(report given value), if they are few; see `matrix`.
+        The labels of the reports and P(report given value), if they are few; see
+        `matrix`.
     pair
-        For reports that are sets of values, all treated alike: P(both, only the first, only the
-        second, none of two values in the set), given each of them.
+        For reports that are sets of values, all treated alike: P(both, only the first,
+        only the second, none of two values in the set), given each of them.
     mechanism
         The mechanism, if it is one of this package.
     copies
@@ -68,13 +71,16 @@ class Randomiser(dict[str, RandomisedAttribute]):
     Parameters
     ----------
     attributes
-        One `RandomisedAttribute` for each attribute: `.values`, `.reports` and `.matrix`.
+        One `RandomisedAttribute` for each attribute: `.values`, `.reports` and
+        `.matrix`.
     rounds
         How often each attribute is reported.
     memoised
-        Whether the first report is stored and repeated; for RAPPOR, the permanent response.
+        Whether the first report is stored and repeated; for RAPPOR, the permanent
+        response.
     linked
-        Whether the reports of a person can be linked; or groups of attributes whose reports can be.
+        Whether the reports of a person can be linked; or groups of attributes whose
+        reports can be.
 
     Notes
     -----
@@ -92,7 +98,9 @@ class Randomiser(dict[str, RandomisedAttribute]):
 
     Examples
     --------
-    >>> survey = Randomiser.read({"p": 4 / 6, "p0": 1 / 6, "p1": 1 / 6, "values": ["no", "yes"]})
+    >>> survey = Randomiser.read(
+    ...     {"p": 4 / 6, "p0": 1 / 6, "p1": 1 / 6, "values": ["no", "yes"]}
+    ... )
     >>> survey["value"].reports, survey["value"].matrix.round(4).tolist()
     (('no', 'yes'), [[0.8333, 0.1667], [0.1667, 0.8333]])
     >>> Randomiser.read({"keeep": 0.5, "k": 3})
@@ -120,10 +128,19 @@ class Randomiser(dict[str, RandomisedAttribute]):
         """Return the groups of attributes whose reports can be linked."""
         if isinstance(linked, bool):
             return (tuple(self),) if linked else tuple((name,) for name in self)
-        groups = [tuple(_checks.texts(one, "linked")) for one in _checks.items(linked, "linked")]
-        named = [_checks.choice(name, "each of linked", self) for group in groups for name in group]
+        groups = [
+            tuple(_checks.texts(one, "linked"))
+            for one in _checks.items(linked, "linked")
+        ]
+        named = [
+            _checks.choice(name, "each of linked", self)
+            for group in groups
+            for name in group
+        ]
         if len(set(named)) < len(named):
-            raise _checks.violation("linked", "groups without a common attribute", groups)
+            raise _checks.violation(
+                "linked", "groups without a common attribute", groups
+            )
         return (*groups, *((name,) for name in self if name not in named))
 
     def __missing__(self, name: str) -> RandomisedAttribute:
@@ -134,7 +151,9 @@ class Randomiser(dict[str, RandomisedAttribute]):
 
     @classmethod
     def read(cls, source: Any) -> "Randomiser":
-        """Return the randomiser of a specification: a mapping, a matrix, or a JSON or CSV file."""
+        """Return the randomiser of a specification: a mapping, a matrix, or a JSON or
+        CSV file.
+        """
         if isinstance(source, Randomiser):
             return source
         if isinstance(source, Mechanism):
@@ -146,26 +165,35 @@ class Randomiser(dict[str, RandomisedAttribute]):
         if "attributes" not in source:
             return cls([_attribute(SINGLE, source)])
         whole = _converted(source, _Specification, "the specification")
-        attributes = [_attribute(name, given) for name, given in whole.attributes.items()]
+        attributes = [
+            _attribute(name, given) for name, given in whole.attributes.items()
+        ]
         return cls(attributes, whole.rounds, whole.memoised, whole.linked)
 
 
-# Mechanisms --------------------------------------------------------------------------------------
+# Mechanisms ---------------------------------------------------------------------------
 
 
 def of_mechanism(
     name: str, values: tuple[str, ...], made: Mechanism, copies: int = 1
 ) -> RandomisedAttribute:
     """Return a mechanism of this package, with its matrix or that of two values."""
-    reports, channel, pair = values, None, None
+    reports = values
+    channel = None
+    pair = None
     with suppress(InputError):  # too many reports
         channel = as_matrix(made.channel())
         if channel.shape[1] != len(values):
             reports = tuple(map(str, range(channel.shape[1])))
-    if isinstance(made, TwoLevelMechanism) and made.k > 1 and (channel is None or made.size != 1):
+    if (
+        isinstance(made, TwoLevelMechanism)
+        and made.k > 1
+        and (channel is None or made.size != 1)
+    ):
         inside = outside = made.other
         if (w := made.size) is not None:
-            inside, outside = Fraction(w - 1, made.k - 1), Fraction(w, made.k - 1)
+            inside = Fraction(w - 1, made.k - 1)
+            outside = Fraction(w, made.k - 1)
         pair = _pair(made.true, inside, outside)
     return RandomisedAttribute(name, values, reports, channel, pair, made, copies)
 
@@ -173,15 +201,19 @@ def of_mechanism(
 def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
     """Return P(both, first, second, none of two values in the set), given each of them.
 
-    The true value is in the set with probability p; another one with probability `inside` if the
-    true one is, else `outside`.
+    The true value is in the set with probability p; another one with probability
+    `inside` if the true one is, else `outside`.
     """
-    both, own = p * inside, p * (1 - inside)
-    other, none = (1 - p) * outside, (1 - p) * (1 - outside)
-    return np.array([[both, own, other, none], [both, other, own, none]], dtype=np.float64)
+    both = p * inside
+    own = p * (1 - inside)
+    other = (1 - p) * outside
+    none = (1 - p) * (1 - outside)
+    return np.array(
+        [[both, own, other, none], [both, other, own, none]], dtype=np.float64
+    )
 
 
-# Specifications ----------------------------------------------------------------------------------
+# Specifications -----------------------------------------------------------------------
 
 Labels = list[str | float | bool]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -196,7 +228,9 @@ class _Specification(msgspec.Struct):
 
 
 class _Parameters(msgspec.Struct):
-    """All keys of the parameters of an attribute; `KINDS` has those that belong together."""
+    """All keys of the parameters of an attribute; `KINDS` has those that belong
+    together.
+    """
 
     values: Labels | None = None
     k: Count | None = None
@@ -230,7 +264,8 @@ OPTIONAL = ("reports", "delta", "h", "cohorts")
 
 def _attribute(name: str, given: Mapping[str, Any]) -> RandomisedAttribute:
     """Return the attribute of parameters, of the first kind whose own key is given."""
-    kind, what = next((key for key in KINDS if key in given), None), repr(name)
+    kind = next((key for key in KINDS if key in given), None)
+    what = repr(name)
     if kind is None:
         _check_keys(given, _Parameters.__struct_fields__, what)
         raise InputError(
@@ -252,7 +287,10 @@ def _randomised(
     kind: str, name: str, values: tuple[str, ...], given: _Parameters
 ) -> RandomisedAttribute:
     """Return the attribute of one kind of parameters: a mechanism, bits or a matrix."""
-    k, p, q, reports = len(values), given.p, given.q, values
+    k = len(values)
+    p = given.p
+    q = given.q
+    reports = values
     if kind == "mechanism":
         family = MECHANISMS.find(given.mechanism)
         return of_mechanism(name, values, family.create(k, given.epsilon, given.delta))
@@ -260,7 +298,9 @@ def _randomised(
         return of_mechanism(name, values, BasicRAPPOR(k, given.f, p, q), given.h)
     if kind == "q":
         made = None
-        if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
+        if (
+            0 < min(p, q) <= max(p, q) < 1
+        ):  # with p < q the bits are those of the complement
             made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
         pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
         return RandomisedAttribute(name, values, pair=pair, mechanism=made)
@@ -273,7 +313,8 @@ def _randomised(
         matrix = np.full((k, k), (1 - given.keep) / max(1, k - 1))
         np.fill_diagonal(matrix, given.keep if k > 1 else 1.0)
     else:
-        no, yes = given.p0, given.p1
+        no = given.p0
+        yes = given.p1
         if abs(p + no + yes - 1) > 1e-9 or k != 2:
             rule = f"p + p0 + p1 must be 1, got {p + no + yes:.12g}"
             raise InputError(f"{name!r} cannot be read: {rule}, for 2 values, got {k}")
@@ -293,12 +334,17 @@ def _check_keys(given: Iterable[str], known: Sequence[str], what: str) -> None:
     """Raise for a key that is not known, with the closest one."""
     for key in given:
         if key not in known:
-            hint = _checks.near_miss(key, known) or f"; its keys are {', '.join(sorted(known))}"
+            hint = (
+                _checks.near_miss(key, known)
+                or f"; its keys are {', '.join(sorted(known))}"
+            )
             raise InputError(f"there is no key {_checks.shown(key)} in {what}{hint}")
 
 
 def read_content(path: str | os.PathLike[str]) -> Any:
-    """Return the content of a JSON file, or the numbers of any other, with commas between."""
+    """Return the content of a JSON file, or the numbers of any other, with commas
+    between.
+    """
     file = _checks.input_path(path)
     content = read_small(file)
     try:
@@ -308,18 +354,26 @@ def read_content(path: str | os.PathLike[str]) -> Any:
         return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
         told = str(problem).partition(";")[0]
-        raise InputError(f"{str(file)!r} is no JSON and no matrix of numbers: {told}") from None
+        raise InputError(
+            f"{str(file)!r} is no JSON and no matrix of numbers: {told}"
+        ) from None
 
 
-def _labels(name: str, labels: Sequence[Any] | None, count: int | None) -> tuple[str, ...]:
-    """Return labels as tables have them, or the codes from 0; their number must be the count."""
+def _labels(
+    name: str, labels: Sequence[Any] | None, count: int | None
+) -> tuple[str, ...]:
+    """Return labels as tables have them, or the codes from 0; their number must be the
+    count.
+    """
     if labels is None:
         if count is None:
             raise InputError(f"{name!r} must have values or k, got neither")
         return tuple(map(str, range(count)))
     made = tuple(map(label, labels))
     if len(set(made)) < len(made) or len(made) != (count or len(made)):
-        raise InputError(f"{name!r} must have {count or len(made)} different labels, got {made}")
+        raise InputError(
+            f"{name!r} must have {count or len(made)} different labels, got {made}"
+        )
     return made
 
 

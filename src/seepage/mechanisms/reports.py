@@ -1,4 +1,6 @@
-"""Reports: typed columns with the mechanism and parameters that released them, and their files."""
+"""Reports: typed columns with the mechanism and parameters that released them, and
+their files.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -28,16 +30,21 @@ CELLS = 1 << 20
 
 
 class DamagedReportError(InputError):
-    """A report that its mechanism cannot have drawn; `row` is the first index where `wrong`."""
+    """A report that its mechanism cannot have drawn; `row` is the first index where
+    `wrong`.
+    """
 
     def __init__(self, rule: str, wrong: Booleans) -> None:
-        self.rule, self.row = rule, int(wrong.argmax())
+        self.rule = rule
+        self.row = int(wrong.argmax())
         super().__init__(f"{rule}; report {self.row + 1:,} does not")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(ABC):
-    """A column of reports; `origin` holds the mechanism and the parameters that drew them."""
+    """A column of reports; `origin` holds the mechanism and the parameters that drew
+    them.
+    """
 
     origin: Origin
 
@@ -54,12 +61,14 @@ class Reports(ABC):
         """Return some of the reports, by a slice, a boolean mask or integer indices."""
         if not isinstance(rows, slice):
             rows = _checks.array(rows, "rows")
-            kind, count = rows.dtype.kind, len(self)
+            kind = rows.dtype.kind
+            count = len(self)
             indices = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
             if rows.ndim != 1 or not (indices or (kind == "b" and len(rows) == count)):
                 integers = f"integers from {-count} to {count - 1}"
                 raise InputError(
-                    f"rows must be a slice, {count} booleans, or {integers}", parameter="rows"
+                    f"rows must be a slice, {count} booleans, or {integers}",
+                    parameter="rows",
                 )
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 
@@ -76,12 +85,16 @@ class Reports(ABC):
         """Return the reports of an Arrow array as returned by `array`."""
 
     def field(self, name: str) -> "pa.Field[Any]":
-        """Return the Arrow field of a column of these reports, with their origin as metadata."""
+        """Return the Arrow field of a column of these reports, with their origin as
+        metadata.
+        """
         import msgspec
         import pyarrow as pa
 
         content = msgspec.json.encode({"kind": self.kind, "origin": dict(self.origin)})
-        return pa.field(name, self.array().type, nullable=False, metadata={METADATA: content})
+        return pa.field(
+            name, self.array().type, nullable=False, metadata={METADATA: content}
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,10 +134,11 @@ class ValueReports(Reports):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(Reports):
-    """Reports of a set of values each, one bit per value: unary encodings, subset selection.
+    """Reports of a set of values each, one bit per value: unary encodings, subset
+    selection.
 
-    `words` has one row per report and ceil(k / 64) columns; value v is bit v % 64, from the least
-    significant, of word v // 64.  Bits from k on are 0.
+    `words` has one row per report and ceil(k / 64) columns; value v is bit v % 64, from
+    the least significant, of word v // 64.  Bits from k on are 0.
     """
 
     words: NDArray[np.uint64]
@@ -146,8 +160,8 @@ class BitReports(Reports):
     ) -> NDArray[np.uint64]:
         """Return one set of k values per input, as bits of 64-bit words.
 
-        `sets` returns the sets of a block of inputs as a boolean matrix.  In blocks of about
-        `cells` cells, so that memory does not grow with the column.
+        `sets` returns the sets of a block of inputs as a boolean matrix.  In blocks of
+        about `cells` cells, so that memory does not grow with the column.
         """
         words = np.empty((len(inputs), -(-k // 64)), dtype=np.uint64)
         step = max(1, cells // k)
@@ -162,9 +176,13 @@ class BitReports(Reports):
 
     def bits(self) -> Booleans:
         """Return the reports as a boolean matrix, shape (n, k)."""
-        octets = np.ascontiguousarray(self.words.astype("<u8", copy=False)).view(np.uint8)
+        octets = np.ascontiguousarray(self.words.astype("<u8", copy=False)).view(
+            np.uint8
+        )
         count = int(self.origin["k"])
-        return np.unpackbits(octets, axis=1, count=count, bitorder="little").view(np.bool_)
+        return np.unpackbits(octets, axis=1, count=count, bitorder="little").view(
+            np.bool_
+        )
 
     def array(self) -> "pa.Array[Any]":
         """Return an Arrow array of fixed-size binaries, little-endian."""
@@ -183,7 +201,9 @@ class BitReports(Reports):
         data = array.buffers()[1]
         start = array.offset * width
         octets = np.frombuffer(data, dtype=np.uint8)[start : start + len(array) * width]
-        return cls(origin, octets.reshape(-1, width).view("<u8").astype(np.uint64, copy=False))
+        return cls(
+            origin, octets.reshape(-1, width).view("<u8").astype(np.uint64, copy=False)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,7 +227,8 @@ class HashReports(Reports):
         seeds, buckets = array.flatten()
         if seeds.null_count or buckets.null_count:
             raise InputError(
-                "reports must hold a seed and a bucket each, got null values", parameter="reports"
+                "reports must hold a seed and a bucket each, got null values",
+                parameter="reports",
             )
         parts = [part.to_numpy(zero_copy_only=False) for part in (seeds, buckets)]
         if parts[0].dtype != np.uint64 or parts[1].dtype.kind != "u":
@@ -241,7 +262,9 @@ class VectorReports(Reports):
     def from_array(cls, array: "pa.Array[Any]", origin: Origin) -> Self:
         """Return the reports of an array of fixed-size lists."""
         width = array.type.list_size
-        return cls(origin, array.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
+        return cls(
+            origin, array.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        )
 
 
 KINDS: dict[str, type[Reports]] = {
@@ -250,7 +273,9 @@ KINDS: dict[str, type[Reports]] = {
 
 
 def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
-    """Return the reports of an Arrow column; the field's metadata hold their kind and origin."""
+    """Return the reports of an Arrow column; the field's metadata hold their kind and
+    origin.
+    """
     import pyarrow as pa
 
     described = described_reports(field)
@@ -261,7 +286,9 @@ def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if array.null_count:
-        raise InputError(f"column {field.name!r} holds {array.null_count} empty reports")
+        raise InputError(
+            f"column {field.name!r} holds {array.null_count} empty reports"
+        )
     try:
         return KINDS[described["kind"]].from_array(array, described["origin"])
     except InputError:
@@ -274,7 +301,9 @@ def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
 
 
 def described_reports(field: "pa.Field[Any]") -> dict[str, Any] | None:
-    """Return the kind and origin of reports from a field's metadata; None if unreadable."""
+    """Return the kind and origin of reports from a field's metadata; None if
+    unreadable.
+    """
     import msgspec
 
     try:
@@ -287,26 +316,32 @@ def described_reports(field: "pa.Field[Any]") -> dict[str, Any] | None:
 
 @contextmanager
 def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
-    """Open a Parquet file of reports; content that Arrow cannot read raises an InputError."""
+    """Open a Parquet file of reports; content that Arrow cannot read raises an
+    InputError.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as parquet:
+        with pq.ParquetFile(
+            path, page_checksum_verification=True, pre_buffer=False
+        ) as parquet:
             yield parquet
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-        raise InputError(f"{path} cannot be read as a Parquet file of reports: {problem}") from None
+        raise InputError(
+            f"{path} cannot be read as a Parquet file of reports: {problem}"
+        ) from None
 
 
-# Sets of values as packed bits -------------------------------------------------------------------
+# Sets of values as packed bits --------------------------------------------------------
 
 
 def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
     """Return how many rows set each of the first k bits.
 
-    Shift and mask leave every eighth bit of a word in the lowest bit of its byte; 255 such words
-    add up without overflow of a byte, so that one addition counts eight values.  O(n k / 8) word
-    operations for n reports, in blocks that fit the cache.
+    Shift and mask leave every eighth bit of a word in the lowest bit of its byte; 255
+    such words add up without overflow of a byte, so that one addition counts eight
+    values.  O(n k / 8) word operations for n reports, in blocks that fit the cache.
 
     Examples
     --------
@@ -323,7 +358,11 @@ def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
             block = np.pad(block, ((0, left), (0, 0)))
         stack = block.reshape(-1, groups * width)
         for index in range(min(8, k)):
-            sums = ((stack >> np.uint64(index)) & np.uint64(0x0101010101010101)).sum(axis=0)
-            octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(groups, width, 8)
+            sums = ((stack >> np.uint64(index)) & np.uint64(0x0101010101010101)).sum(
+                axis=0
+            )
+            octets = (
+                sums.astype("<u8", copy=False).view(np.uint8).reshape(groups, width, 8)
+            )
             totals[:, :, index] += octets.sum(axis=0, dtype=np.int64)
     return totals.ravel()[:k]

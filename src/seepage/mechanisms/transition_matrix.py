@@ -32,11 +32,14 @@ IDENTITY_TOLERANCE = 1e-6
 """Largest entry of |C R - I| for which R counts as a right inverse of C."""
 
 TIE_TOLERANCE = 1e-9
-"""Log-likelihoods within this of the largest are tied: equal but for rounding of the matrix."""
+"""Log-likelihoods within this of the largest are tied: equal but for rounding of the
+matrix."""
 
 
 class ListedMechanism(Mechanism):
-    """A mechanism with few outputs, all of which are listed: its transition matrix is `channel`."""
+    """A mechanism with few outputs, all of which are listed: its transition matrix is
+    `channel`.
+    """
 
     reports = ValueReports
     guess_sets = None
@@ -44,19 +47,27 @@ class ListedMechanism(Mechanism):
     @cached_property
     @abstractmethod
     def _relative(self) -> Floats:
-        """The logarithms of C[x, r] / C[0, r] for the matrix C of `channel`, k x outputs."""
+        """The logarithms of C[x, r] / C[0, r] for the matrix C of `channel`, k x
+        outputs.
+        """
 
     @cached_property
     def _tied(self) -> Booleans:
-        """The values of maximum likelihood for each output, up to rounding, outputs x k."""
-        return np.asarray(self._relative >= self._relative.max(axis=0) - TIE_TOLERANCE).T
+        """The values of maximum likelihood for each output, up to rounding, outputs x
+        k.
+        """
+        return np.asarray(
+            self._relative >= self._relative.max(axis=0) - TIE_TOLERANCE
+        ).T
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the likeliest value of each report, ties at random."""
         return guess_supported(self._tied[reports.below(self.outputs)], source)
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: uniform among tied values [paper, Appendix B]."""
+        """Return P(guess given value), k x k: uniform among tied values [paper,
+        Appendix B].
+        """
         guesses = self._tied / self._tied.sum(axis=1, keepdims=True)
         return np.asarray(self.channel() @ guesses)
 
@@ -66,7 +77,8 @@ class ListedMechanism(Mechanism):
         return 1.0 - float(np.diag(self.inferred_channel()).mean())
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C, rounded up.
+        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C,
+        rounded up.
 
         Notes
         -----
@@ -75,18 +87,26 @@ class ListedMechanism(Mechanism):
         factor above e^700 the value may be as large as `epsilon`.
         """
         matrix = as_matrix(G)
-        if self.outputs == 1 or (matrix == matrix[0]).all():  # exactly 0, without rounding errors
+        if (
+            self.outputs == 1 or (matrix == matrix[0]).all()
+        ):  # exactly 0, without rounding errors
             return Leakage(0.0, None)
-        high, low = self._relative.max(axis=0), self._relative.min(axis=0)
+        high = self._relative.max(axis=0)
+        low = self._relative.min(axis=0)
         excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
-        value, likelier, other, output = largest_mixed_ratio(matrix, excess, np.exp(low - high))
-        terms, epsilon = self.k + self.outputs + 64, self.epsilon
+        value, likelier, other, output = largest_mixed_ratio(
+            matrix, excess, np.exp(low - high)
+        )
+        terms = self.k + self.outputs + 64
+        epsilon = self.epsilon
         value += UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
         if likelier == other or not epsilon:
             return Leakage(min(value, epsilon), None)
         report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
         likely = self._relative[:, output] == high[output]
-        return Leakage(min(value, epsilon), named_witness(G, likelier, other, likely, report))
+        return Leakage(
+            min(value, epsilon), named_witness(G, likelier, other, likely, report)
+        )
 
 
 class MatrixMechanism(ListedMechanism):
@@ -95,16 +115,16 @@ class MatrixMechanism(ListedMechanism):
     Parameters
     ----------
     matrix
-        P(output given value): one row per value and one column per output, rows summing to 1.  An
-        output that is possible under one value must be possible under all.
+        P(output given value): one row per value and one column per output, rows summing
+        to 1.  An output that is possible under one value must be possible under all.
     name
         The mechanism's name in files and messages.
 
     Attributes
     ----------
     thresholds
-        The integers out of 2^64 with which outputs are drawn, one row per value: a read-only array
-        of Python integers; each row sums to 2^64.
+        The integers out of 2^64 with which outputs are drawn, one row per value: a
+        read-only array of Python integers; each row sums to 2^64.
 
     Notes
     -----
@@ -112,18 +132,22 @@ class MatrixMechanism(ListedMechanism):
     exceed the largest ratio of the matrix (`integer_thresholds`).  All else, `epsilon` included, is
     computed from these integers, so it holds for the distribution that is drawn.
 
-    Frequencies are estimated by generalised least squares, with the covariance of the outputs at
-    equally frequent values: with C the matrix and D the diagonal of its mean row,
-    R = D^-1 C' (C D^-1 C')^-1.  C R = I, so the estimate is unbiased for every distribution; where
-    C has deficient rank there is none, and an InputError is raised.
+    Frequencies are estimated by generalised least squares, with the covariance of the
+    outputs at equally frequent values: with C the matrix and D the diagonal of its mean
+    row, R = D^-1 C' (C D^-1 C')^-1.  C R = I, so the estimate is unbiased for every
+    distribution; where C has deficient rank there is none, and an InputError is raised.
 
-    The leakage is that of `exact_leakage`, rounded up.  O(m k r) for m target values, r outputs.
+    The leakage is that of `exact_leakage`, rounded up.  O(m k r) for m target values, r
+    outputs.
 
     Examples
     --------
     >>> import seepage as sp
     >>> survey = sp.MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]], name="survey")
-    >>> round(survey.epsilon, 4), round(survey.leakage([[0.9, 0.1], [0.2, 0.8]]).value, 4)
+    >>> (
+    ...     round(survey.epsilon, 4),
+    ...     round(survey.leakage([[0.9, 0.1], [0.2, 0.8]]).value, 4),
+    ... )
     (1.6094, 1.0986)
     >>> reports = survey.perturb([0] * 30_000 + [1] * 10_000, rng=7)
     >>> survey.estimate(reports).frequencies.round(1).tolist()
@@ -141,33 +165,53 @@ class MatrixMechanism(ListedMechanism):
         self._set_thresholds(integer_thresholds(channel, limit), name)
 
     @classmethod
-    def from_thresholds(cls, thresholds: ArrayLike, name: str = "matrix") -> "MatrixMechanism":
+    def from_thresholds(
+        cls, thresholds: ArrayLike, name: str = "matrix"
+    ) -> "MatrixMechanism":
         """Return the mechanism that draws exactly these integers out of 2^64.
 
-        `thresholds` has one row per value and one column per output; each row sums to 2^64.
+        `thresholds` has one row per value and one column per output; each row sums to
+        2^64.
         """
         mechanism = MatrixMechanism.__new__(MatrixMechanism)
         cells = np.array(thresholds, dtype=object)
-        valid = all(isinstance(cell, (int, np.integer)) and cell >= 0 for cell in cells.flat)
-        if cells.ndim != 2 or not cells.size or not valid or (cells.sum(axis=1) != CERTAIN).any():
-            raise InputError("thresholds must be rows of integers >= 0 that sum to 2^64 each")
+        valid = all(
+            isinstance(cell, (int, np.integer)) and cell >= 0 for cell in cells.flat
+        )
+        if (
+            cells.ndim != 2
+            or not cells.size
+            or not valid
+            or (cells.sum(axis=1) != CERTAIN).any()
+        ):
+            raise InputError(
+                "thresholds must be rows of integers >= 0 that sum to 2^64 each"
+            )
         mechanism._set_thresholds(_possible_under_all(exact_cells(int, cells)), name)
         return mechanism
 
     def _set_thresholds(self, thresholds: Thresholds, name: str) -> None:
-        digest = hashlib.sha256(",".join(map(str, thresholds.ravel().tolist())).encode())
+        digest = hashlib.sha256(
+            ",".join(map(str, thresholds.ravel().tolist())).encode()
+        )
         k, outputs = thresholds.shape
         super().__init__(k, outputs=outputs, thresholds=digest.hexdigest())
-        self.name, self.outputs, self.thresholds = name, outputs, thresholds
+        self.name = name
+        self.outputs = outputs
+        self.thresholds = thresholds
         self.thresholds.flags.writeable = False
 
     @cached_property
     def _relative(self) -> Floats:
-        """The logarithms of T[x, r] / T[0, r], from exact differences where a ratio is near 1."""
+        """The logarithms of T[x, r] / T[0, r], from exact differences where a ratio is
+        near 1.
+        """
         possible = self.thresholds[0] > 0
         ratios = np.zeros(self.thresholds.shape)
         positive = self.thresholds[:, possible]
-        difference = np.asarray((positive - positive[0]) / positive[0], dtype=np.float64)
+        difference = np.asarray(
+            (positive - positive[0]) / positive[0], dtype=np.float64
+        )
         logarithms = np.log(positive.astype(np.float64))
         with np.errstate(divide="ignore"):
             near_one = np.log1p(difference)
@@ -185,11 +229,13 @@ class MatrixMechanism(ListedMechanism):
         return np.asarray(self.thresholds / CERTAIN, dtype=np.float64)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return one output for each value, with exactly the probabilities thresholds / 2^64."""
+        """Return one output for each value, with exactly the probabilities thresholds /
+        2^64.
+        """
         outputs = draw_outputs(self.thresholds, codes, source)
         return ValueReports.of(self.describe(), outputs, self.outputs)
 
-    # Estimates ----------------------------------------------------------------------------------
+    # Estimates ------------------------------------------------------------------------
 
     @cached_property
     def _inverse(self) -> Floats | None:
@@ -198,7 +244,9 @@ class MatrixMechanism(ListedMechanism):
             return np.ones((self.outputs, 1))
         channel = self.channel()
         inverse = least_squares_inverse(channel, channel.mean(axis=0))
-        full_rank = np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
+        full_rank = (
+            np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
+        )
         return inverse if full_rank else None
 
     @property
@@ -208,10 +256,12 @@ class MatrixMechanism(ListedMechanism):
 
     @property
     def estimable(self) -> str:
-        """What can be estimated from reports, in words: with rank r, r - 1 combinations.
+        """What can be estimated from reports, in words: with rank r, r - 1
+        combinations.
 
-        They are the means over the records of C[value, output], such as the mean of numbers to
-        which a column of C is proportional up to a constant [Duchi, Jordan and Wainwright 2018].
+        They are the means over the records of C[value, output], such as the mean of
+        numbers to which a column of C is proportional up to a constant [Duchi, Jordan
+        and Wainwright 2018].
         """
         combinations = int(np.linalg.matrix_rank(self.channel())) - 1
         if self._inverse is not None or not combinations:
@@ -248,19 +298,23 @@ class MatrixMechanism(ListedMechanism):
         n
             The number of reports.
         frequency
-            All k frequencies f, projected onto the simplex; or one frequency, assumed for each
-            value in turn with the rest spread evenly over the others.
+            All k frequencies f, projected onto the simplex; or one frequency, assumed
+            for each value in turn with the rest spread evenly over the others.
         """
         count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
         share = _checks.probabilities(frequency, "frequency")
         squares = self.channel() @ self._weights() ** 2
         if share.shape not in ((), (self.k,)):
-            raise InputError(f"frequency must be one number or {self.k}, got {share.size}")
+            raise InputError(
+                f"frequency must be one number or {self.k}, got {share.size}"
+            )
         if share.ndim:
             second = (share := nearest_distribution(share)) @ squares
         else:
             true = np.diag(squares)
-            second = share * true + (1 - share) * (squares.sum(axis=0) - true) / max(1, self.k - 1)
+            second = share * true + (1 - share) * (squares.sum(axis=0) - true) / max(
+                1, self.k - 1
+            )
         return np.maximum(second - share, 0.0) / count
 
     def log_likelihood(self, reports: ValueReports) -> Floats:
@@ -271,7 +325,9 @@ class MatrixMechanism(ListedMechanism):
         return np.asarray((first + self._relative).T[reports.below(self.outputs)])
 
 
-def least_squares_inverse(channel: Floats, probabilities: Floats, cutoff: float = 1e-15) -> Floats:
+def least_squares_inverse(
+    channel: Floats, probabilities: Floats, cutoff: float = 1e-15
+) -> Floats:
     """Return D^-1/2 (C D^-1/2)^+ of a channel C: weighted least squares.
 
     Row r is the estimate from output r, of least variance among the unbiased ones.
@@ -287,7 +343,9 @@ def least_squares_inverse(channel: Floats, probabilities: Floats, cutoff: float 
     """
     scale = np.sqrt(probabilities)
     weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    return np.asarray(weights[:, None] * np.linalg.pinv(channel * weights, rcond=cutoff))
+    return np.asarray(
+        weights[:, None] * np.linalg.pinv(channel * weights, rcond=cutoff)
+    )
 
 
 def _possible_under_all(matrix: Thresholds) -> Thresholds:

@@ -1,8 +1,9 @@
 """Two-level mechanisms: given a report, each value is either likely or unlikely.
 
-A report of a two-level (staircase) mechanism [Kairouz et al. 2014] supports a set S of values: it
-has one probability under every value in S, and a smaller one under every other value.  Its privacy,
-its estimates and the paper's attack depend only on two probabilities,
+A report of a two-level (staircase) mechanism [Kairouz et al. 2014] supports a set S of
+values: it has one probability under every value in S, and a smaller one under every
+other value.  Its privacy, its estimates and the paper's attack depend only on two
+probabilities,
     p = P(true value in S),   q = P(another given value in S),
 
 kept as exact fractions, and on whether S has a fixed size or may be any set.
@@ -36,7 +37,8 @@ from seepage.mechanisms.exact_draws import (
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
 MAX_CELLS = 1 << 24
-"""Cells of the largest transition matrix that `channel` returns: 128 MB; a quarter for w > 1."""
+"""Cells of the largest transition matrix that `channel` returns: 128 MB; a quarter for
+w > 1."""
 
 CELLS = 1 << 15
 """Set memberships per block, so that they stay in the cache."""
@@ -45,20 +47,22 @@ CELLS = 1 << 15
 class TwoLevelMechanism(Mechanism):
     """A mechanism whose report is a set of supported values.
 
-    A subclass defines `name`, `reports`, a constructor `(k, epsilon)` that passes the exact
-    probabilities on, `draw` and `supported`; also `drawn` where it draws other probabilities than
-    the stated ones.
+    A subclass defines `name`, `reports`, a constructor `(k, epsilon)` that passes the
+    exact probabilities on, `draw` and `supported`; also `drawn` where it draws other
+    probabilities than the stated ones.
 
     Parameters
     ----------
     k
         The alphabet size.
     true, other
-        The probabilities p and q that a report supports the true value, and another given
-        value, 0 < q <= p < 1.  Other values are supported independently of each other.
+        The probabilities p and q that a report supports the true value, and another
+        given value, 0 < q <= p < 1.  Other values are supported independently of each
+        other.
     size
-        The number w of values in every set, if it is fixed; given whether the true value is in it,
-        all sets of that size are then equally likely, and q = (w - p)/(k - 1) is implied.
+        The number w of values in every set, if it is fixed; given whether the true
+        value is in it, all sets of that size are then equally likely, and q = (w -
+        p)/(k - 1) is implied.
     parameters
         The stated parameters, as for `Mechanism`.
 
@@ -86,13 +90,14 @@ class TwoLevelMechanism(Mechanism):
         if size is not None:
             other = self._other_probability(true, size)
         assert other is not None
-        self.true, self.other = Fraction(true), Fraction(other)
+        self.true = Fraction(true)
+        self.other = Fraction(other)
 
     def _other_probability(self, true: Fraction, size: int) -> Fraction:
         """Return q = (w - p)/(k - 1) of sets of w values."""
         return (size - true) / max(1, self.k - 1)
 
-    # Privacy ------------------------------------------------------------------------------------
+    # Privacy --------------------------------------------------------------------------
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
@@ -101,7 +106,9 @@ class TwoLevelMechanism(Mechanism):
 
     @cached_property
     def contrast(self) -> float:
-        """The largest log-likelihood ratio between two values, rounded up; 0 for one value."""
+        """The largest log-likelihood ratio between two values, rounded up; 0 for one
+        value.
+        """
         return log_above(self.likelihood_ratio(self.true, self.other))
 
     @cached_property
@@ -111,7 +118,9 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the distribution that is drawn (integer thresholds), rounded up."""
+        """The epsilon of the distribution that is drawn (integer thresholds), rounded
+        up.
+        """
         return self._epsilon_of(*self.drawn)
 
     def _epsilon_of(self, true: Fraction, other: Fraction) -> float:
@@ -119,21 +128,29 @@ class TwoLevelMechanism(Mechanism):
         return log_above(self.likelihood_ratio(true, other))
 
     def likelihood_ratio(self, true: Fraction, other: Fraction) -> Fraction:
-        """Return the ratio of a report's likelihoods under a supported and another value."""
+        """Return the ratio of a report's likelihoods under a supported and another
+        value.
+        """
         if self.k == 1:
             return Fraction(1)
         if self.size is not None:
             return true * (self.k - self.size) / ((1 - true) * self.size)
-        return true * (1 - other) / (other * (1 - true)) if true > other else Fraction(1)
+        return (
+            true * (1 - other) / (other * (1 - true)) if true > other else Fraction(1)
+        )
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Family of admissible likely sets [theory: Whole reports]: of one size, or any."""
+        """Family of admissible likely sets [theory: Whole reports]: of one size, or
+        any.
+        """
         if self.size is None:
             return LikelySets("all", self.contrast)
-        return LikelySets("singletons" if self.size == 1 else "subsets", self.contrast, self.size)
+        return LikelySets(
+            "singletons" if self.size == 1 else "subsets", self.contrast, self.size
+        )
 
-    # Estimates ----------------------------------------------------------------------------------
+    # Estimates ------------------------------------------------------------------------
 
     @property
     def support(self) -> tuple[float, float]:
@@ -148,7 +165,8 @@ class TwoLevelMechanism(Mechanism):
 
     @abstractmethod
     def supported(self, reports: Any) -> Booleans:
-        """Return which values each report supports: one row per report, one column per value.
+        """Return which values each report supports: one row per report, one column per
+        value.
 
         Examples
         --------
@@ -161,7 +179,11 @@ class TwoLevelMechanism(Mechanism):
     def contributions(self, reports: Any) -> Booleans:
         """Return the supported values; with one value, every report supports it."""
         self.check_reports(reports)
-        return self.supported(reports) if self.k > 1 else np.ones((len(reports), 1), np.bool_)
+        return (
+            self.supported(reports)
+            if self.k > 1
+            else np.ones((len(reports), 1), np.bool_)
+        )
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
         """Return the supported values as bits of 64-bit words, computed in blocks."""
@@ -185,7 +207,7 @@ class TwoLevelMechanism(Mechanism):
         with np.errstate(over="ignore"):
             return np.asarray(spread / count / (true - other) / (true - other))
 
-    # The adversary ------------------------------------------------------------------------------
+    # The adversary --------------------------------------------------------------------
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
         """Return a value uniform among the supported ones, or among all if none is."""
@@ -207,12 +229,16 @@ class TwoLevelMechanism(Mechanism):
     @property
     def hit_rate(self) -> float:
         """The rate a, exact to rounding for sets of one size."""
-        return 1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
+        return (
+            1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
+        )
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
+        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1)
+        elsewhere.
 
-        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
+        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for
+        bit.
         """
         channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
@@ -220,36 +246,48 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def guess_contrast(self) -> float:
-        """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w values."""
+        """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w
+        values.
+        """
         if self.size is None or self.k == 1:
             return super().guess_contrast if self.contrast else 0.0
         return log_above(self.true * (self.k - 1) / (self.size - self.true))
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The log-likelihood terms ln p / q of a value in the set, ln (1-p) / (1-q) of another.
+        """The log-likelihood terms ln p / q of a value in the set, ln (1-p) / (1-q) of
+        another.
 
-        For sets of w values the log-likelihoods ln p / C(k-1, w-1) and ln (1-p) / C(k-1, w).
+        For sets of w values the log-likelihoods ln p / C(k-1, w-1) and ln (1-p) /
+        C(k-1, w).
         """
-        p, q = self.true, self.other
+        p = self.true
+        q = self.other
         if self.size is None:
             return log_nearest(p / q), log_nearest((1 - p) / (1 - q))
         if self.k == 1:
             return 0.0, 0.0
         inside = p / math.comb(self.k - 1, self.size - 1)
-        return log_nearest(inside), log_nearest((1 - p) / math.comb(self.k - 1, self.size))
+        return log_nearest(inside), log_nearest(
+            (1 - p) / math.comb(self.k - 1, self.size)
+        )
 
     def channel(self) -> Floats:
         """Return P(report given value) for sets of w values, one column for each set.
 
-        Columns are in the order of `itertools.combinations(range(k), w)`: (0, 1), (0, 2), ...
+        Columns are in the order of `itertools.combinations(range(k), w)`: (0, 1), (0,
+        2), ...
         """
         w = self.size
-        if w is None or math.comb(self.k, w) * self.k > (MAX_CELLS if w == 1 else MAX_CELLS // 4):
+        if w is None or math.comb(self.k, w) * self.k > (
+            MAX_CELLS if w == 1 else MAX_CELLS // 4
+        ):
             return super().channel()
         sets = list(itertools.combinations(range(self.k), w))
         inside = float(self.true / math.comb(self.k - 1, w - 1))
-        outside = float((1 - self.true) / math.comb(self.k - 1, w)) if self.k > 1 else 0.0
+        outside = (
+            float((1 - self.true) / math.comb(self.k - 1, w)) if self.k > 1 else 0.0
+        )
         matrix = np.full((self.k, len(sets)), outside)
         matrix[np.array(sets).T, np.arange(len(sets))] = inside
         return matrix
@@ -261,9 +299,11 @@ class TwoLevelMechanism(Mechanism):
 
 
 class MixtureMechanism(TwoLevelMechanism):
-    """A two-level mechanism that uses the value with some probability, else draws without it.
+    """A two-level mechanism that uses the value with some probability, else draws
+    without it.
 
-    A report drawn without the value supports every value with probability `uniform_support`.
+    A report drawn without the value supports every value with probability
+    `uniform_support`.
 
     Notes
     -----
@@ -273,12 +313,16 @@ class MixtureMechanism(TwoLevelMechanism):
 
     @property
     def uniform_support(self) -> Fraction:
-        """The probability w / k of sets of w values; q where values are supported independently."""
+        """The probability w / k of sets of w values; q where values are supported
+        independently.
+        """
         return self.other if self.size is None else Fraction(self.size, self.k)
 
     @cached_property
     def keep(self) -> int:
-        """The probability (p - b)/(1 - b) of using the value, out of 2^64, b `uniform_support`."""
+        """The probability (p - b)/(1 - b) of using the value, out of 2^64, b
+        `uniform_support`.
+        """
         base = self.uniform_support
         return CERTAIN if base == 1 else chance((self.true - base) / (1 - base))
 
@@ -287,36 +331,48 @@ class MixtureMechanism(TwoLevelMechanism):
         """The probabilities p and q that are drawn."""
         kept = Fraction(self.keep, CERTAIN)
         true = kept + (1 - kept) * self.uniform_support
-        other = self.other if self.size is None else self._other_probability(true, self.size)
+        other = (
+            self.other
+            if self.size is None
+            else self._other_probability(true, self.size)
+        )
         return true, other
 
 
 class RelaxedMechanism(TwoLevelMechanism):
-    """A two-level mechanism with a stated delta: likelihood ratios may exceed e^epsilon.
+    """A two-level mechanism with a stated delta: likelihood ratios may exceed
+    e^epsilon.
 
-    With a = P(A given u) and b = P(A given u') of the set A of reports that favours a value u most
-    against another u', it is (epsilon, delta)-LDP where a - e^epsilon b <= delta.  A fixes
-    m = `outputs_apart` independent outputs: a = p^m and b = q^m.
+    With a = P(A given u) and b = P(A given u') of the set A of reports that favours a
+    value u most against another u', it is (epsilon, delta)-LDP where a - e^epsilon b <=
+    delta.  A fixes m = `outputs_apart` independent outputs: a = p^m and b = q^m.
     """
 
     approximate = True
     outputs_apart: ClassVar[int]
 
     def _epsilon_of(self, true: Fraction, other: Fraction) -> float:
-        """Return the smallest epsilon at the stated delta, ln (a - delta) / b, rounded up."""
+        """Return the smallest epsilon at the stated delta, ln (a - delta) / b, rounded
+        up.
+        """
         excess = true**self.outputs_apart - Fraction(self.parameters["delta"])
         return (
-            log_above(max(Fraction(1), excess / other**self.outputs_apart)) if self.k > 1 else 0.0
+            log_above(max(Fraction(1), excess / other**self.outputs_apart))
+            if self.k > 1
+            else 0.0
         )
 
     @property
     def delta(self) -> float:
-        """The relaxation a - e^epsilon b at the stated epsilon, rounded up; 0 for one value."""
+        """The relaxation a - e^epsilon b at the stated epsilon, rounded up; 0 for one
+        value.
+        """
         return self.privacy_profile(self.parameters["epsilon"])
 
     def privacy_profile(self, epsilon: float) -> float:
         """Return a - e^epsilon b, rounded up, at least 0; 0 for one value."""
-        factor, power = exp_below(_checks.epsilon(epsilon)), self.outputs_apart
+        factor = exp_below(_checks.epsilon(epsilon))
+        power = self.outputs_apart
         excess = self.true**power - factor * self.other**power
         return float_above(excess) if self.k > 1 and excess > 0 else 0.0
 
@@ -324,13 +380,17 @@ class RelaxedMechanism(TwoLevelMechanism):
 class SetMechanism(TwoLevelMechanism):
     """A two-level mechanism whose report is the set itself, one bit per value.
 
-    A subclass defines `name`, a constructor `(k, epsilon)` and `draw`, which returns `BitReports`.
+    A subclass defines `name`, a constructor `(k, epsilon)` and `draw`, which returns
+    `BitReports`.
 
     Examples
     --------
     >>> import seepage as sp
     >>> oue = sp.OUE(3, 20.0)
-    >>> isinstance(oue, sp.SetMechanism), oue.supported(oue.perturb([1], rng=1)).tolist()
+    >>> (
+    ...     isinstance(oue, sp.SetMechanism),
+    ...     oue.supported(oue.perturb([1], rng=1)).tolist(),
+    ... )
     (True, [[False, True, False]])
     """
 
@@ -355,7 +415,8 @@ class SetMechanism(TwoLevelMechanism):
         if self.size is not None:
             return found
         count = BitReports.set_sizes(reports.words)
-        q_set, q_unset = log_nearest(self.other), log_nearest(1 - self.other)
+        q_set = log_nearest(self.other)
+        q_unset = log_nearest(1 - self.other)
         return np.asarray(found + (count * q_set + (self.k - count) * q_unset)[:, None])
 
     def report_of(self, likely: Booleans) -> BitReports:
@@ -363,25 +424,36 @@ class SetMechanism(TwoLevelMechanism):
         return BitReports(self.describe(), BitReports.pack(likely[None]))
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this mechanism, or are not sets that it can report."""
+        """Raise where reports are not of this mechanism, or are not sets that it can
+        report.
+        """
         super().check_reports(reports)
-        words, width, used = reports.words, -(-self.k // 64), self.k % 64
+        words = reports.words
+        width = -(-self.k // 64)
+        used = self.k % 64
         if words.shape[1] != width:
             raise InputError(
                 f"reports of {self.k} values must have {width} words, got {words.shape[1]}"
             )
         if used and (beyond := words[:, -1] >> np.uint64(used)).any():
-            raise DamagedReportError(f"reports must set bits below {self.k} only", beyond > 0)
-        if self.size is not None and (wrong := BitReports.set_sizes(words) != self.size).any():
+            raise DamagedReportError(
+                f"reports must set bits below {self.k} only", beyond > 0
+            )
+        if (
+            self.size is not None
+            and (wrong := BitReports.set_sizes(words) != self.size).any()
+        ):
             rule = f"reports must hold exactly {self.size} of {self.k} values each"
             raise DamagedReportError(rule, wrong)
 
 
 def _not_chosen(q: float, k: int) -> float:
-    """Return the probability that the true value, supported, is not chosen among all supported.
+    """Return the probability that the true value, supported, is not chosen among all
+    supported.
 
-    1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 - (1-qx)^(k-1)
-    over x from 0 to 1, by Gauss-Legendre quadrature, which keeps relative precision for small q.
+    1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 -
+    (1-qx)^(k-1) over x from 0 to 1, by Gauss-Legendre quadrature, which keeps relative
+    precision for small q.
     """
     if k * q > 1:
         return 1.0 + math.expm1(k * math.log1p(-q)) / (k * q)

@@ -1,8 +1,9 @@
 """Unary encodings: one bit for each value, each bit perturbed independently.
 
-The bit of the true value is reported as 1 with probability p, every other bit with q < p, all
-independent.  A report that sets the bits S makes the values in S likelier than the others by the
-contrast ln(p(1-q) / (q(1-p))), and S may be any set [theory: Whole reports].
+The bit of the true value is reported as 1 with probability p, every other bit with q <
+p, all independent.  A report that sets the bits S makes the values in S likelier than
+the others by the contrast ln(p(1-q) / (q(1-p))), and S may be any set [theory: Whole
+reports].
 
 For k = 1 a report carries no information: epsilon is 0 and the frequency is 1.
 """
@@ -58,7 +59,9 @@ class UnaryEncoding(SetMechanism):
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return the one-hot vector of each value with every bit perturbed."""
-        bits = BitReports.pack_blocks(self.k, codes, lambda block: self._bits(block, source))
+        bits = BitReports.pack_blocks(
+            self.k, codes, lambda block: self._bits(block, source)
+        )
         return BitReports(self.describe(), bits)
 
     def _bits(self, codes: Integers, source: Randomness) -> Booleans:
@@ -123,7 +126,9 @@ class OUE(UnaryEncoding):
     name = "oue"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(epsilon)), epsilon=epsilon)
+        super().__init__(
+            k, Fraction(1, 2), 1 / (1 + exp_below(epsilon)), epsilon=epsilon
+        )
 
 
 class Bits(UnaryEncoding):
@@ -134,7 +139,8 @@ class Bits(UnaryEncoding):
     k
         The alphabet size.
     p, q
-        The probability of a 1 for the bit of the true value, and for any other: 0 < q <= p < 1.
+        The probability of a 1 for the bit of the true value, and for any other: 0 < q
+        <= p < 1.
     """
 
     name = "bits"
@@ -146,17 +152,18 @@ class Bits(UnaryEncoding):
 class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
     """Symmetric unary encoding with a relaxation: (epsilon, delta)-LDP with less noise.
 
-    The set of reports with the bit of u and not that of u' has probability p^2 under u and q^2
-    under u', so the relaxation is p^2 - e^epsilon q^2, and q = 1 - p where that is delta:
+    The set of reports with the bit of u and not that of u' has probability p^2 under u
+    and q^2 under u', so the relaxation is p^2 - e^epsilon q^2, and q = 1 - p where that
+    is delta:
 
         q = (1 - delta) / (1 + s),   s = sqrt(1 + (e^epsilon - 1)(1 - delta)),
 
-    which is p = (e^eps - sqrt(e^eps (1-delta) + delta)) / (e^eps - 1) [theory: Whole reports]
-    without its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2: reports carry
-    information if delta > 0.
+    which is p = (e^eps - sqrt(e^eps (1-delta) + delta)) / (e^eps - 1) [theory: Whole
+    reports] without its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2:
+    reports carry information if delta > 0.
 
-    `pure_leakage` is that of the contrast 2 ln(p/q), above epsilon; then `leakage` is a pair of l
-    and its delta.
+    `pure_leakage` is that of the contrast 2 ln(p/q), above epsilon; then `leakage` is a
+    pair of l and its delta.
 
     Parameters
     ----------
@@ -185,33 +192,38 @@ class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
 
 
 class BasicRAPPOR(UnaryEncoding):
-    """Basic RAPPOR: a permanent randomised response, and an instantaneous one per collection.
+    """Basic RAPPOR: a permanent randomised response, and an instantaneous one per
+    collection.
 
-    By name, `mechanism("basic-rappor", k, epsilon)`, epsilon is the budget of any number of
-    reports, `epsilon_infinity`, at p = 1/2 and q = 3/4: f = 2 / (1 + e^(epsilon/2)), which is 1/2,
-    the setting of both papers, at 2 ln 3 = 2.197.
+    By name, `mechanism("basic-rappor", k, epsilon)`, epsilon is the budget of any
+    number of reports, `epsilon_infinity`, at p = 1/2 and q = 3/4: f = 2 / (1 +
+    e^(epsilon/2)), which is 1/2, the setting of both papers, at 2 ln 3 = 2.197.
 
-    The client flips each bit of its one-hot vector once, with probability f/2, and stores the
-    result: the *permanent response*.  Each collection gets an *instantaneous response*: a 1 with
-    probability q where the permanent bit is 1, and p where it is 0.  Any number of them reveals no
-    more than the permanent response [Erlingsson, Pihur and Korolova 2014].
+    The client flips each bit of its one-hot vector once, with probability f/2, and
+    stores the result: the *permanent response*.  Each collection gets an *instantaneous
+    response*: a 1 with probability q where the permanent bit is 1, and p where it is 0.
+    Any number of them reveals no more than the permanent response [Erlingsson, Pihur
+    and Korolova 2014].
 
-    One report is a unary encoding whose true bit is 1 with probability q*, any other with p*:
+    One report is a unary encoding whose true bit is 1 with probability q*, any other
+    with p*:
 
         q* = f (p + q)/2 + (1 - f) q,   p* = f (p + q)/2 + (1 - f) p.
 
-    The symbols are those of the original: q belongs to the *true* bit, whose probability is p in
-    other unary encodings.  Defaults, in both papers: f = 1/2, p = 1/2, q = 3/4.
+    The symbols are those of the original: q belongs to the *true* bit, whose
+    probability is p in other unary encodings.  Defaults, in both papers: f = 1/2, p =
+    1/2, q = 3/4.
 
     Parameters
     ----------
     k
         The alphabet size.
     f
-        The permanent noise, in [0, 1]: each bit is flipped with probability f/2.  At 0 the
-        permanent response is the one-hot vector itself, which many reports reveal.
+        The permanent noise, in [0, 1]: each bit is flipped with probability f/2.  At 0
+        the permanent response is the one-hot vector itself, which many reports reveal.
     p, q
-        The probability of a reported 1 where the permanent bit is 0, and where it is 1; p <= q.
+        The probability of a reported 1 where the permanent bit is 0, and where it is 1;
+        p <= q.
 
     Notes
     -----
@@ -231,14 +243,17 @@ class BasicRAPPOR(UnaryEncoding):
 
     def __init__(self, k: int, f: float = 0.5, p: float = 0.5, q: float = 0.75) -> None:
         self.f = _checks.probability(f, "f")
-        self.p, self.q = _checks.probability(p, "p"), _checks.probability(q, "q")
+        self.p = _checks.probability(p, "p")
+        self.q = _checks.probability(q, "q")
         if self.p > self.q:
             raise InputError(
                 f"p must be at most q, got p = {self.p} and q = {self.q}; "
                 "q is the probability of a 1 where the permanent bit is 1"
             )
         self._flip = Fraction(self.f) / 2
-        other_bit, true_bit = _after_flip(self._flip, Fraction(self.p), Fraction(self.q))
+        other_bit, true_bit = _after_flip(
+            self._flip, Fraction(self.p), Fraction(self.q)
+        )
         if not (other_bit > 0 and true_bit < 1):
             raise InputError(
                 f"f, p and q must leave every bit random, got f = {self.f}, p = {self.p}, "
@@ -248,26 +263,31 @@ class BasicRAPPOR(UnaryEncoding):
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
-        """Return the mechanism whose `epsilon_infinity` is this budget, at p = 1/2 and q = 3/4."""
+        """Return the mechanism whose `epsilon_infinity` is this budget, at p = 1/2 and
+        q = 3/4.
+        """
         f = 2 / (1 + exp_below(_checks.epsilon(epsilon) / 2))
         return super().create(k, min(1.0, float_above(f)), delta)
 
     @property
     def epsilon_infinity(self) -> float:
-        """The epsilon of any number of reports, 2 ln((1 - f/2) / (f/2)); infinite at f = 0.
+        """The epsilon of any number of reports, 2 ln((1 - f/2) / (f/2)); infinite at f
+        = 0.
 
         It is the epsilon of releasing the permanent response.
         """
         if self.k == 1:
             return 0.0
-        return log_above(((1 - self._flip) / self._flip) ** 2) if self._flip else math.inf
+        return (
+            log_above(((1 - self._flip) / self._flip) ** 2) if self._flip else math.inf
+        )
 
     def epsilon_after(self, reports: int) -> float:
         """Return the epsilon of n instantaneous reports of one permanent response.
 
-        The likelihood ratio of two values is largest where all reports agree: 1 for the bit of the
-        first and 0 for that of the second.  With b the flip probability f/2, r = (p/q)^n and
-        s = ((1-q)/(1-p))^n, its logarithm is
+        The likelihood ratio of two values is largest where all reports agree: 1 for the
+        bit of the first and 0 for that of the second.  With b the flip probability f/2,
+        r = (p/q)^n and s = ((1-q)/(1-p))^n, its logarithm is
 
             ln ((1-b) + b r) / (b + (1-b) r)  +  ln ((1-b) + b s) / (b + (1-b) s),
 
@@ -281,9 +301,13 @@ class BasicRAPPOR(UnaryEncoding):
         count = _checks.integer(reports, "reports", 1, 1 << 53)
         if self.k == 1:
             return 0.0
-        p, q = Fraction(self.p), Fraction(self.q)
+        p = Fraction(self.p)
+        q = Fraction(self.q)
         ratio = Fraction(1)
-        for power in (_power_below(p / q, count), _power_below((1 - q) / (1 - p), count)):
+        for power in (
+            _power_below(p / q, count),
+            _power_below((1 - q) / (1 - p), count),
+        ):
             other, true = _after_flip(self._flip, power, Fraction(1))
             if not other:
                 return math.inf
@@ -291,7 +315,9 @@ class BasicRAPPOR(UnaryEncoding):
         return log_above(ratio)
 
 
-def _after_flip(flip: Fraction, unset: Fraction, kept: Fraction) -> tuple[Fraction, Fraction]:
+def _after_flip(
+    flip: Fraction, unset: Fraction, kept: Fraction
+) -> tuple[Fraction, Fraction]:
     """Return P(event) for the bit of another value, and for that of the true value.
 
     `unset` and `kept` are P(event) where the permanent bit is 0, and where it is 1.

@@ -1,4 +1,6 @@
-"""`Plan`: the forms of a collection, the mechanisms of each, and the totals they guarantee."""
+"""`Plan`: the forms of a collection, the mechanisms of each, and the totals they
+guarantee.
+"""
 
 import hashlib
 import os
@@ -39,31 +41,35 @@ if TYPE_CHECKING:
 
 
 class Plan(Result, PlanContent, frozen=True, kw_only=True):
-    """A collection that can be deployed: domain, forms, mechanisms, and guaranteed totals.
+    """A collection that can be deployed: domain, forms, mechanisms, and guaranteed
+    totals.
 
-    Everyone is given one form, drawn by the shares independently of the record.  The collection
-    in which everyone is asked everything is the plan with one form.
+    Everyone is given one form, drawn by the shares independently of the record.  The
+    collection in which everyone is asked everything is the plan with one form.
 
-    Made by `calibrate` or `design`; it is immutable.  `save` and `load` use JSON with
-    a digest of the content, so that a plan edited by hand is detected and does not load.  The
-    digest guards against mistakes, not against forgery: whoever edits the file can also compute it.
+    Made by `calibrate` or `design`; it is immutable.  `save` and `load` use JSON with a
+    digest of the content, so that a plan edited by hand is detected and does not load.
+    The digest guards against mistakes, not against forgery: whoever edits the file can
+    also compute it.
 
     Attributes
     ----------
     listed
-        The attributes in the order of the domain as the file has them; see `attributes`.
+        The attributes in the order of the domain as the file has them; see
+        `attributes`.
     forms
         The forms, each with its questions, share of people and totals.
     basis
-        `"bound"`: the totals hold for any mechanisms with these budgets; `"mechanism"`: for the
-        ones in the plan.
+        `"bound"`: the totals hold for any mechanisms with these budgets; `"mechanism"`:
+        for the ones in the plan.
     view
-        What the adversary of the totals observes: the whole `"report"` or a value `"inferred"`.
+        What the adversary of the totals observes: the whole `"report"` or a value
+        `"inferred"`.
     confidence
         Confidence level of all totals at once, if they are statistical.
     scope
-        For whom the totals hold: the `"table"` of the provenance, or with this confidence the
-        `"population"` that it is a sample of.
+        For whom the totals hold: the `"table"` of the provenance, or with this
+        confidence the `"population"` that it is a sample of.
     provenance
         The data and settings that the plan was computed from.
     notes
@@ -74,7 +80,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     Examples
     --------
     >>> import pyarrow as pa, seepage as sp
-    >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))])
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))]
+    ... )
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
     >>> plan = sp.calibrate(pairs, 4.0, guarantee="worst")
     >>> plan  # doctest: +NORMALIZE_WHITESPACE
@@ -97,7 +105,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
     @cached_property
     def kind(self) -> PlanKind:
-        """Whether the totals are certified, statistical or assumed: that of the weakest form."""
+        """Whether the totals are certified, statistical or assumed: that of the weakest
+        form.
+        """
         return weakest_kind(self.forms, self.scope)
 
     @cached_property
@@ -115,20 +125,30 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
     @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
-        """The mechanism of each collected attribute, in order; raises unless `is_single`."""
+        """The mechanism of each collected attribute, in order; raises unless
+        `is_single`.
+        """
         if not self.is_single:
-            raise InputError("forms have mechanisms of their own; see `form_mechanisms`")
+            raise InputError(
+                "forms have mechanisms of their own; see `form_mechanisms`"
+            )
         (mechanisms,) = self.form_mechanisms
-        return {name: mechanisms[name] for name in self.domain.names if name in mechanisms}
+        return {
+            name: mechanisms[name] for name in self.domain.names if name in mechanisms
+        }
 
     @property
     def collected(self) -> Domain:
         """The attributes that some form asks for."""
-        return self.domain.select(planned.name for planned in self.attributes if planned.asking)
+        return self.domain.select(
+            planned.name for planned in self.attributes if planned.asking
+        )
 
     @property
     def person(self) -> str | None:
-        """The column that identifies a person, who sends one report; None if each record does."""
+        """The column that identifies a person, who sends one report; None if each
+        record does.
+        """
         return self.provenance.person or None
 
     @property
@@ -148,27 +168,31 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content in canonical JSON: sorted keys, no blanks."""
-        content = msgspec.json.decode(msgspec.json.encode(self, enc_hook=str), type=Plan)
+        content = msgspec.json.decode(
+            msgspec.json.encode(self, enc_hook=str), type=Plan
+        )
         return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
     @property
     def wire(self) -> Wire:
         """What a client needs to draw reports; see `plan.wire`.
 
-        A mechanism that is not drawn by integer thresholds (SHE, Gaussian) raises an InputError.
+        A mechanism that is not drawn by integer thresholds (SHE, Gaussian) raises an
+        InputError.
         """
         return plan_wire(self)
 
     @cached_property
     def collection(self) -> str:
-        """SHA-256 of the wire form, which determines the meaning of reports, and is stored in them.
+        """SHA-256 of the wire form, which determines the meaning of reports, and is
+        stored in them.
 
-        A mechanism without a wire form enters by its parameters.  Plans that differ in limits,
-        totals or notes alone share it.
+        A mechanism without a wire form enters by its parameters.  Plans that differ in
+        limits, totals or notes alone share it.
         """
         return wire_digest(described_collection(self))
 
-    # Display and files --------------------------------------------------------------------------
+    # Display and files ----------------------------------------------------------------
 
     def _headline(self) -> str:
         from seepage.plan.plan_text import headline
@@ -190,28 +214,40 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         if len(self.forms) > 1:
             columns["forms"] = [len(planned.asking) for planned in self.attributes]
             fields.append("form")
-        return columns | {name: [getattr(a, name) for a in self.attributes] for name in fields}
+        return columns | {
+            name: [getattr(a, name) for a in self.attributes] for name in fields
+        }
 
     def chart(self) -> Any:
-        """Return an Altair chart of forms with their budgets and shares, totals and limits."""
+        """Return an Altair chart of forms with their budgets and shares, totals and
+        limits.
+        """
         from seepage.plan.plan_page import plan_picture
 
         return plan_picture(self)
 
     def people_for(self, width: float) -> int:
-        """Return how many people give every share a half-width; see `plan.plan_precision`."""
+        """Return how many people give every share a half-width; see
+        `plan.plan_precision`.
+        """
         from seepage.plan.plan_precision import people_for
 
         return people_for(self, width)
 
     def report(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
-        """Write the plan as one self-contained HTML page, whole or not at all; see `plan_page`."""
+        """Write the plan as one self-contained HTML page, whole or not at all; see
+        `plan_page`.
+        """
         from seepage.plan.plan_page import plan_page
 
         write_text(path, plan_page(self, name=name))
 
     def evidence(
-        self, folder: str | os.PathLike[str], *, name: str | None = None, force: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        force: bool = False,
     ) -> list[Path]:
         """Write evidence for an impact assessment and a registry; see `plan.plan_page`."""
         from seepage.plan.plan_page import write_evidence
@@ -222,7 +258,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         """Return the content of the plan's file, as plain JSON with its digest."""
         from seepage.plan.plan_check import PlanFile
 
-        return dict(msgspec.json.decode(msgspec.json.encode(PlanFile.of(self), enc_hook=str)))
+        return dict(
+            msgspec.json.decode(msgspec.json.encode(PlanFile.of(self), enc_hook=str))
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""
@@ -232,7 +270,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Plan":
-        """Return the plan of a file that `save` wrote; one that was edited raises an InputError."""
+        """Return the plan of a file that `save` wrote; one that was edited raises an
+        InputError.
+        """
         from seepage.plan.plan_check import load_plan
 
         return load_plan(path)
@@ -244,10 +284,11 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         Parameters
         ----------
         data
-            Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it;
-            other columns are ignored.  Of a table with several records of a person the first of
-            each is read, by the plan's `person` unless another is given.  Pair counts suffice for
-            the guarantees `worst` and `independent`, a sample for `worst` only.
+            Any table that can be read in the plan's domain, or `Records` or
+            `PairCounts` of it; other columns are ignored.  Of a table with several
+            records of a person the first of each is read, by the plan's `person` unless
+            another is given.  Pair counts suffice for the guarantees `worst` and
+            `independent`, a sample for `worst` only.
 
         See Also
         --------
@@ -257,19 +298,22 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
         return check_plan_on(self, data, options)
 
-    # The collection -----------------------------------------------------------------------------
+    # The collection -------------------------------------------------------------------
 
     @method_takes(PerturbOptions)
     def perturb(self, data: Any, options: PerturbOptions) -> "pa.Table":
-        """Return the reports of a table's records, one row per record, or one per `person`.
+        """Return the reports of a table's records, one row per record, or one per
+        `person`.
 
-        One column per attribute; where there are several forms, a column `form` (from 1) and one
-        column for each report of each form, `"2:sex"`, empty for people with another form.
+        One column per attribute; where there are several forms, a column `form` (from
+        1) and one column for each report of each form, `"2:sex"`, empty for people with
+        another form.
 
         Parameters
         ----------
         data
-            Records: a frame, the path of a file, folder or glob, or the name of a dataset.
+            Records: a frame, the path of a file, folder or glob, or the name of a
+            dataset.
 
         See Also
         --------
@@ -284,9 +328,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     ) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
 
-        Unbiased; forms are combined by inverse variance at nominal frequencies.  Standard errors
-        are those for the population; `conditional_errors` those for the people who reported
-        [`seepage.collection.frequencies`].
+        Unbiased; forms are combined by inverse variance at nominal frequencies.
+        Standard errors are those for the population; `conditional_errors` those for the
+        people who reported [`seepage.collection.frequencies`].
 
         Parameters
         ----------
@@ -295,12 +339,15 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         consistent
             Project the frequencies of each attribute to the nearest distribution.
         weights
-            Survey weights: a column beside the reports, or one number per report.  They must be
-            public and not depend on the answers; see `seepage.rake_weights` for known totals.
+            Survey weights: a column beside the reports, or one number per report.  They
+            must be public and not depend on the answers; see `seepage.rake_weights` for
+            known totals.
         """
         from seepage.collection.frequencies import estimate_frequencies
 
-        return estimate_frequencies(self, reports, consistent=consistent, weights=weights)
+        return estimate_frequencies(
+            self, reports, consistent=consistent, weights=weights
+        )
 
     def table(
         self,
@@ -310,7 +357,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         by: str | Sequence[str] = (),
         weights: Any = None,
     ) -> "Table":
-        """Return a table with its covariance; see `collection.cross_table.estimate_table`."""
+        """Return a table with its covariance; see
+        `collection.cross_table.estimate_table`.
+        """
         from seepage.collection.cross_table import estimate_table
 
         return estimate_table(self, reports, names, by, weights)
@@ -338,14 +387,17 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     def write_client(
         self, folder: str | os.PathLike[str], *, vectors: int = 100, force: bool = False
     ) -> list[Path]:
-        """Write a client for browsers and Node; see `collection.client_files.write_client`."""
+        """Write a client for browsers and Node; see
+        `collection.client_files.write_client`.
+        """
         from seepage.collection.client_files import write_client
 
         return write_client(self, folder, vectors=vectors, force=force)
 
     @method_takes(QuestionnaireOptions)
     def write_questionnaire(self, path: Any, options: QuestionnaireOptions) -> None:
-        """Write the questionnaire as one page, whole or not at all; see `questionnaire_page`.
+        """Write the questionnaire as one page, whole or not at all; see
+        `questionnaire_page`.
 
         Parameters
         ----------

@@ -1,4 +1,6 @@
-"""Plans within limits: `calibrate` (everyone is asked everything), `design`, `compare_limits`."""
+"""Plans within limits: `calibrate` (everyone is asked everything), `design`,
+`compare_limits`.
+"""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from seepage.designs.design_search import Design
 
 MAX_LIMITS = 20
-"""Maximum number of limits that are compared: each has a share of the time and confidence."""
+"""Maximum number of limits that are compared: each has a share of the time and
+confidence."""
 
 
 @takes(CalibrationOptions)
@@ -33,9 +36,9 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
-        raises, except for the guarantee `"worst"`, which needs no records (the plan's provenance
-        states the sample), and for `scope="population"`.
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of
+        records raises, except for the guarantee `"worst"`, which needs no records (the
+        plan's provenance states the sample), and for `scope="population"`.
 
     Examples
     --------
@@ -51,20 +54,31 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
 
 
 def plan_of(calibration: Calibration) -> Plan:
-    """Return the plan of a calibration: one form, which asks everyone for everything collected."""
-    problem, totals = calibration.problem, calibration.totals
-    releases, names = totals.matrix.releases, problem.domain.names
+    """Return the plan of a calibration: one form, which asks everyone for everything
+    collected.
+    """
+    problem = calibration.problem
+    totals = calibration.totals
+    releases = totals.matrix.releases
+    names = problem.domain.names
     questions = tuple(
-        Question.of(names[j], releases[j].mechanism or best_mechanism(problem.domain.sizes[j], e))
+        Question.of(
+            names[j],
+            releases[j].mechanism or best_mechanism(problem.domain.sizes[j], e),
+        )
         for j, e in enumerate(calibration.epsilons.tolist())
         if problem.collected[j]
     )
     channel = ProductChannel(questions=questions)
-    form = Form.of(channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist())
+    form = Form.of(
+        channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist()
+    )
     public = [name for name, mask in zip(names, problem.public, strict=True) if mask]
-    settings, person = {"guarantee": totals.guarantee}, None
+    settings = {"guarantee": totals.guarantee}
+    person = None
     if isinstance(problem.data, Records):
-        person, fixed = problem.data.person, problem.data.fixed
+        person = problem.data.person
+        fixed = problem.data.fixed
         settings |= {} if fixed is None else fixed.settings()
     return Plan(
         listed=stored_attributes(problem.pairs, problem.limits.tolist(), public),
@@ -84,39 +98,44 @@ def _scope(name: str) -> Literal["table", "population"]:
 
 @takes(DesignOptions)
 def design(data: Any, options: DesignOptions) -> Plan:
-    """Return the plan of forms with the least error that provably keeps every total in its limit.
+    """Return the plan of forms with the least error that provably keeps every total in
+    its limit.
 
-    Everyone is given one form, some attributes with a budget each, drawn independently of the
-    record.  Each form's totals are computed for every attribute of the table, asked or not.
+    Everyone is given one form, some attributes with a budget each, drawn independently
+    of the record.  Each form's totals are computed for every attribute of the table,
+    asked or not.
 
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a sample of
-        records is enough.
+        A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a
+        sample of records is enough.
 
     Notes
     -----
     Its provenance states the optimality gap over the forms considered, its alternatives the errors
     of other strategies within the limit.
 
-    By default every limit holds for the population that the records are a random sample of, with
-    confidence 0.95; use `scope="table"` if everybody is in the table.
+    By default every limit holds for the population that the records are a random sample
+    of, with confidence 0.95; use `scope="table"` if everybody is in the table.
 
-    The totals are per attribute, against an adversary who knows the distribution and nothing else
-    about the person.  The leakage of a form about the whole record is its `record`, the sum of its
-    budgets.
+    The totals are per attribute, against an adversary who knows the distribution and
+    nothing else about the person.  The leakage of a form about the whole record is its
+    `record`, the sum of its budgets.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    ... )
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> plan = sp.design(coins, 1.0, scope="table")
     >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
     ('exact', 'certified', [('a', 'b', 'differ')])
 
-    Four records certify little about a population, so each person is asked one question:
+    Four records certify little about a population, so each person is asked one
+    question:
 
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
     Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
@@ -128,7 +147,8 @@ def design(data: Any, options: DesignOptions) -> Plan:
 
 def plan_of_design(design: "Design") -> Plan:
     """Return the plan of a design, its evidence in the settings and notes."""
-    pairs, certifier = design.records.pairs(), design.certifier
+    pairs = design.records.pairs()
+    certifier = design.certifier
     limits = design.problem.limits.tolist()
     return Plan(
         listed=stored_attributes(pairs, limits, design.public, with_frequencies=True),
@@ -142,7 +162,7 @@ def plan_of_design(design: "Design") -> Plan:
     )
 
 
-# Several limits -----------------------------------------------------------------------------------
+# Several limits -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +176,8 @@ class LimitComparison(Result):
     limits
         The limit of each plan in nats.
     people, width
-        The number of people that half-widths are for, and the half-width that people are for.
+        The number of people that half-widths are for, and the half-width that people
+        are for.
     confidence
         Confidence of the limits of all plans together; None for `scope="table"`.
     """
@@ -179,7 +200,9 @@ class LimitComparison(Result):
             row = {
                 "limit": limit,
                 "half_width": math.sqrt(variance / self.people),
-                "people": math.ceil(variance / self.width**2 * (1 - 1e-12)) if known else None,
+                "people": math.ceil(variance / self.width**2 * (1 - 1e-12))
+                if known
+                else None,
                 "record": max(form.record for form in plan.forms),
                 "forms": len(plan.forms),
                 "one_question_each": None if smp is None else precision.ratio(smp),
@@ -196,10 +219,13 @@ class LimitComparison(Result):
         """Return the half-width of a share and the whole record against the limit."""
         from seepage.charts import curve_panels
 
-        columns, (design, rival) = self._columns(), ("the design", "one question each")
+        columns = self._columns()
+        design = "the design"
+        rival = "one question each"
         rows = list[dict[str, Any]]()
         for number, limit in enumerate(self.limits):
-            width, ratio = columns["half_width"][number], columns["one_question_each"][number]
+            width = columns["half_width"][number]
+            ratio = columns["one_question_each"][number]
             shown = {design: (width, columns["record"][number])}
             if ratio is not None:
                 shown[rival] = (width * math.sqrt(ratio), limit)
@@ -207,24 +233,36 @@ class LimitComparison(Result):
                 {"panel": panel, "axis": axis, "series": series, "x": limit, "y": y}
                 for series, (half, record) in shown.items()
                 for panel, axis, y in (
-                    (f"Every share within, {self.people:,} people", "points", 100 * half),
-                    ("Leakage of a form about the whole record", "at most, nats", record),
+                    (
+                        f"Every share within, {self.people:,} people",
+                        "points",
+                        100 * half,
+                    ),
+                    (
+                        "Leakage of a form about the whole record",
+                        "at most, nats",
+                        record,
+                    ),
                 )
             ]
         series = list(dict.fromkeys(row["series"] for row in rows))
-        return curve_panels(rows, x_title="Limit for each attribute, nats", series=series)
+        return curve_panels(
+            rows, x_title="Limit for each attribute, nats", series=series
+        )
 
     def _headline(self) -> str:
         limits = ", ".join(f"{limit:g}" for limit in self.limits)
         return f"LimitComparison(limits {limits}; {self.people:,} people, or ± {self.width:g})"
 
 
-def compare_limits(data: Any, limits: Sequence[float], **options: Any) -> LimitComparison:
+def compare_limits(
+    data: Any, limits: Sequence[float], **options: Any
+) -> LimitComparison:
     """Return plans for several limits, with the precision and the whole record of each.
 
-    The records are read once, and the searches share the time.  For the population each plan has
-    the confidence 1 - (1 - confidence) / (number of limits), rounded up, so that all limits hold
-    together, and one plan may be chosen by looking at all of them.
+    The records are read once, and the searches share the time.  For the population each
+    plan has the confidence 1 - (1 - confidence) / (number of limits), rounded up, so
+    that all limits hold together, and one plan may be chosen by looking at all of them.
 
     Parameters
     ----------
@@ -233,13 +271,15 @@ def compare_limits(data: Any, limits: Sequence[float], **options: Any) -> LimitC
     limits
         The limits of every attribute in nats, at most 20.
     options
-        As in `design`, for all plans together; `people` and `precision` set what half-widths and
-        numbers of people are for (by default as many people as the table has, and 3 points).
+        As in `design`, for all plans together; `people` and `precision` set what
+        half-widths and numbers of people are for (by default as many people as the
+        table has, and 3 points).
 
     Returns
     -------
     LimitComparison
-        `to_pandas()` has a row for each limit, `plans` the plans; Ctrl-C ends the searches.
+        `to_pandas()` has a row for each limit, `plans` the plans; Ctrl-C ends the
+        searches.
 
     Examples
     --------
@@ -252,24 +292,37 @@ def compare_limits(data: Any, limits: Sequence[float], **options: Any) -> LimitC
     >>> strict > loose
     True
     """
-    from seepage.designs.design_search import read_records, search_design  # imports SciPy
+    from seepage.designs.design_search import (
+        read_records,
+        search_design,
+    )  # imports SciPy
     from seepage.designs.form_search import Timer
     from seepage.plan.plan_precision import DEFAULT_WIDTH
 
-    _checks.options(options, [one.name for one in fields(DesignOptions) if one.name != "limit"])
+    _checks.options(
+        options, [one.name for one in fields(DesignOptions) if one.name != "limit"]
+    )
     chosen = sorted(set(_checks.numbers(limits, "limits")))
     if not 1 <= len(chosen) <= MAX_LIMITS:
         raise InputError(
-            f"limits must be 1 to {MAX_LIMITS} numbers, got {len(chosen)}", parameter="limits"
+            f"limits must be 1 to {MAX_LIMITS} numbers, got {len(chosen)}",
+            parameter="limits",
         )
-    each = [DesignOptions(limit=design_limit(limit, "limits"), **options) for limit in chosen]
-    shared, timer, plans = each[0], Timer(each[0].seconds), list[Plan]()
+    each = [
+        DesignOptions(limit=design_limit(limit, "limits"), **options)
+        for limit in chosen
+    ]
+    shared = each[0]
+    timer = Timer(each[0].seconds)
+    plans = list[Plan]()
     records, notes = read_records(data, shared)
     timer.seconds = max(timer.seconds, timer.elapsed + shared.seconds / 2)
     for number, one in enumerate(each):
         left = max(timer.seconds - timer.elapsed, 0.1) / (len(each) - number)
         level = divided(one.confidence, len(each))
-        found = search_design(records, replace(one, seconds=left, confidence=level), notes)
+        found = search_design(
+            records, replace(one, seconds=left, confidence=level), notes
+        )
         plans.append(plan_of_design(found))
         if found.ended == "interrupted":
             break
@@ -283,7 +336,8 @@ def compare_limits(data: Any, limits: Sequence[float], **options: Any) -> LimitC
 
 
 def divided(confidence: float, statements: int) -> float:
-    """Return 1 - (1 - confidence) / statements, rounded up: all statements hold together.
+    """Return 1 - (1 - confidence) / statements, rounded up: all statements hold
+    together.
 
     Examples
     --------
@@ -292,4 +346,6 @@ def divided(confidence: float, statements: int) -> float:
     """
     share = (1 - confidence) / statements
     digits = 2 - math.floor(math.log10(share))
-    return round(1 - math.floor(share * 10.0**digits * (1 + 1e-9)) / 10.0**digits, digits)
+    return round(
+        1 - math.floor(share * 10.0**digits * (1 + 1e-9)) / 10.0**digits, digits
+    )

@@ -1,10 +1,12 @@
-"""Plans checked: `PlanCheck`, on another table such as next year's; and in files, when read.
+"""Plans checked: `PlanCheck`, on another table such as next year's; and in files, when
+read.
 
 A plan file is versioned JSON, strictly validated, with a digest.
 
-`total_leakage` enumerates the joint table of all attributes.  A form asks few of them, and its
-totals need only the joint table of these, with one target at a time (`ExactForms`); those of
-a form with one report for all answers are computed in integers (`matrix_totals`).
+`total_leakage` enumerates the joint table of all attributes.  A form asks few of them,
+and its totals need only the joint table of these, with one target at a time
+(`ExactForms`); those of a form with one report for all answers are computed in integers
+(`matrix_totals`).
 """
 
 import math
@@ -49,7 +51,8 @@ class PlanCheck(Result):
     domain
         The attributes of the plan.
     totals, deltas
-        The total leakage in nats about each attribute, the largest over all forms, and its delta.
+        The total leakage in nats about each attribute, the largest over all forms, and
+        its delta.
     forms
         The number of the form that attains each total, from 1.
     limits
@@ -87,7 +90,9 @@ class PlanCheck(Result):
     @property
     def exceeded(self) -> tuple[str, ...]:
         """The attributes whose total is above its limit."""
-        return tuple(self.domain.names[k] for k in np.flatnonzero(~self._is_within).tolist())
+        return tuple(
+            self.domain.names[k] for k in np.flatnonzero(~self._is_within).tolist()
+        )
 
     @property
     def _is_within(self) -> Booleans:
@@ -102,7 +107,10 @@ class PlanCheck(Result):
             "attribute": self.domain.names,
             "total": self.totals.tolist(),
             "delta": self.deltas.tolist(),
-            "limit": [limit if math.isfinite(limit) else None for limit in self.limits.tolist()],
+            "limit": [
+                limit if math.isfinite(limit) else None
+                for limit in self.limits.tolist()
+            ],
             "within": self._is_within.tolist(),
             "form": self.forms.tolist(),
         }
@@ -112,7 +120,11 @@ class PlanCheck(Result):
             f"{name} {self[name]:.4g} above {self.limits[self.domain.index(name)]:g}"
             for name in self.exceeded
         ]
-        verdict = f"exceeded: {short_list(above, 3)}" if above else "every total within its limit"
+        verdict = (
+            f"exceeded: {short_list(above, 3)}"
+            if above
+            else "every total within its limit"
+        )
         delta = f", delta {self.deltas.max():g}" if self.deltas.any() else ""
         basis = self.guarantee + ("" if self.kind == "certified" else f", {self.kind}")
         return f"PlanCheck({verdict}{delta}; {basis} on {self.records:,} records)"
@@ -121,7 +133,11 @@ class PlanCheck(Result):
 def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
-    reading = options.reading if is_counted(data) else plan.provenance.reading | options.reading
+    reading = (
+        options.reading
+        if is_counted(data)
+        else plan.provenance.reading | options.reading
+    )
     counted = as_counted(data, records=needs_records, within=plan.domain, **reading)
     for form in plan.forms:
         check_whole_table(counted, form.guarantee, "the totals of a plan")
@@ -140,7 +156,9 @@ def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     )
 
 
-def _form_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> tuple[Floats, Floats]:
+def _form_totals(
+    plan: Plan, form: Form, counted: PairCounts | Records
+) -> tuple[Floats, Floats]:
     """Return the totals of a form about every attribute, and their deltas."""
     if isinstance(form.channel, MatrixChannel):
         values = matrix_totals(form.channel, form.guarantee, counted, plan.public)
@@ -152,37 +170,56 @@ def _form_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> tuple
     return found.values, found.deltas
 
 
-def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floats | None:
-    """Return the exact totals of a product form from the joint table of the attributes it asks.
+def _exact_totals(
+    plan: Plan, form: Form, counted: PairCounts | Records
+) -> Floats | None:
+    """Return the exact totals of a product form from the joint table of the attributes
+    it asks.
 
-    None if the form needs `total_leakage`: it asks for all attributes, or it has several questions,
-    not all of GRR, or a table that does not fit.
+    None if the form needs `total_leakage`: it asks for all attributes, or it has
+    several questions, not all of GRR, or a table that does not fit.
     """
-    known, public = plan.provenance.known, plan.public
-    if form.guarantee != "exact" or plan.basis == "bound" or not isinstance(counted, Records):
+    known = plan.provenance.known
+    public = plan.public
+    if (
+        form.guarantee != "exact"
+        or plan.basis == "bound"
+        or not isinstance(counted, Records)
+    ):
         return None
     if plan.is_single and len(form.attributes) == len(plan.attributes) and not known:
         return None
     assert isinstance(form.channel, ProductChannel)
-    index, questions = plan.domain.index, form.channel.questions
+    index = plan.domain.index
+    questions = form.channel.questions
     asked = [index(question.attribute) for question in questions]
     budgets = np.array([question.epsilon for question in questions])
     if {question.mechanism for question in questions} == {"grr"}:
-        counter = FormCounter(counted, list(map(index, public)), list(map(index, known)))
+        counter = FormCounter(
+            counted, list(map(index, public)), list(map(index, known))
+        )
         scorer = ExactForms(counter)
         if scorer.fits(asked):
             return scorer.totals(counter.table(asked), budgets)
-    elif len(asked) == 1 and not (public or known or questions[0].parameters or questions[0].delta):
+    elif len(asked) == 1 and not (
+        public or known or questions[0].parameters or questions[0].delta
+    ):
         epsilons = np.zeros(len(plan.domain))
         epsilons[asked] = budgets
-        matrix = leakage_matrix(counted.pairs(), epsilons, mechanism=questions[0].mechanism)
+        matrix = leakage_matrix(
+            counted.pairs(), epsilons, mechanism=questions[0].mechanism
+        )
         return np.asarray(matrix.values[:, asked[0]] + epsilons)  # the diagonal is 0
     if known:
-        raise InputError("totals conditional on known attributes need forms of GRR reports")
+        raise InputError(
+            "totals conditional on known attributes need forms of GRR reports"
+        )
     return None
 
 
-def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> TotalLeakage:
+def _product_totals(
+    plan: Plan, form: Form, counted: PairCounts | Records
+) -> TotalLeakage:
     """Return the totals of a form's budgets under its guarantee.
 
     Statistical totals are computed from new random reports.
@@ -196,10 +233,18 @@ def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> To
     asked = {name: form.question(name) for name in plan.domain.names}
     return total_leakage(
         counted,
-        {name: question.epsilon if question else 0.0 for name, question in asked.items()},
-        mechanism={planned.name: _release(plan, form, planned) for planned in plan.attributes},
+        {
+            name: question.epsilon if question else 0.0
+            for name, question in asked.items()
+        },
+        mechanism={
+            planned.name: _release(plan, form, planned) for planned in plan.attributes
+        },
         guarantee=form.guarantee,
-        delta={name: question.delta if question else 0.0 for name, question in asked.items()},
+        delta={
+            name: question.delta if question else 0.0
+            for name, question in asked.items()
+        },
         view=plan.view,
         **settings,
     )
@@ -221,18 +266,20 @@ def matrix_totals(
     counted: PairCounts | Records,
     public: Sequence[str] = (),
 ) -> list[float]:
-    """Return the total leakage of a matrix's report about every attribute, asked or not, in nats.
+    """Return the total leakage of a matrix's report about every attribute, asked or
+    not, in nats.
 
-    ln max over y, x, x' of P(y | x) / P(y | x'), P(y | x) = sum_z n[x, z] T[z, y] / (n_x 2^64),
-    with n the counts of target value x and cell z of the answers, T the thresholds.
+    ln max over y, x, x' of P(y | x) / P(y | x'), P(y | x) = sum_z n[x, z] T[z, y] /
+    (n_x 2^64), with n the counts of target value x and cell z of the answers, T the
+    thresholds.
 
     Parameters
     ----------
     channel
         The channel.
     guarantee
-        `"exact"`: as above, in integers, rounded up; `"worst"`: the epsilon of the matrix, for
-        any distribution, unless attributes are public.
+        `"exact"`: as above, in integers, rounded up; `"worst"`: the epsilon of the
+        matrix, for any distribution, unless attributes are public.
     counted
         Records; pair counts suffice for `"worst"`.
     public
@@ -253,7 +300,7 @@ def matrix_totals(
     return exact_totals(FormCounter(counted, indices), channel.attributes, thresholds)
 
 
-# Files --------------------------------------------------------------------------------------------
+# Files --------------------------------------------------------------------------------
 
 VERSION: Literal[1] = 1
 """The version of the format."""
@@ -267,8 +314,8 @@ class PlanFile(Stored, frozen=True, kw_only=True):
     digest, plan
         The plan, and SHA-256 of its content.
     collection, wire
-        The digest of the wire form, and the wire form, which clients load; both follow from the
-        plan.  No wire form if a mechanism has none.
+        The digest of the wire form, and the wire form, which clients load; both follow
+        from the plan.  No wire form if a mechanism has none.
     """
 
     format: Literal["seepage plan"] = "seepage plan"
@@ -302,37 +349,54 @@ def is_plan_file(path: str | os.PathLike[str]) -> bool:
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan to a JSON file, which appears whole or not at all."""
-    content = msgspec.json.format(msgspec.json.encode(PlanFile.of(plan), enc_hook=str), indent=2)
+    content = msgspec.json.format(
+        msgspec.json.encode(PlanFile.of(plan), enc_hook=str), indent=2
+    )
     with whole_file(path) as file:
         file.write(content + b"\n")
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Return the plan of a file; invalid content raises an InputError that names the field."""
+    """Return the plan of a file; invalid content raises an InputError that names the
+    field.
+    """
     file = str(_checks.path(path))
     content = read_small(file)
     try:
         version = msgspec.json.decode(content, type=_PlanHeader).version
         if version != VERSION:
-            raise InputError(f"it has version {version} of the format, seepage reads {VERSION}")
+            raise InputError(
+                f"it has version {version} of the format, seepage reads {VERSION}"
+            )
         stored = msgspec.json.decode(content, type=PlanFile)
         if stored != PlanFile.of(stored.plan):
-            raise InputError("it was edited, its content does not match its digest; plan anew")
+            raise InputError(
+                "it was edited, its content does not match its digest; plan anew"
+            )
         _check_totals(stored.plan)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        InputError,
+    ) as problem:
         raise InputError(f"{file} is no valid plan: {problem}") from None
     return stored.plan
 
 
 def _check_totals(plan: Plan) -> None:
-    """Raise if a total of a plan is below what single reports tell: its budgets were edited.
+    """Raise if a total of a plan is below what single reports tell: its budgets were
+    edited.
 
-    A total is at least the leakage of the attribute's own report, and under `worst` the sum of
-    those of all reports.  Sampled totals are not checked, nor those of known attributes, which are
-    conditional on themselves, nor forms with one shaped report for all answers.
+    A total is at least the leakage of the attribute's own report, and under `worst` the
+    sum of those of all reports.  Sampled totals are not checked, nor those of known
+    attributes, which are conditional on themselves, nor forms with one shaped report
+    for all answers.
     """
     known = plan.provenance.known
-    checked = [index for index, name in enumerate(plan.domain.names) if name not in known]
+    checked = [
+        index for index, name in enumerate(plan.domain.names) if name not in known
+    ]
     for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
         if not form.is_product or form.guarantee == "sampled":
             continue
@@ -343,7 +407,8 @@ def _check_totals(plan: Plan) -> None:
         }
         least = math.fsum(own.values()) if form.guarantee == "worst" else 0.0
         for index in checked:
-            name, total = plan.domain.names[index], form.total_values[index]
+            name = plan.domain.names[index]
+            total = form.total_values[index]
             bound = max(least, own.get(name, 0.0))
             if not form.deltas[index] and total < bound * (1 - 1e-9) - 1e-12:
                 raise InputError(

@@ -1,4 +1,6 @@
-"""A plan as one self-contained HTML page without scripts, as a chart, and as an evidence pack."""
+"""A plan as one self-contained HTML page without scripts, as a chart, and as an
+evidence pack.
+"""
 
 import json
 import math
@@ -46,8 +48,10 @@ STYLES = ("base", "figures", "print", "plan")
 SHADES = 5
 """Number of shades of budgets, `shade-1` to `shade-5` in the style sheet."""
 
-MAX_ROOMY, MAX_NARROW = 8, 24
-"""Maximum number of forms for cells with budget and mechanism, and with the budget; else shades."""
+MAX_ROOMY = 8
+MAX_NARROW = 24
+"""Maximum number of forms for cells with budget and mechanism, and with the budget;
+else shades."""
 
 
 def plan_page(plan: Plan, *, name: str | None = None) -> str:
@@ -67,7 +71,9 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     >>> page.startswith("<!doctype html>"), "<script" in page, "https://" in page
     (True, False, False)
     """
-    heading, forms, today = _title(plan, name), len(plan.forms), date.today()
+    heading = _title(plan, name)
+    forms = len(plan.forms)
+    today = date.today()
     precision = plan_precision(plan)
     sentence = people_sentence(plan, precision)
     numbers = [n for p in plan.attributes for n in (p.limit, p.total) if n is not None]
@@ -85,7 +91,11 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         cross_tables=cross_tables(plan, precision),
         assessment=assessment(plan, sentence),
         settings=json_text(plan.provenance.settings),
-        density="roomy" if forms <= MAX_ROOMY else "narrow" if forms <= MAX_NARROW else "dense",
+        density="roomy"
+        if forms <= MAX_ROOMY
+        else "narrow"
+        if forms <= MAX_NARROW
+        else "dense",
         max_roomy=MAX_ROOMY,
         largest_total=max(filter(math.isfinite, numbers), default=1.0) or 1.0,
         percent=percent,
@@ -111,11 +121,14 @@ def compare_page(plans: Mapping[str, Plan]) -> str:
         The plans by name; half-widths are for as many people as the first one asks.
     """
     precisions = [plan_precision(plan) for plan in plans.values()]
-    people, width = precisions[0].people, max(one.half_width for one in precisions)
+    people = precisions[0].people
+    width = max(one.half_width for one in precisions)
     columns = [_column(*each) for each in zip(plans.values(), precisions, strict=True)]
     titles = [_title(plan, name) for name, plan in plans.items()]
     if len(set(titles)) < len(titles):  # two designs of one collection
-        titles = [f"{title} ({name})" for title, name in zip(titles, plans, strict=True)]
+        titles = [
+            f"{title} ({name})" for title, name in zip(titles, plans, strict=True)
+        ]
     needs = [
         f"{title} needs {rounded_people(math.ceil(one.people * (one.half_width / width) ** 2))} "
         f"people (limit {column[LIMIT]}, whole record {column[RECORD]})"
@@ -131,12 +144,15 @@ def compare_page(plans: Mapping[str, Plan]) -> str:
         if 0 < width < math.inf
         else "",
         rows={what: [column[what] for column in columns] for what in columns[0]},
-        widths={name: [_width(one, name, people) for one in precisions] for name in names},
+        widths={
+            name: [_width(one, name, people) for one in precisions] for name in names
+        },
         people=rounded_people(people),
     )
 
 
-LIMIT, RECORD = "Limit for each attribute, nats", "Whole record, at most, nats"
+LIMIT = "Limit for each attribute, nats"
+RECORD = "Whole record, at most, nats"
 
 
 def _column(plan: Plan, precision: Precision) -> dict[str, str]:
@@ -156,7 +172,11 @@ def _column(plan: Plan, precision: Precision) -> dict[str, str]:
 
 def _width(precision: Precision, name: str, people: int) -> str:
     """Return the half-width of an attribute's shares with a number of people."""
-    width = precision.width(precision.strategies[0], name) if name in precision.sizes else math.inf
+    width = (
+        precision.width(precision.strategies[0], name)
+        if name in precision.sizes
+        else math.inf
+    )
     if not math.isfinite(width):
         return "not asked"
     return f"± {points(width * math.sqrt(precision.people / people))}"
@@ -192,10 +212,14 @@ def budget(epsilon: float) -> str:
 def _questions(plan: Plan) -> dict[str, Any]:
     """Return the shares of forms and of people asked, and the shades of budgets."""
     questions = [form.question(name) for form in plan.forms for name in form.attributes]
-    largest = max((question.epsilon for question in questions if question), default=None)
+    largest = max(
+        (question.epsilon for question in questions if question), default=None
+    )
 
     def shade(epsilon: float) -> int:
-        return min(SHADES, max(1, math.ceil(SHADES * epsilon / largest))) if largest else 1
+        return (
+            min(SHADES, max(1, math.ceil(SHADES * epsilon / largest))) if largest else 1
+        )
 
     return {
         "shares": [form.share for form in plan.forms],
@@ -204,9 +228,12 @@ def _questions(plan: Plan) -> dict[str, Any]:
             for name in plan.collected.names
         },
         "covered": plan.provenance.settings.get("values", {}),
-        "merged": {attribute.name: merged_text(attribute) for attribute in plan.collected},
+        "merged": {
+            attribute.name: merged_text(attribute) for attribute in plan.collected
+        },
         "asked": {
-            name: sum(form.share for _, form in plan[name].asking) for name in plan.collected.names
+            name: sum(form.share for _, form in plan[name].asking)
+            for name in plan.collected.names
         },
         "shades": SHADES,
         "shade": shade,
@@ -215,11 +242,15 @@ def _questions(plan: Plan) -> dict[str, Any]:
 
 
 def _precision(precision: Precision) -> dict[str, Any]:
-    """Return the strategies, the best first, with the people that each needs, and the widths."""
+    """Return the strategies, the best first, with the people that each needs, and the
+    widths.
+    """
     ordered = sorted(precision.strategies, key=precision.ratio)
     ratios = [precision.ratio(strategy) for strategy in ordered]
     largest = max(filter(math.isfinite, ratios), default=1.0) or 1.0
-    widths = {name: precision.width(precision.strategies[0], name) for name in precision.sizes}
+    widths = {
+        name: precision.width(precision.strategies[0], name) for name in precision.sizes
+    }
     return {
         "precision": precision,
         "people": rounded_people(precision.people),
@@ -253,7 +284,9 @@ def plan_picture(plan: Plan) -> Any:
             "form": number,
             "share": form.share,
             "attribute": name,
-            "mechanism": question.mechanism if (question := form.question(name)) else "shaped",
+            "mechanism": question.mechanism
+            if (question := form.question(name))
+            else "shaped",
             "epsilon": question.epsilon if question else None,
         }
         for number, form in enumerate(plan.forms, 1)
@@ -262,7 +295,7 @@ def plan_picture(plan: Plan) -> Any:
     return forms_chart(questions, attributes, title)
 
 
-# Evidence ----------------------------------------------------------------------------------------
+# Evidence -----------------------------------------------------------------------------
 
 TUNED = """\
 The plan's file goes to every client. Its questions, answers, budgets and shares were tuned on the \
@@ -277,25 +310,31 @@ are rounded so that the stated epsilon and delta are never exceeded."""
 
 
 def write_evidence(
-    plan: Plan, folder: str | os.PathLike[str], *, name: str | None = None, force: bool = False
+    plan: Plan,
+    folder: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    force: bool = False,
 ) -> list[Path]:
-    """Write the evidence pack of a plan into a folder, and return the paths of its files.
+    """Write the evidence pack of a plan into a folder, and return the paths of its
+    files.
 
-    For an impact assessment, a reviewer and a registry: `evidence.html` answers three lists of
-    questions, the risks of the Article 29 Working Party (Opinion 05/2014 on anonymisation
-    techniques), NIST SP 800-226, and the W3C's considerations for reviewing differential privacy
-    systems; the draft entry has the fields of the schema of the OpenDP deployments registry, as of
-    July 2026.
+    For an impact assessment, a reviewer and a registry: `evidence.html` answers three
+    lists of questions, the risks of the Article 29 Working Party (Opinion 05/2014 on
+    anonymisation techniques), NIST SP 800-226, and the W3C's considerations for
+    reviewing differential privacy systems; the draft entry has the fields of the schema
+    of the OpenDP deployments registry, as of July 2026.
 
     Parameters
     ----------
     plan
         The plan.
     folder
-        The folder of `plan.html`, `evidence.html` and the draft entry of the registry, named by
-        letters, digits and underscores; it is created if it does not exist.
+        The folder of `plan.html`, `evidence.html` and the draft entry of the registry,
+        named by letters, digits and underscores; it is created if it does not exist.
     name
-        What is collected, for the titles and the name of the entry, if the plan states no title.
+        What is collected, for the titles and the name of the entry, if the plan states
+        no title.
     force
         Replace files of the same names that are not of an evidence pack.
 
@@ -309,14 +348,18 @@ def write_evidence(
     values: dict[str, Any] = {
         "heading": heading,
         "record": max(form.record for form in plan.forms),
-        "total": max(planned.total for planned in plan.attributes if not planned.public),
+        "total": max(
+            planned.total for planned in plan.attributes if not planned.public
+        ),
         "delta": max(form.record_delta for form in plan.forms),
         "mechanisms": mechanism_names(plan),
         "precision": people_sentence(plan, plan_precision(plan)),
         "tuned": TUNED,
         "drawn": DRAWN,
         "quoted": lambda text: Markup(json.dumps(text, ensure_ascii=False)),
-        "decimal": lambda number: f"{Decimal(repr(number)):f}",  # YAML reads 2e-05 as text
+        "decimal": lambda number: (
+            f"{Decimal(repr(number)):f}"
+        ),  # YAML reads 2e-05 as text
         **statements(plan),
     }
     today = date.today().isoformat()
@@ -325,7 +368,9 @@ def write_evidence(
         "evidence.html": render_page(
             "evidence.html", f"{heading}: evidence", styles=STYLES, **values
         ),
-        f"{slug}.yaml": render_text("registry_entry.yaml", slug=slug, today=today, **values),
+        f"{slug}.yaml": render_text(
+            "registry_entry.yaml", slug=slug, today=today, **values
+        ),
     }
     encoded = {file: text.encode() for file, text in contents.items()}
     return write_folder(folder, encoded, "an evidence pack", force=force)

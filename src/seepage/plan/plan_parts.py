@@ -27,7 +27,9 @@ from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
 from seepage.totals import GUARANTEES, KINDS
 
-PLAN_GUARANTEES = [name for name in GUARANTEES if GUARANTEES[name].kind != "lower bound"]
+PLAN_GUARANTEES = [
+    name for name in GUARANTEES if GUARANTEES[name].kind != "lower bound"
+]
 """The guarantees of the totals of a plan: all except lower bounds."""
 
 BY_FORM = "by form"
@@ -50,14 +52,15 @@ class Provenance(Stored, frozen=True, kw_only=True):
     records
         The number of records.
     population
-        If they are a sample, the number of records that it was drawn from; not set otherwise.
+        If they are a sample, the number of records that it was drawn from; not set
+        otherwise.
     seepage
         The version of this package.
     settings
         Settings of the caller, as plain JSON.
     person
-        The column that identifies the people, of each of whom one record was read; not set if
-        every record was a person of its own.
+        The column that identifies the people, of each of whom one record was read; not
+        set if every record was a person of its own.
     """
 
     digest: str
@@ -65,13 +68,19 @@ class Provenance(Stored, frozen=True, kw_only=True):
     seepage: str
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
-    person: Annotated[str, msgspec.Meta(min_length=1)] | msgspec.UnsetType = msgspec.UNSET
+    person: Annotated[str, msgspec.Meta(min_length=1)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Table options by which records are read as those that the plan was computed from."""
+        """Table options by which records are read as those that the plan was computed
+        from.
+        """
         person = {"person": self.person} if self.person else {}
-        return person | ({"missing": "drop"} if self.settings.get("missing") == "drop" else {})
+        return person | (
+            {"missing": "drop"} if self.settings.get("missing") == "drop" else {}
+        )
 
     @property
     def known(self) -> list[str]:
@@ -85,8 +94,8 @@ class Provenance(Stored, frozen=True, kw_only=True):
     ) -> "Provenance":
         """Return the provenance of a plan that was computed from these counts.
 
-        The settings take a round trip through JSON, so that a plan that is loaded equals the one
-        that was saved.
+        The settings take a round trip through JSON, so that a plan that is loaded
+        equals the one that was saved.
         """
         return cls(
             digest=pairs.digest,
@@ -102,23 +111,24 @@ class Provenance(Stored, frozen=True, kw_only=True):
 class PerturbOptions(TableOptions):
     """Options of `Plan.perturb`; of tables, except `domain`, `bins` and `pool`.
 
-    A record with a value outside the domain raises a DomainError with its row and column, unless
-    its attribute has a catch-all value.  A report is always sent: a missing answer is a value like
-    any other if the domain has it.
+    A record with a value outside the domain raises a DomainError with its row and
+    column, unless its attribute has a catch-all value.  A report is always sent: a
+    missing answer is a value like any other if the domain has it.
 
     Parameters
     ----------
     person
-        The column that identifies the person, by default that of the plan: each person sends one
-        report, of the first record that is not dropped.
+        The column that identifies the person, by default that of the plan: each person
+        sends one report, of the first record that is not dropped.
     rng
-        None draws from the operating system's generator.  For research only: a seed or NumPy
-        generator gives the same reports again, and whoever knows it can remove the noise.
+        None draws from the operating system's generator.  For research only: a seed or
+        NumPy generator gives the same reports again, and whoever knows it can remove
+        the noise.
     identifier, key
         A column of stable identifiers from which forms and noise are derived, so that a
-        person who is asked again gets the same form, and sends the same report for the same
-        answers; and the secret key, bytes or the path of its file
-        (see `seepage.collection.perturb.IdentifiedPeople`).
+        person who is asked again gets the same form, and sends the same report for the
+        same answers; and the secret key, bytes or the path of its file (see
+        `seepage.collection.perturb.IdentifiedPeople`).
     progress
         Called with the number of records done and their total, None if unknown.
     """
@@ -141,16 +151,16 @@ class QuestionnaireOptions:
     ----------
     labels
         A codebook with the texts to show for attributes and values, see
-        `seepage.collection.client_files.read_labels`.  A missing value is the answer "Prefer not to
-        say", where the plan has it.
+        `seepage.collection.client_files.read_labels`.  A missing value is the answer
+        "Prefer not to say", where the plan has it.
     endpoint
-        The address that reports are sent to.  Without one the page makes no request, and offers
-        the report as a file.
+        The address that reports are sent to.  Without one the page makes no request,
+        and offers the report as a file.
     title
         The heading; by default the plan's.
     texts
-        A file of the page's other texts: introduction, consent, contact, another language; see
-        `seepage.collection.client_files.read_texts`.
+        A file of the page's other texts: introduction, consent, contact, another
+        language; see `seepage.collection.client_files.read_texts`.
     """
 
     labels: str | os.PathLike[str] | None = None
@@ -175,8 +185,8 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     merged
         Further values and what each is coded as, `"*"` for all others, see `Attribute`.
     frequencies
-        Nominal frequencies of the values, fixed in advance: they give the weights of the forms in
-        an estimate.  Empty: uniform.
+        Nominal frequencies of the values, fixed in advance: they give the weights of
+        the forms in an estimate.  Empty: uniform.
     """
 
     name: str
@@ -194,7 +204,9 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     @property
     def attribute(self) -> Attribute:
         """The attribute with its values and bin edges."""
-        return Attribute(self.name, self.values, tuple(map(float, self.edges)), self.merged)
+        return Attribute(
+            self.name, self.values, tuple(map(float, self.edges)), self.merged
+        )
 
 
 def stored_attributes(
@@ -226,14 +238,19 @@ def stored_attributes(
             merged=attribute.merged,
             public=attribute.name in names,
             limit=None if limit == math.inf else float(limit),
-            frequencies=tuple(rounded_frequencies(marginal)) if with_frequencies else (),
+            frequencies=tuple(rounded_frequencies(marginal))
+            if with_frequencies
+            else (),
         )
-        for attribute, limit, marginal in zip(pairs.domain, limits, pairs.marginals, strict=True)
+        for attribute, limit, marginal in zip(
+            pairs.domain, limits, pairs.marginals, strict=True
+        )
     )
 
 
 class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
-    """One attribute of a plan, with its limit, its total, and the forms that ask for it.
+    """One attribute of a plan, with its limit, its total, and the forms that ask for
+    it.
 
     Parameters
     ----------
@@ -244,14 +261,16 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     mechanism
         The names of the mechanisms that perturb it; None if it is not collected.
     epsilon, delta
-        The largest stated budget over its forms, 0 if it is not collected, and the largest delta.
+        The largest stated budget over its forms, 0 if it is not collected, and the
+        largest delta.
     total, total_delta
-        Total leakage in nats of all reports of one form about it, the maximum over all forms, and
-        its delta.
+        Total leakage in nats of all reports of one form about it, the maximum over all
+        forms, and its delta.
     form
         The number of the form that attains it, from 1.
     observed
-        For a population: the largest total on the table itself, for display; None if unknown.
+        For a population: the largest total on the table itself, for display; None if
+        unknown.
     """
 
     asking: tuple[tuple[int, Form], ...]
@@ -264,19 +283,29 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     observed: float | None
 
     @classmethod
-    def of(cls, stored: StoredAttribute, index: int, forms: Sequence[Form]) -> "PlannedAttribute":
-        """Return an attribute of a plan, by its index in the domain, with the plan's forms."""
+    def of(
+        cls, stored: StoredAttribute, index: int, forms: Sequence[Form]
+    ) -> "PlannedAttribute":
+        """Return an attribute of a plan, by its index in the domain, with the plan's
+        forms.
+        """
         totals = [float(form.totals[index]) for form in forms]
         observed = [float((form.observed or form.totals)[index]) for form in forms]
-        asking = tuple(one for one in enumerate(forms, 1) if stored.name in one[1].attributes)
+        asking = tuple(
+            one for one in enumerate(forms, 1) if stored.name in one[1].attributes
+        )
         asked = [(form.question(stored.name), form.record) for _, form in asking]
         names = [question.mechanism if question else "matrix" for question, _ in asked]
         return cls(
             **msgspec.structs.asdict(stored),
             asking=asking,
             mechanism=", ".join(dict.fromkeys(names)) or None,
-            epsilon=max((one.epsilon if one else record for one, record in asked), default=0.0),
-            delta=max((question.delta for question, _ in asked if question), default=0.0),
+            epsilon=max(
+                (one.epsilon if one else record for one, record in asked), default=0.0
+            ),
+            delta=max(
+                (question.delta for question, _ in asked if question), default=0.0
+            ),
             total=max(totals),
             total_delta=max(form.deltas[index] for form in forms),
             form=totals.index(max(totals)) + 1,
@@ -287,7 +316,8 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
 def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
     """Return the weakest kind of the guarantees of some forms.
 
-    For a population `"certified"` totals are statistical, except those of guarantee `"worst"`.
+    For a population `"certified"` totals are statistical, except those of guarantee
+    `"worst"`.
     """
     names = {form.guarantee for form in forms}
     kind = max((GUARANTEES[name].kind for name in names), key=list(KINDS).index)
@@ -331,7 +361,9 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
 
 def _check_plan(plan: PlanContent) -> None:
-    """Raise unless forms and alternatives fit the attributes, and totals are within limits."""
+    """Raise unless forms and alternatives fit the attributes, and totals are within
+    limits.
+    """
     for form in _checks.items(plan.forms, "forms"):
         _checks.instance(form, "each of forms", Form, "a Form")
     for stored in _checks.items(plan.listed, "listed"):
@@ -344,11 +376,15 @@ def _check_plan(plan: PlanContent) -> None:
     for number, form in enumerate(plan.forms, 1):
         _check_form(plan, number, form)
     if (total := sum(form.chance for form in plan.forms)) != CERTAIN:
-        raise InputError(f"the shares of all forms must sum to 2^64 = {CERTAIN}, got {total}")
+        raise InputError(
+            f"the shares of all forms must sum to 2^64 = {CERTAIN}, got {total}"
+        )
     for other in plan.alternatives:
         for name in other.errors:
             if name not in plan.domain:
-                raise InputError(f"{other.name!r} has an error of {name!r}, which is no attribute")
+                raise InputError(
+                    f"{other.name!r} has an error of {name!r}, which is no attribute"
+                )
     for planned in plan.attributes:
         if planned.limit is not None and not planned.total <= planned.limit:
             raise InputError(
@@ -360,11 +396,15 @@ def _check_plan(plan: PlanContent) -> None:
 def _check_form(plan: PlanContent, number: int, form: Form) -> None:
     _checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES)
     if not form.chance:
-        raise InputError(f"the share of form {number} must be at least 1 out of 2^64, got 0")
+        raise InputError(
+            f"the share of form {number} must be at least 1 out of 2^64, got 0"
+        )
     for name in form.attributes:
         if name not in plan.domain:
             hint = _checks.near_miss(name, plan.domain.names)
-            raise InputError(f"form {number} asks for {name!r}, which is no attribute{hint}")
+            raise InputError(
+                f"form {number} asks for {name!r}, which is no attribute{hint}"
+            )
         if name in plan.public:
             raise InputError(
                 f"attribute {name!r} is public, so no form must ask for it, and form {number} does"

@@ -1,4 +1,5 @@
-"""Expected precision of the estimates of a plan, and of other strategies within its limits.
+"""Expected precision of the estimates of a plan, and of other strategies within its
+limits.
 
 The variance of an estimate from n people drawn from the population is v / n, with
 
@@ -37,7 +38,8 @@ DEFAULT_PEOPLE = 10_000
 """Number of people for half-widths if the plan has no number of records."""
 
 DEFAULT_WIDTH = 0.03
-"""Half-width that every share is to have, unless the plan states another or a number of people."""
+"""Half-width that every share is to have, unless the plan states another or a number of
+people."""
 
 NO_BETTER = 1.03
 """Ratio of people up to which one question each counts as no worse."""
@@ -58,23 +60,29 @@ class Precision(NamedTuple):
     strategies: tuple[Strategy, ...]
     """The plan first."""
     sizes: dict[str, int]
-    """The numbers of values of the attributes with at least two; 2 where the mean is wanted, whose
-    half-width is then relative to its range."""
+    """The numbers of values of the attributes with at least two; 2 where the mean is
+    wanted, whose half-width is then relative to its range."""
     compared: tuple[str, ...]
     """The attributes of which every strategy has an error."""
 
     def width(self, strategy: Strategy, name: str) -> float:
-        """Return the half-width of an estimated share, root mean square over the values."""
+        """Return the half-width of an estimated share, root mean square over the
+        values.
+        """
         error = float(strategy.errors.get(name, math.inf))
         return NORMAL * math.sqrt(error / self.sizes[name])
 
     def error(self, strategy: Strategy) -> float:
-        """Return the error of a strategy by the plan's objective, over the attributes compared."""
+        """Return the error of a strategy by the plan's objective, over the attributes
+        compared.
+        """
         sizes = {name: self.sizes[name] for name in self.compared}
         return strategy.objective_error(self.objective, sizes)
 
     def ratio(self, strategy: Strategy) -> float:
-        """Return how many times as many people a strategy needs for the plan's precision."""
+        """Return how many times as many people a strategy needs for the plan's
+        precision.
+        """
         if strategy.name == NO_NOISE:
             return self.without_privacy / self.people
         own = self.error(self.strategies[0])
@@ -104,13 +112,15 @@ def points(width: float) -> str:
 
 
 def plan_precision(plan: Plan) -> Precision:
-    """Return the precision of a plan and of its alternatives, for the people that it states.
+    """Return the precision of a plan and of its alternatives, for the people that it
+    states.
 
-    Those of the option `people`, else as many as its `precision` needs, else as many as every share
-    needs to be known within `DEFAULT_WIDTH`.  Attributes with one value are excluded: there is
-    nothing to estimate.
+    Those of the option `people`, else as many as its `precision` needs, else as many as
+    every share needs to be known within `DEFAULT_WIDTH`.  Attributes with one value are
+    excluded: there is nothing to estimate.
     """
-    settings, variances = plan.provenance.settings, answer_variances(plan)
+    settings = plan.provenance.settings
+    variances = answer_variances(plan)
     sizes = {name: len(each) for name, each in variances.items() if len(each) > 1}
     largest = max((float(variances[name].max()) for name in sizes), default=0.0)
     base: Any = settings.get("people") or plan.provenance.records or DEFAULT_PEOPLE
@@ -150,14 +160,16 @@ def plan_precision(plan: Plan) -> Precision:
 
 def _sampling(plan: Plan, name: str) -> float:
     """Return the largest variance of an answer's share for one person without noise."""
-    f, rows = nominal_frequencies(plan, name), wanted_rows(plan, name)
+    f = nominal_frequencies(plan, name)
+    rows = wanted_rows(plan, name)
     if rows is None:
         return float((f * (1 - f)).max())
     return float(f @ (rows**2).sum(axis=0) - ((rows @ f) ** 2).sum()) / 2
 
 
 def people_needed(variance: float, width: float) -> int:
-    """Return n = V (1.96 / h)^2, rounded up: the people for a half-width h of a 95 % interval.
+    """Return n = V (1.96 / h)^2, rounded up: the people for a half-width h of a 95 %
+    interval.
 
     Examples
     --------
@@ -168,11 +180,12 @@ def people_needed(variance: float, width: float) -> int:
 
 
 def people_for(plan: Plan, width: float) -> int:
-    """Return how many people must be asked for every share to be known within a half-width.
+    """Return how many people must be asked for every share to be known within a
+    half-width.
 
-    n = V (1.96 / width)^2, with V the largest variance of an answer's estimate for one person,
-    noise and sampling together, at the plan's nominal frequencies; each share then lies within
-    `width` of its estimate 19 times of 20.
+    n = V (1.96 / width)^2, with V the largest variance of an answer's estimate for one
+    person, noise and sampling together, at the plan's nominal frequencies; each share
+    then lies within `width` of its estimate 19 times of 20.
 
     Parameters
     ----------
@@ -189,10 +202,14 @@ def people_for(plan: Plan, width: float) -> int:
     (1840, 7360)
     """
     _checks.inner_probability(width, "width")
-    variances = {name: float(each.max()) for name, each in answer_variances(plan).items()}
+    variances = {
+        name: float(each.max()) for name, each in answer_variances(plan).items()
+    }
     for name, variance in variances.items():
         if not math.isfinite(variance):
-            raise InputError(f"{name!r} cannot be estimated from the reports, with any number")
+            raise InputError(
+                f"{name!r} cannot be estimated from the reports, with any number"
+            )
     return max(1, people_needed(max(variances.values()), width))
 
 
@@ -215,10 +232,11 @@ def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, st
 
 
 def cross_tables(plan: Plan, precision: Precision) -> str:
-    """Return which cross-tables the plan can answer, and what another one would cost at most.
+    """Return which cross-tables the plan can answer, and what another one would cost at
+    most.
 
-    A form of the two questions alone, each with half of the smallest limit, keeps every limit by
-    composition, whoever the people are; its people come on top.
+    A form of the two questions alone, each with half of the smallest limit, keeps every
+    limit by composition, whoever the people are; its people come on top.
     """
     together, pairs = pairs_together(plan)
     text = f"{len(together)} of {len(pairs)} cross-tables of two questions can be estimated: "
@@ -241,7 +259,9 @@ def cross_tables(plan: Plan, precision: Precision) -> str:
 
 
 def people_text(precision: Precision, ratio: float) -> str:
-    """Return the people for the same precision: their number, and how many times the plan's."""
+    """Return the people for the same precision: their number, and how many times the
+    plan's.
+    """
     if not math.isfinite(ratio):
         return "not known"
     return f"{rounded_people(math.ceil(ratio * precision.people))} ({ratio:.3g} ×)"
@@ -259,14 +279,15 @@ def rounded_people(number: int) -> str:
     return f"{math.ceil(number / unit) * unit:,}"
 
 
-# Expected variances -------------------------------------------------------------------------------
+# Expected variances -------------------------------------------------------------------
 
 
 def answer_variances(plan: Plan) -> dict[str, Floats]:
     """Return the variance V of each answer's estimated share, for one person.
 
-    Forms are weighted by s_f / v(f), as in estimates: V = sum_f w_f^2 v_u(f) / s_f, with v_u(f) the
-    part of answer u in v(f).  A mean that is wanted counts like a share of two values.
+    Forms are weighted by s_f / v(f), as in estimates: V = sum_f w_f^2 v_u(f) / s_f,
+    with v_u(f) the part of answer u in v(f).  A mean that is wanted counts like a share
+    of two values.
     """
     return {name: _variances(plan, name) for name in plan.collected.names}
 
@@ -278,7 +299,9 @@ def _variances(plan: Plan, name: str) -> Floats:
     if not forms:
         return np.full(2 if is_mean else plan.domain[name].size, np.inf)
     shares = np.array([plan.forms[index].share for index in forms])
-    each = [np.full(2, f.variance / 2) if is_mean else f.variances for f in forms.values()]
+    each = [
+        np.full(2, f.variance / 2) if is_mean else f.variances for f in forms.values()
+    ]
     sums = np.sum(each, axis=1)
     if (sums <= 0).any():
         return np.zeros(len(each[0]))

@@ -1,4 +1,6 @@
-"""A plan in one line; sentences on what it guarantees and what not, and on its precision."""
+"""A plan in one line; sentences on what it guarantees and what not, and on its
+precision.
+"""
 
 import math
 import re
@@ -18,9 +20,13 @@ FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
 
 def headline(plan: Plan) -> str:
-    """Return the plan in one line: forms, attributes, budgets, largest total and guarantee."""
+    """Return the plan in one line: forms, attributes, budgets, largest total and
+    guarantee.
+    """
     products = [form for form in plan.forms if form.is_product]
-    rounded = {float(f"{epsilon:.4g}") for form in products for epsilon in form.epsilons}
+    rounded = {
+        float(f"{epsilon:.4g}") for form in products for epsilon in form.epsilons
+    }
     parts = [f"epsilon {span(rounded)}"] if rounded else []
     shaped = len(plan.forms) - len(products)
     parts += [f"{shaped} shaped"] if shaped else []
@@ -41,7 +47,10 @@ def span(numbers: Iterable[float | None]) -> str:
     ('1 to 5', '2', 'none')
     """
     ordered = sorted(number for number in numbers if number is not None)
-    return " to ".join(f"{end:g}" for end in dict.fromkeys(ordered[:1] + ordered[-1:])) or "none"
+    return (
+        " to ".join(f"{end:g}" for end in dict.fromkeys(ordered[:1] + ordered[-1:]))
+        or "none"
+    )
 
 
 def form_sizes(plan: Plan) -> str:
@@ -50,12 +59,15 @@ def form_sizes(plan: Plan) -> str:
 
 
 def mechanism_names(plan: Plan) -> str:
-    """Return the names of all mechanisms of a plan; "shaped" for reports of several answers."""
+    """Return the names of all mechanisms of a plan; "shaped" for reports of several
+    answers.
+    """
     return ", ".join(sorted({name for form in plan.forms for name in form.mechanisms}))
 
 
 def nats(value: float) -> str:
-    """Return a number of nats, rounded up at the third decimal and without trailing zeros.
+    """Return a number of nats, rounded up at the third decimal and without trailing
+    zeros.
 
     Examples
     --------
@@ -75,18 +87,29 @@ def but_for(delta: float) -> str:
     >>> but_for(0.0), but_for(2e-5)
     ('', ', but for delta 2e-05 in the probability of any set of reports')
     """
-    return f", but for delta {delta:g} in the probability of any set of reports" if delta else ""
+    return (
+        f", but for delta {delta:g} in the probability of any set of reports"
+        if delta
+        else ""
+    )
 
 
 def factor(value: float) -> str:
     """Return e to a number of nats, rounded up to two digits.
 
-    Rounding errors of the exponential, below 1e-15 for factors up to 1,000, are not rounded up;
-    totals have larger guards.
+    Rounding errors of the exponential, below 1e-15 for factors up to 1,000, are not
+    rounded up; totals have larger guards.
 
     Examples
     --------
-    >>> factor(2.0), factor(0.1), factor(6.0), factor(8.0), factor(50.0), factor(math.log(3))
+    >>> (
+    ...     factor(2.0),
+    ...     factor(0.1),
+    ...     factor(6.0),
+    ...     factor(8.0),
+    ...     factor(50.0),
+    ...     factor(math.log(3)),
+    ... )
     ('7.4', '1.2', '410', '3,000', '5.2e21', '3')
     """
     if not value < 700:
@@ -125,10 +148,14 @@ def merged_text(attribute: Attribute) -> str:
     """
     found = dict[str, list[str]]()
     for value, answer in attribute.merged:
-        found.setdefault(answer, []).append("anything else" if value == ALL_OTHERS else value)
+        found.setdefault(answer, []).append(
+            "anything else" if value == ALL_OTHERS else value
+        )
     if OTHER in attribute.values:
         found.setdefault(OTHER, ["anything else"])
-    return "; ".join(f"{answer_text(a)}: {short_list(values, 6)}" for a, values in found.items())
+    return "; ".join(
+        f"{answer_text(a)}: {short_list(values, 6)}" for a, values in found.items()
+    )
 
 
 def unlimited(plan: Plan) -> list[PlannedAttribute]:
@@ -150,7 +177,11 @@ def promised(plan: Plan, subject: str = "It") -> str:
             f"{subject} has no limits; {_claim(plan)}all reports of a person together tell at most "
             f"{nats(largest)} nats about any one attribute ({FACTOR})."
         )
-    about = "any one attribute" if not unlimited(plan) else "any one attribute that has a limit"
+    about = (
+        "any one attribute"
+        if not unlimited(plan)
+        else "any one attribute that has a limit"
+    )
     each = ", by attribute" if len(limits) > 1 else ""
     promises = "does not prove but assumes" if plan.kind == "assumed" else "promises"
     return (
@@ -166,7 +197,8 @@ def _claim(plan: Plan) -> str:
         return "whoever the people are, "
     if plan.scope == "population":
         return (
-            f"with confidence {plan.confidence:.4g} for the people whom its table was drawn from, "
+            f"with confidence {plan.confidence:.4g} "
+            "for the people whom its table was drawn from, "
         )
     return "for people distributed as in its table, "
 
@@ -175,7 +207,11 @@ def _collection(plan: Plan) -> str:
     """Return a clause: how many attributes everyone is asked for."""
     if len(plan.forms) == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
-        noise = "each answer gets" if plan.forms[0].is_product else "the answers together get"
+        noise = (
+            "each answer gets"
+            if plan.forms[0].is_product
+            else "the answers together get"
+        )
         return f"Everyone is asked for the same {number}, and {noise} noise"
     return (
         f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their record, "
@@ -193,8 +229,14 @@ def ground(plan: Plan) -> str:
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
     parts = [_guarantee_sentence(plan)]
     if delta > 0:
-        parts.append(f"Its delta is {delta:g}, in the probability of any set of reports.")
-    if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
+        parts.append(
+            f"Its delta is {delta:g}, in the probability of any set of reports."
+        )
+    if (
+        plan.scope == "table"
+        and plan.confidence is not None
+        and plan.kind == "statistical"
+    ):
         parts.append(f"Its confidence is {plan.confidence:.4g}.")
     return " ".join([*parts, whom(plan)])
 
@@ -216,7 +258,9 @@ def whom(plan: Plan) -> str:
     records = f"{plan.provenance.records:,} records"
     if fixing := plan.provenance.settings.get("fixing records"):
         people = plan.provenance.records + fixing
-        records = f"{people:,} records ({records} certify it, {fixing:,} fixed the answers)"
+        records = (
+            f"{people:,} records ({records} certify it, {fixing:,} fixed the answers)"
+        )
     knows = "who knows the distribution"
     if known := plan.provenance.known:
         knows += f" and the person's {', '.join(known)}"
@@ -240,7 +284,9 @@ def whom(plan: Plan) -> str:
 
 
 def statements(plan: Plan) -> dict[str, Any]:
-    """Return what pages say of a plan: the promise, its ground, what it excludes, and units."""
+    """Return what pages say of a plan: the promise, its ground, what it excludes, and
+    units.
+    """
     return {
         "plan": plan,
         "promise": promise(plan),
@@ -297,8 +343,13 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
         )
     free = [planned.name for planned in unlimited(plan)]
     if free and len(free) < len(plan.attributes):
-        yield "Attributes without a limit.", f"{', '.join(free)}: nothing bounds what is told."
-    rare = [note.partition("): ")[2] for note in plan.notes if note.startswith(NOT_ASKED)]
+        yield (
+            "Attributes without a limit.",
+            f"{', '.join(free)}: nothing bounds what is told.",
+        )
+    rare = [
+        note.partition("): ")[2] for note in plan.notes if note.startswith(NOT_ASKED)
+    ]
     such = f", such as {rare[0]}, whose answers but one are too rare" if rare else ""
     yield (
         "Other attributes.",
@@ -334,11 +385,13 @@ def assessment(plan: Plan, precision: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-# How many people ---------------------------------------------------------------------------------
+# How many people ----------------------------------------------------------------------
 
 
 def people_sentence(plan: Plan, precision: Precision) -> str:
-    """Return how many people to ask, what each is asked, and the precision; empty for none."""
+    """Return how many people to ask, what each is asked, and the precision; empty for
+    none.
+    """
     if not precision.sizes or not math.isfinite(precision.half_width):
         return ""
     sizes = form_sizes(plan)
@@ -353,16 +406,23 @@ def people_sentence(plan: Plan, precision: Precision) -> str:
     smp = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
     parts = []
     if smp is not None and NO_BETTER <= precision.ratio(smp) < math.inf:
-        parts.append(f"One question each needs {precision.ratio(smp):.2g} times as many people")
+        parts.append(
+            f"One question each needs {precision.ratio(smp):.2g} times as many people"
+        )
     clear = f"{rounded_people(precision.without_privacy)}"
-    parts.append(f"without privacy {clear} would do" if parts else f"Without privacy {clear} do")
+    parts.append(
+        f"without privacy {clear} would do" if parts else f"Without privacy {clear} do"
+    )
     return f"{text} {', '.join(parts)}."
 
 
 def advice(plan: Plan, precision: Precision) -> list[str]:
-    """Return what a reader should know beside the sentence: where a rival is as good or better."""
+    """Return what a reader should know beside the sentence: where a rival is as good or
+    better.
+    """
     texts = list[str]()
-    smp, rival = precision.named(OPTIMAL_SMP), precision.named(RECORD_SMP)
+    smp = precision.named(OPTIMAL_SMP)
+    rival = precision.named(RECORD_SMP)
     several = len(plan.collected) > 1 and len(plan.forms) > 1
     sizes = [len(form.attributes) for form in plan.forms]
     if smp is not None and several and precision.ratio(smp) < NO_BETTER:
@@ -378,7 +438,9 @@ def advice(plan: Plan, precision: Precision) -> list[str]:
 
 def _change(plan: Plan) -> str:
     """Return the one change that makes forms of several questions possible."""
-    note = next((note for note in plan.notes if note.startswith("no form of several")), None)
+    note = next(
+        (note for note in plan.notes if note.startswith("no form of several")), None
+    )
     if note is not None:
         return f"What would help: {note.partition(': ')[2]}."
     if plan.scope == "population":

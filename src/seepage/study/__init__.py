@@ -1,12 +1,13 @@
 """The paper as an object of study: estimation, baselines, benchmarks, the reproduction.
 
-Here is leakage estimated from a simulated collection: the statistical method of its section III.
+Here is leakage estimated from a simulated collection: the statistical method of its
+section III.
 
-The paper perturbs r copies of every record, lets an attacker infer each value, and counts; here
-the counts are drawn from their distribution given the pair counts, in time independent of the
-number of records [theory: The statistical method].  The paper's plug-in estimate is biased upward;
-a corrected estimate and a confidence interval (`confidence`) and a p-value (`simulation`) are
-reported with it.
+The paper perturbs r copies of every record, lets an attacker infer each value, and
+counts; here the counts are drawn from their distribution given the pair counts, in time
+independent of the number of records [theory: The statistical method].  The paper's
+plug-in estimate is biased upward; a corrected estimate and a confidence interval
+(`confidence`) and a p-value (`simulation`) are reported with it.
 """
 
 import math
@@ -31,7 +32,12 @@ from seepage.errors import DomainError, InputError
 from seepage.leakage.release import releases
 from seepage.mechanisms.base import Mechanism
 from seepage.study.confidence import interval
-from seepage.study.estimates import DecidingCell, EstimateOptions, LeakageEstimate, LeakageEstimates
+from seepage.study.estimates import (
+    DecidingCell,
+    EstimateOptions,
+    LeakageEstimate,
+    LeakageEstimates,
+)
 from seepage.study.simulation import Collection, significance, simulate
 
 Key = tuple[int, ...]
@@ -46,28 +52,31 @@ MAX_PERMUTED = 10**9 - 1
 MAX_CELLS = 1 << 24
 """Maximum number of cells of the channel from source values to reports: 128 MB."""
 
-COLLECTION, SURROGATES = 0, 1
-"""Independent random streams of a task: the simulated collection, and its surrogates."""
+COLLECTION = 0
+SURROGATES = 1
+"""Independent random streams of a task: the simulated collection, and its
+surrogates."""
 
 
 @takes(EstimateOptions)
 def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     """Return leakages estimated from a simulated collection, with their uncertainty.
 
-    Each of N records reports r times through the mechanism; an attacker infers the source's value
-    from each report; P(inferred value given target value) is estimated, and the leakage from it
-    [paper, section III].
+    Each of N records reports r times through the mechanism; an attacker infers the
+    source's value from each report; P(inferred value given target value) is estimated,
+    and the leakage from it [paper, section III].
 
     Parameters
     ----------
     data
-        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.  For
-        `sources`, anything that has records.
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
+        For `sources`, anything that has records.
 
     Returns
     -------
     LeakageEstimates
-        Indexed by `[target, source]`; its matrices have targets as rows and sources as columns.
+        Indexed by `[target, source]`; its matrices have targets as rows and sources as
+        columns.
 
     Notes
     -----
@@ -81,11 +90,19 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     --------
     >>> import seepage as sp
     >>> estimates = estimate_leakage(
-    ...     "adult", 1.0, mechanism="grr", pairs=[("sex", "occupation")], surrogates=99, rng=7
+    ...     "adult",
+    ...     1.0,
+    ...     mechanism="grr",
+    ...     pairs=[("sex", "occupation")],
+    ...     surrogates=99,
+    ...     rng=7,
     ... )
     >>> estimate = estimates["sex", "occupation"]
     >>> exact = sp.leakage_matrix(sp.load_pairs("adult"), 1.0, mechanism="grr")
-    >>> estimate.lower < exact["sex", "occupation"].value < estimate.upper, estimate.p_value
+    >>> (
+    ...     estimate.lower < exact["sex", "occupation"].value < estimate.upper,
+    ...     estimate.p_value,
+    ... )
     (True, 0.01)
     """
     counted: PairCounts | Records
@@ -96,8 +113,12 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
         names = _joint_names(options)
         counted = as_records(data, **options.reading).select(names)
         keys = [tuple(range(len(names)))]
-    mechanisms = mechanisms_of(counted.domain, options.epsilon, options.mechanism, options.delta)
-    most = (MAX_PERMUTED if options.surrogates else MAX_REPORTS) // max(counted.records, 1)
+    mechanisms = mechanisms_of(
+        counted.domain, options.epsilon, options.mechanism, options.delta
+    )
+    most = (MAX_PERMUTED if options.surrogates else MAX_REPORTS) // max(
+        counted.records, 1
+    )
     if options.replicas > most:
         rule = f"at most {most:,} for {counted.records:,} records"
         hint = "; without surrogates there may be more" if options.surrogates else ""
@@ -114,9 +135,17 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
 def mechanisms_of(
     domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
 ) -> list[Mechanism]:
-    """Return the mechanism of each attribute; raise an InputError if an attribute has none."""
-    mechanisms = [release.mechanism for release in releases(domain, epsilon, mechanism, delta)]
-    missing = [name for name, used in zip(domain.names, mechanisms, strict=True) if used is None]
+    """Return the mechanism of each attribute; raise an InputError if an attribute has
+    none.
+    """
+    mechanisms = [
+        release.mechanism for release in releases(domain, epsilon, mechanism, delta)
+    ]
+    missing = [
+        name
+        for name, used in zip(domain.names, mechanisms, strict=True)
+        if used is None
+    ]
     if missing:
         rule = f"given for every attribute, also for {missing[0]!r}"
         raise _checks.violation("mechanism", rule, None)
@@ -141,7 +170,9 @@ def _ordered_pairs(
     """Return the (target, source) indices of the pairs to estimate, without duplicates."""
     domain = counts.domain
     if not counts.records:
-        raise DomainError("there is no leakage without records, and these counts have none")
+        raise DomainError(
+            "there is no leakage without records, and these counts have none"
+        )
     if pairs is None:
         targets = range(len(domain)) if target is None else [domain.index(target)]
         return [(x, u) for x in targets for u in range(len(domain)) if u != x]
@@ -149,7 +180,9 @@ def _ordered_pairs(
         raise _checks.exclusive("target", "pairs", "pairs have their own targets")
     named = _checks.items(pairs, "pairs")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
-        raise _checks.violation("pairs", "a list of two names each, (target, source)", named)
+        raise _checks.violation(
+            "pairs", "a list of two names each, (target, source)", named
+        )
     chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
     for x, u in chosen:
         if x == u:
@@ -157,12 +190,13 @@ def _ordered_pairs(
     return list(chosen)
 
 
-# One estimate: a target, its sources, and their mechanisms ----------------------------------------
+# One estimate: a target, its sources, and their mechanisms ----------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A target and one or more sources that are reported together, as one source of tuples.
+    """A target and one or more sources that are reported together, as one source of
+    tuples.
 
     Parameters
     ----------
@@ -177,7 +211,8 @@ class Task:
     direct
         The budget of the target's own report.
     values
-        The source tuples that occur: codes, one row per tuple and one column per source.
+        The source tuples that occur: codes, one row per tuple and one column per
+        source.
     table
         Record counts, target value by source tuple.
     """
@@ -192,7 +227,9 @@ class Task:
 
     @cached_property
     def channel(self) -> Floats:
-        """P(inferred values given source tuple): each source is perturbed independently."""
+        """P(inferred values given source tuple): each source is perturbed
+        independently.
+        """
         reports = math.prod(source.size for source in self.sources)
         if len(self.values) * reports > MAX_CELLS:
             raise InputError(
@@ -202,18 +239,27 @@ class Task:
         parts = zip(self.mechanisms, self.values.T, strict=True)
         rows = [mechanism.inferred_channel()[codes] for mechanism, codes in parts]
         joint = reduce(
-            lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), rows
+            lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(
+                len(left), -1
+            ),
+            rows,
         )
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     def report(self, column: int) -> str:
-        """Return the inferred value of a column of the channel; several are joined by "and"."""
+        """Return the inferred value of a column of the channel; several are joined by
+        "and".
+        """
         codes = np.unravel_index(column, [source.size for source in self.sources])
         parts = zip(self.sources, codes, strict=True)
         return " and ".join(source.values[code] for source, code in parts)
 
-    def generator(self, rng: int | None, purpose: int, block: int = 0) -> np.random.Generator:
-        """Return the random generator of one block of a stream, whichever thread runs it."""
+    def generator(
+        self, rng: int | None, purpose: int, block: int = 0
+    ) -> np.random.Generator:
+        """Return the random generator of one block of a stream, whichever thread runs
+        it.
+        """
         sequence = np.random.SeedSequence(rng, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))
 
@@ -222,8 +268,12 @@ class Task:
         generator = self.generator(options.rng, COLLECTION)
         return simulate(self.table, self.channel, options.replicas, generator)
 
-    def estimate(self, options: EstimateOptions, cancelled: threading.Event) -> LeakageEstimate:
-        """Return the estimate from a simulated collection, with its interval and p-value."""
+    def estimate(
+        self, options: EstimateOptions, cancelled: threading.Event
+    ) -> LeakageEstimate:
+        """Return the estimate from a simulated collection, with its interval and
+        p-value.
+        """
 
         def surrogate_generator(block: int) -> np.random.Generator:
             if cancelled.is_set():
@@ -236,12 +286,16 @@ class Task:
         return LeakageEstimate(
             target=self.target.name,
             sources=tuple(source.name for source in self.sources),
-            mechanism=", ".join(dict.fromkeys(mechanism.name for mechanism in self.mechanisms)),
+            mechanism=", ".join(
+                dict.fromkeys(mechanism.name for mechanism in self.mechanisms)
+            ),
             epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
             direct=self.direct,
             plug_in=plug_in,
             **interval(collection, options.confidence)._asdict(),
-            significance=significance(collection, options.surrogates, surrogate_generator),
+            significance=significance(
+                collection, options.surrogates, surrogate_generator
+            ),
             deciding=deciding,
             unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),
             records=int(self.table.sum()),
@@ -252,7 +306,9 @@ class Task:
 def _run_tasks(
     keys: Sequence[Key], make: Callable[[Key], Task], options: EstimateOptions
 ) -> Iterator[tuple[Key, LeakageEstimate]]:
-    """Yield the estimate of each task as it completes; an exception cancels all threads."""
+    """Yield the estimate of each task as it completes; an exception cancels all
+    threads.
+    """
     cancelled = threading.Event()
 
     def run(key: Key) -> LeakageEstimate:
@@ -268,16 +324,20 @@ def _run_tasks(
             pool.shutdown(cancel_futures=True)
 
 
-def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, tuple[DecidingCell, ...]]:
-    """Return the paper's estimate and the two cells whose ratio it is; none if rows are equal.
+def plug_in_estimate(
+    task: Task, collection: Collection
+) -> tuple[float, tuple[DecidingCell, ...]]:
+    """Return the paper's estimate and the two cells whose ratio it is; none if rows are
+    equal.
 
-    It is infinite if a report has an empty cell; then the empty cell with the largest expected
-    count is returned.
+    It is infinite if a report has an empty cell; then the empty cell with the largest
+    expected count is returned.
     """
     counts = collection.counts
     totals = counts.sum(axis=1)
     shares = counts / totals[:, None]
-    high, low = shares.max(axis=0), shares.min(axis=0)
+    high = shares.max(axis=0)
+    low = shares.min(axis=0)
     if len(counts) < 2 or not np.any(high > low):
         return 0.0, ()
     expected = np.where(counts == 0, high * totals[:, None], 0.0)
@@ -287,17 +347,23 @@ def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, tuple[D
     else:
         ratios = np.divide(high, low, out=np.ones_like(high), where=high > 0)
         report = int(ratios.argmax())
-        value, other = math.log(ratios[report]), int(shares[:, report].argmin())
+        value = math.log(ratios[report])
+        other = int(shares[:, report].argmin())
     likelier = int(shares[:, report].argmax())
     return value, tuple(
         DecidingCell(
-            task.target.values[x], task.report(report), int(counts[x, report]), int(totals[x])
+            task.target.values[x],
+            task.report(report),
+            int(counts[x, report]),
+            int(totals[x]),
         )
         for x in (likelier, other)
     )
 
 
-def make_task(data: PairCounts | Records, mechanisms: Sequence[Mechanism], key: Key) -> Task:
+def make_task(
+    data: PairCounts | Records, mechanisms: Sequence[Mechanism], key: Key
+) -> Task:
     """Return the task of a target and its sources; several sources need records."""
     target, *sources = key
     if isinstance(data, PairCounts):

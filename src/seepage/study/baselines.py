@@ -1,7 +1,7 @@
 """Analysers: published methods to quantify leakage, and ours, with one interface.
 
-An analyser takes pair counts and one epsilon per attribute, and returns a leakage matrix: rows
-targets, columns sources.  `register_analyser` adds one.
+An analyser takes pair counts and one epsilon per attribute, and returns a leakage
+matrix: rows targets, columns sources.  `register_analyser` adds one.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,8 @@ class PublishedMethod:
 
 
 def split_budgets(pairs: PairCounts, epsilons: Floats) -> Floats:
-    """SPL-ANL: the leakage of a pair is the source's epsilon, as under perfect correlation.
+    """SPL-ANL: the leakage of a pair is the source's epsilon, as under perfect
+    correlation.
 
     [paper, section V-A: its interpretation of budget splitting]
     """
@@ -65,17 +66,20 @@ def dependency_graph(threshold: float) -> PublishedMethod:
 
         adjacency = np.abs(correlation_matrix(pairs, "pcc").values) >= threshold
         component = connected_components(adjacency, directed=False)[1]
-        return np.where(component[:, None] == component[None, :], epsilons[None, :], 0.0)
+        return np.where(
+            component[:, None] == component[None, :], epsilons[None, :], 0.0
+        )
 
     return PublishedMethod(f"GRF {threshold:g}", leakages)
 
 
 def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
-    """CBP, for binary attributes only: our reconstruction, the original is not available to us.
+    """CBP, for binary attributes only: our reconstruction, the original is not
+    available to us.
 
     r = |Cov| / max(Var_i, Var_j),  CPL = ln (e^eps (1+r) + 1-r) / (e^eps (1-r) + 1+r).
-    It agrees with all that the paper states: covariance-based, symmetric, never above the leakage
-    of GRR.
+    It agrees with all that the paper states: covariance-based, symmetric, never above
+    the leakage of GRR.
     """
     large = [attribute.name for attribute in pairs.domain if attribute.size > 2]
     if large:
@@ -90,22 +94,28 @@ def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
     largest = np.maximum.outer(variance, variance)
     r = np.divide(covariance, largest, out=np.zeros_like(largest), where=largest > 0)
     weight = np.exp(-epsilons)[None, :]
-    high, low = 1 + r + weight * (1 - r), 1 - r + weight * (1 + r)
+    high = 1 + r + weight * (1 - r)
+    low = 1 - r + weight * (1 + r)
     return np.asarray(np.log(high / low))
 
 
-def own_leakages(name: str, mechanism: str | None = None, view: View = "report") -> PublishedMethod:
-    """Return a mechanism's own leakage, or the bound over all mechanisms, by `leakage_matrix`.
+def own_leakages(
+    name: str, mechanism: str | None = None, view: View = "report"
+) -> PublishedMethod:
+    """Return a mechanism's own leakage, or the bound over all mechanisms, by
+    `leakage_matrix`.
 
     Parameters
     ----------
     name
         The name in tables and charts.
     mechanism
-        A registered mechanism; None for the paper's Algorithm 2.  LTM, the algorithm of Cao et al.
-        2017 for temporal correlations, maximises the same ratio at delta = 0, so it is this too.
+        A registered mechanism; None for the paper's Algorithm 2.  LTM, the algorithm of
+        Cao et al. 2017 for temporal correlations, maximises the same ratio at delta =
+        0, so it is this too.
     view
-        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
+        What the adversary keeps: the whole `"report"` or the value `"inferred"` from
+        it.
     """
 
     def leakages(pairs: PairCounts, epsilons: Floats) -> Floats:
@@ -115,14 +125,16 @@ def own_leakages(name: str, mechanism: str | None = None, view: View = "report")
 
 
 def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
-    """Register an analyser under its name, which is case-insensitive and new or replaced.
+    """Register an analyser under its name, which is case-insensitive and new or
+    replaced.
 
     Examples
     --------
     >>> register_analyser(PublishedMethod("SPL-ANL", split_budgets))
     Traceback (most recent call last):
         ...
-    seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already (replace=True ...
+    seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already
+    (replace=True ...
     """
     [checked] = as_analysers([found])
     return ANALYSERS.add(checked.name, checked, replace=replace)
@@ -141,7 +153,8 @@ def as_analysers(chosen: Any) -> list[Analyser]:
 
 
 def analyser(name: str, parameter: str = "analyser") -> Analyser:
-    """Return an analyser by name; `parameter` is the subject of the message for an unknown one.
+    """Return an analyser by name; `parameter` is the subject of the message for an
+    unknown one.
 
     A registered name; `grf T`, the dependency graph with threshold T; `MECHANISM` or
     `MECHANISM:inferred`, the leakage of a registered mechanism in either view.
@@ -156,19 +169,28 @@ def analyser(name: str, parameter: str = "analyser") -> Analyser:
         return ANALYSERS[key]
     if key.startswith("grf "):
         try:
-            return dependency_graph(_checks.probability(float(key[4:]), "the GRF threshold"))
+            return dependency_graph(
+                _checks.probability(float(key[4:]), "the GRF threshold")
+            )
         except ValueError:
-            raise InputError(f"the GRF threshold must be from 0 to 1, got {name!r}") from None
+            raise InputError(
+                f"the GRF threshold must be from 0 to 1, got {name!r}"
+            ) from None
     mechanism, _, view = key.partition(":")
     if mechanism in MECHANISMS and view in ("", "report", "inferred"):
-        return own_leakages(name, mechanism, "inferred" if view == "inferred" else "report")
+        return own_leakages(
+            name, mechanism, "inferred" if view == "inferred" else "report"
+        )
     options = [*ANALYSERS, "grf THRESHOLD", *MECHANISMS]
     known = f"{parameter} must be one of {', '.join(options)}, got {name!r}"
-    raise InputError(known, ANALYSERS.unusable, MECHANISMS.unusable, parameter=parameter)
+    raise InputError(
+        known, ANALYSERS.unusable, MECHANISMS.unusable, parameter=parameter
+    )
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or negatives.
+    """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or
+    negatives.
 
     The diagonal is 0, whatever the analyser says there.
     """
@@ -193,25 +215,32 @@ def reference_leakages(
     reference: Any, pairs: PairCounts, epsilon: float, rng: int, delta: Any = 0.0
 ) -> Floats:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
-    kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    kind, _, name = (
+        reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    )
     if not kind or (kind in MECHANISMS and MECHANISMS[kind].approximate):
         view: Any = name or "report"
         how = kind or reference
-        return leakage_matrix(pairs, epsilon, mechanism=how, delta=delta, view=view).values
+        return leakage_matrix(
+            pairs, epsilon, mechanism=how, delta=delta, view=view
+        ).values
     if kind == "statistical":
         from seepage.study import estimate_leakage
 
         drawn: dict[str, Any] = {"surrogates": 0, "rng": rng}
-        return estimate_leakage(pairs, epsilon, mechanism=name, delta=delta, **drawn).plug_in
+        return estimate_leakage(
+            pairs, epsilon, mechanism=name, delta=delta, **drawn
+        ).plug_in
     chosen = analyser("Algorithm 2" if reference == "bound" else reference, "reference")
     return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))
 
 
 def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Dependency Triad: an upper bound from three parameters of each pair, as we reconstruct it.
+    """Dependency Triad: an upper bound from three parameters of each pair, as we
+    reconstruct it.
 
-    Never below the bound over all mechanisms, which it equals for two source values (up to
-    rounding).
+    Never below the bound over all mechanisms, which it equals for two source values (up
+    to rounding).
 
     Notes
     -----
@@ -222,22 +251,25 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
     * delta = max of the mass under x of the u impossible under x';
     * phi = max of the total variation distance of the two rows.
 
-    Every set S then has A <= e^alpha B + delta and A - B <= phi, with A and B its mass under x
-    and x', so that (1 + lambda A) / (1 + lambda B) is at most its value at the corner of the two
-    lines,
+    Every set S then has A <= e^alpha B + delta and A - B <= phi, with A and B its mass
+    under x and x', so that (1 + lambda A) / (1 + lambda B) is at most its value at the
+    corner of the two lines,
 
         B = (phi - delta) / (e^alpha - 1),  A = e^alpha B + delta = B + phi,
 
-    or at B = 0, A = delta if it decreases along the first line: e^alpha - 1 < delta lambda.  The
-    artifact writes B with a fourth number beta, e^beta = ((1-delta) e^alpha - 1 - phi + 2 delta) /
-    ((1-phi) e^alpha - 1 + delta), as (e^beta - 1)(1 - delta) / (e^(alpha+beta) - 1): the same
-    number.  With a zero cell it yields NaN; here such cells enter delta only and alpha is finite.
-    For alpha = 0 the limit phi = delta, B = 0 is taken.
+    or at B = 0, A = delta if it decreases along the first line: e^alpha - 1 < delta
+    lambda.  The artifact writes B with a fourth number beta, e^beta = ((1-delta)
+    e^alpha - 1 - phi + 2 delta) / ((1-phi) e^alpha - 1 + delta), as (e^beta - 1)(1 -
+    delta) / (e^(alpha+beta) - 1): the same number.  With a zero cell it yields NaN;
+    here such cells enter delta only and alpha is finite. For alpha = 0 the limit phi =
+    delta, B = 0 is taken.
     """
     values = np.zeros((len(pairs.domain), len(pairs.domain)))
     for targets, sources, stack in leakage_matrix(pairs, epsilons).channel_stacks():
         for target, source, channel in zip(targets, sources, stack, strict=True):
-            values[target, source] = triad_leakage(*triad(channel), float(epsilons[source]))
+            values[target, source] = triad_leakage(
+                *triad(channel), float(epsilons[source])
+            )
     return values
 
 
@@ -259,7 +291,9 @@ def triad(channel: Floats) -> tuple[float, float, float]:
     possible = highest > 0
     alpha = float(np.log(highest[possible] / lowest[possible]).max())
     delta = float((channel @ (channel == 0).astype(np.float64).T).max())
-    phi = max(float(np.maximum(row - channel, 0.0).sum(axis=1).max()) for row in channel)
+    phi = max(
+        float(np.maximum(row - channel, 0.0).sum(axis=1).max()) for row in channel
+    )
     return alpha, min(delta, phi), min(phi, 1.0)
 
 

@@ -20,12 +20,22 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import ROWS
 from seepage.study import mechanisms_of
-from seepage.study.baselines import Analyser, analyse_with, as_analysers, reference_leakages
+from seepage.study.baselines import (
+    Analyser,
+    analyse_with,
+    as_analysers,
+    reference_leakages,
+)
 
 TOLERANCE = 1e-6
 """Undershoot or overshoot up to this value counts as none."""
 
-REGIONS = {(False, False): "P1", (True, False): "R1", (False, True): "R2", (True, True): "R3"}
+REGIONS = {
+    (False, False): "P1",
+    (True, False): "R1",
+    (False, True): "R2",
+    (True, True): "R3",
+}
 """The paper's regions, by whether an analyser undershoots and whether it overshoots."""
 
 EIGHT = ("grr", "rappor", "exp", "oue", "blh", "olh", "she", "ss")
@@ -41,7 +51,8 @@ class BenchmarkOptions(DataOptions):
     epsilons
         Budgets above 0, each used for every attribute.
     delta
-        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold with a delta.
+        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
+        with a delta.
     rng
         Seed of what is simulated; the same seed gives the same numbers.
     """
@@ -52,17 +63,25 @@ class BenchmarkOptions(DataOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        budgets = [_checks.epsilon(one) for one in _checks.items(self.epsilons, "epsilons")]
+        budgets = [
+            _checks.epsilon(one) for one in _checks.items(self.epsilons, "epsilons")
+        ]
         if 0 in budgets:
-            raise _checks.violation("epsilon", "above 0", 0.0, "; results are relative to it")
+            raise _checks.violation(
+                "epsilon", "above 0", 0.0, "; results are relative to it"
+            )
         object.__setattr__(self, "epsilons", budgets)
 
     def counted(self, data: Mapping[str, Any]) -> dict[str, PairCounts]:
-        """Return the pair counts of the data sets; raise for one with a single attribute."""
+        """Return the pair counts of the data sets; raise for one with a single
+        attribute.
+        """
         tables = {name: as_pairs(table, **self.reading) for name, table in data.items()}
         for name, pairs in tables.items():
             if len(pairs.domain) < 2:
-                raise InputError(f"{name} has one attribute; a benchmark compares at least two")
+                raise InputError(
+                    f"{name} has one attribute; a benchmark compares at least two"
+                )
         return tables
 
 
@@ -87,13 +106,20 @@ class Benchmark(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats: which leakages are those of a sample, and what was left out."""
-        cautions = [(name, sample_caution(pairs)) for name, pairs in self.tables.items()]
-        left_out = [(name, f"{one} left out: {reason}") for name, one, reason in self.left_out]
+        cautions = [
+            (name, sample_caution(pairs)) for name, pairs in self.tables.items()
+        ]
+        left_out = [
+            (name, f"{one} left out: {reason}") for name, one, reason in self.left_out
+        ]
         return tuple(f"{name}: {text}" for name, text in cautions + left_out if text)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores and notes as a JSON object."""
-        return {"scores": [asdict(score) for score in self.scores], "notes": list(self.notes)}
+        return {
+            "scores": [asdict(score) for score in self.scores],
+            "notes": list(self.notes),
+        }
 
     def _headline(self) -> str:
         return f"Benchmark({len(self.scores)} scores, {len(self.notes)} notes)"
@@ -105,16 +131,22 @@ class Benchmark(Result):
     def chart(self) -> Any:
         """Return the paper's chart of the scores.
 
-        Analysers: undershoot against overshoot, with the regions labelled.  Mechanisms: the two
-        utilities against leakage, and a third panel with the leakage of the whole report.
+        Analysers: undershoot against overshoot, with the regions labelled.  Mechanisms:
+        the two utilities against leakage, and a third panel with the leakage of the
+        whole report.
         """
         from seepage.charts.panels import analyser_chart, mechanism_chart
 
-        tables, rows = self.tables.items(), [asdict(score) for score in self.scores]
-        sizes = {name: how_many(pairs) for name, pairs in tables if sample_caution(pairs)}
+        tables = self.tables.items()
+        rows = [asdict(score) for score in self.scores]
+        sizes = {
+            name: how_many(pairs) for name, pairs in tables if sample_caution(pairs)
+        }
         if all("region" in row for row in rows):
             for row in rows:
-                row["data"] += f" ({sizes[row['data']]})" if row["data"] in sizes else ""
+                row["data"] += (
+                    f" ({sizes[row['data']]})" if row["data"] in sizes else ""
+                )
             return analyser_chart(rows)
         chart = mechanism_chart(rows)
         return chart.properties(title=sizes["data"]) if sizes else chart
@@ -127,7 +159,9 @@ def _parts(choice: Any) -> list[Any]:
 
 def _label(choice: Any, parameter: str) -> str:
     """Return the name of a mechanism, or those of a mapping, joined."""
-    names = [_checks.text(getattr(part, "name", part), parameter) for part in _parts(choice)]
+    names = [
+        _checks.text(getattr(part, "name", part), parameter) for part in _parts(choice)
+    ]
     return ", ".join(dict.fromkeys(names))
 
 
@@ -161,9 +195,9 @@ class AnalyserOptions(BenchmarkOptions):
     Parameters
     ----------
     reference
-        `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or `"statistical:oue"`:
-        the plug-in estimate of the statistical method with 50 replicas; a `Mechanism`, or a mapping
-        from attribute to name or `Mechanism`.
+        `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or
+        `"statistical:oue"`: the plug-in estimate of the statistical method with 50
+        replicas; a `Mechanism`, or a mapping from attribute to name or `Mechanism`.
     chosen
         Names of analysers, or analysers; all registered ones by default.
     """
@@ -177,14 +211,14 @@ class AnalyserOptions(BenchmarkOptions):
 def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
     """Compare analysers with a reference leakage, over all ordered pairs of attributes.
 
-    undershoot = sum of (l* - l)+ / (eps q),  overshoot = sum of (l - l*)+ / (eps q), with l* the
-    reference, l the analyser's leakage, and q the number of ordered pairs.
+    undershoot = sum of (l* - l)+ / (eps q),  overshoot = sum of (l - l*)+ / (eps q),
+    with l* the reference, l the analyser's leakage, and q the number of ordered pairs.
 
     Parameters
     ----------
     data
-        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`; or several
-        of them, a mapping by name.
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`;
+        or several of them, a mapping by name.
 
     Examples
     --------
@@ -201,10 +235,14 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
     tasks = [(name, epsilon) for name in tables for epsilon in options.epsilons]
     for name, epsilon in tasks:
         pairs = tables[name]
-        expected = reference_leakages(options.reference, pairs, epsilon, options.rng, options.delta)
+        expected = reference_leakages(
+            options.reference, pairs, epsilon, options.rng, options.delta
+        )
         for analyser in analysers:
             try:
-                leakages = analyse_with(analyser, pairs, np.full(len(pairs.domain), epsilon))
+                leakages = analyse_with(
+                    analyser, pairs, np.full(len(pairs.domain), epsilon)
+                )
             except InputError as reason:
                 if options.chosen is not None:
                     raise
@@ -213,15 +251,20 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
                 gaps = _gaps(expected, leakages, epsilon)
                 scores.append(AnalyserScore(name, analyser.name, epsilon, label, *gaps))
             if options.progress is not None:
-                options.progress(len(scores) + len(left_out), len(tasks) * len(analysers))
+                options.progress(
+                    len(scores) + len(left_out), len(tasks) * len(analysers)
+                )
     return Benchmark(tuple(scores), tables, tuple(dict.fromkeys(left_out)))
 
 
-def _gaps(reference: Floats, leakages: Floats, epsilon: float) -> tuple[float, float, str]:
+def _gaps(
+    reference: Floats, leakages: Floats, epsilon: float
+) -> tuple[float, float, str]:
     """Return undershoot, overshoot and their region, see `benchmark_analysers`."""
     off_diagonal = ~np.eye(len(reference), dtype=np.bool_)
     gaps = (reference - leakages)[off_diagonal] / (epsilon * off_diagonal.sum())
-    undershoot, overshoot = float(np.maximum(gaps, 0).sum()), float(np.maximum(-gaps, 0).sum())
+    undershoot = float(np.maximum(gaps, 0).sum())
+    overshoot = float(np.maximum(-gaps, 0).sum())
     return undershoot, overshoot, REGIONS[undershoot > TOLERANCE, overshoot > TOLERANCE]
 
 
@@ -232,15 +275,18 @@ class MechanismScore:
     Parameters
     ----------
     mechanism, epsilon, delta
-        The mechanism's name, the budget of every attribute, and the largest delta of a leakage.
+        The mechanism's name, the budget of every attribute, and the largest delta of a
+        leakage.
     frequency_error, expected_frequency_error
-        NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in closed form;
-        None where a mechanism cannot estimate every frequency, see `estimates`.
+        NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in
+        closed form; None where a mechanism cannot estimate every frequency, see
+        `estimates`.
     zero_one_error, expected_zero_one_error
-        0-1 loss of the inferred value, averaged over records, simulated and in closed form.
+        0-1 loss of the inferred value, averaged over records, simulated and in closed
+        form.
     normalised_tcpl, normalised_tcpl_inferred
-        TCPL divided by that of Algorithm 2: of the whole report, and of the inferred value only;
-        1 if Algorithm 2 gives 0.
+        TCPL divided by that of Algorithm 2: of the whole report, and of the inferred
+        value only; 1 if Algorithm 2 gives 0.
     bits
         Mean size of one report, in bits.
     estimates
@@ -267,9 +313,10 @@ class MechanismOptions(BenchmarkOptions):
     Parameters
     ----------
     mechanisms
-        A list of names, of `Mechanism` objects, and of mappings from attribute to name or
-        `Mechanism`; or a mapping from a label of your own to such a choice.  The paper's eight by
-        default.  Objects have their own budget, and are scored once if a choice has no name.
+        A list of names, of `Mechanism` objects, and of mappings from attribute to name
+        or `Mechanism`; or a mapping from a label of your own to such a choice.  The
+        paper's eight by default.  Objects have their own budget, and are scored once if
+        a choice has no name.
     """
 
     mechanisms: Any = EIGHT
@@ -306,11 +353,14 @@ def benchmark_mechanisms(data: Any, options: MechanismOptions) -> Benchmark:
         (epsilon, label, choice)
         for epsilon in options.epsilons
         for label, choice in _labelled(options.mechanisms).items()
-        if epsilon == options.epsilons[0] or any(isinstance(part, str) for part in _parts(choice))
+        if epsilon == options.epsilons[0]
+        or any(isinstance(part, str) for part in _parts(choice))
     ]
     scores: list[MechanismScore] = []
     for epsilon, label, choice in tasks:
-        scores.append(_score(pairs, label, choice, (epsilon, options.delta), options.rng))
+        scores.append(
+            _score(pairs, label, choice, (epsilon, options.delta), options.rng)
+        )
         if options.progress is not None:
             options.progress(len(scores), len(tasks))
     return Benchmark(tuple(scores), tables)
@@ -319,7 +369,9 @@ def benchmark_mechanisms(data: Any, options: MechanismOptions) -> Benchmark:
 def _labelled(mechanisms: Any) -> dict[str, Any]:
     """Return the choices of mechanisms by label; two of the same label raise."""
     if isinstance(mechanisms, Mapping):
-        return {_checks.text(label, "mechanisms"): mechanisms[label] for label in mechanisms}
+        return {
+            _checks.text(label, "mechanisms"): mechanisms[label] for label in mechanisms
+        }
     given = _checks.items(mechanisms, "mechanisms")
     choices = {_label(choice, "mechanisms"): choice for choice in given}
     if len(choices) < len(given):
@@ -341,7 +393,9 @@ def _score(
     ]
     used = mechanisms_of(pairs.domain, epsilon, choice, delta)
     report = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta)
-    inferred = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta, view="inferred")
+    inferred = leakage_matrix(
+        pairs, epsilon, mechanism=choice, delta=delta, view="inferred"
+    )
     budgets = [release.epsilon for release in report.releases]
     bound = leakage_matrix(pairs, budgets).tcpl
     frequencies = [marginal / pairs.records for marginal in pairs.marginals]
@@ -356,7 +410,9 @@ def _score(
     missed = [1 - np.diag(each.inferred_channel()) @ f for each, f in parts]
     error = expected_error = None
     if not limited:
-        variance = sum(float(each.variance(pairs.records, f).sum()) for each, f in parts)
+        variance = sum(
+            float(each.variance(pairs.records, f).sum()) for each, f in parts
+        )
         error = sum(squared_error for squared_error, _ in simulated) / power
         expected_error = variance / power
     return MechanismScore(
@@ -374,7 +430,9 @@ def _score(
     )
 
 
-def _simulate(used: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[float, float]:
+def _simulate(
+    used: Mechanism, counts: Any, rng: np.random.Generator
+) -> tuple[float, float]:
     """Return the sum of squared frequency errors of one attribute, and the 0-1 error."""
     codes = np.repeat(np.arange(used.k), counts)
     wrong: list[Any] = []

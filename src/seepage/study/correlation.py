@@ -1,6 +1,7 @@
 """Conventional measures of correlation between attributes, as symmetric matrices.
 
-They do not determine the leakage: the paper's observation OB3, which `reproduce` confirms.
+They do not determine the leakage: the paper's observation OB3, which `reproduce`
+confirms.
 """
 
 from dataclasses import dataclass, field
@@ -50,7 +51,9 @@ class CorrelationMatrix(Result):
         caution = sample_caution(self.pairs)
         return () if caution is None else (caution,)
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> float:
+    def __getitem__(
+        self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
+    ) -> float:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise DomainError(
                 f"a correlation is chosen by two attributes, got {_checks.shown(pair)}"
@@ -124,7 +127,9 @@ def correlation_matrix(data: Any, options: CorrelationOptions) -> CorrelationMat
 
 
 def _mutual_information(tables: Integers) -> Floats:
-    """Return sum p ln(n N / (r c)) from the counts n: exactly 0 where n = r c / N throughout."""
+    """Return sum p ln(n N / (r c)) from the counts n: exactly 0 where n = r c / N
+    throughout.
+    """
     counts = tables.astype(np.float64)
     total = counts.sum(axis=(1, 2), keepdims=True)
     expected = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True)
@@ -141,7 +146,8 @@ def _normalised_information(tables: Integers) -> Floats:
 
 def _pearson(tables: Integers) -> Floats:
     total = np.maximum(tables.sum(axis=(1, 2)), 1)[:, None]
-    rows, columns = tables.sum(axis=2) / total, tables.sum(axis=1) / total
+    rows = tables.sum(axis=2) / total
+    columns = tables.sum(axis=1) / total
     left = np.arange(tables.shape[1]) - (rows @ np.arange(tables.shape[1]))[:, None]
     right = np.arange(tables.shape[2]) - (columns @ np.arange(tables.shape[2]))[:, None]
     covariance = np.einsum("pab,pa,pb->p", tables / total[:, None], left, right)

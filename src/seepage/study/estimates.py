@@ -30,19 +30,21 @@ REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_val
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateOptions(DataOptions):
-    """Options of `estimate_leakage`; together with the data they determine every number.
+    """Options of `estimate_leakage`; together with the data they determine every
+    number.
 
     Parameters
     ----------
     epsilon, delta
         The budget of every attribute, or one for each.
     mechanism
-        The name of a registered mechanism, or a mapping from attribute to name or `Mechanism`.
+        The name of a registered mechanism, or a mapping from attribute to name or
+        `Mechanism`.
     target, sources
-        With `sources`, one estimate of the leakage of their *joint* report about the target,
-        `estimates[target, *sources]` or `estimates.only`; budgets and mechanisms per attribute are
-        those of the target and the sources, in this order.  With `target` alone, one estimate for
-        each other attribute as source.
+        With `sources`, one estimate of the leakage of their *joint* report about the
+        target, `estimates[target, *sources]` or `estimates.only`; budgets and
+        mechanisms per attribute are those of the target and the sources, in this order.
+        With `target` alone, one estimate for each other attribute as source.
     pairs
         The ordered pairs (target, source) to estimate; all by default.
     threads
@@ -50,13 +52,14 @@ class EstimateOptions(DataOptions):
     replicas
         The number of reports per record, r.
     surrogates
-        The number of tables drawn from the permutation null distribution of the estimate, for the
-        p-value; 0 for no p-value.
+        The number of tables drawn from the permutation null distribution of the
+        estimate, for the p-value; 0 for no p-value.
     rng
-        The same seed gives the same numbers on any number of threads.  If None it is drawn, and
-        kept in the result.
+        The same seed gives the same numbers on any number of threads.  If None it is
+        drawn, and kept in the result.
     confidence
-        Confidence level of each interval: the minimum probability that it covers the leakage.
+        Confidence level of each interval: the minimum probability that it covers the
+        leakage.
     """
 
     epsilon: Any = field(kw_only=False)
@@ -100,30 +103,32 @@ class DecidingCell(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class LeakageEstimate(Result):
-    """The leakage of one source, or of several together, estimated from a simulated collection.
+    """The leakage of one source, or of several together, estimated from a simulated
+    collection.
 
     Parameters
     ----------
     target, sources
         The attribute whose privacy is measured, and those reported.
     mechanism, epsilon
-        The mechanism and budget of the source; of several, all names and the sum of budgets.
+        The mechanism and budget of the source; of several, all names and the sum of
+        budgets.
     direct
         The budget of the target's own report (DPL).
     plug_in
-        The paper's estimate: ln of the largest ratio of observed shares, biased upward.  Infinite
-        if a report was observed with one target value and never with another; not clipped to
-        epsilon.
+        The paper's estimate: ln of the largest ratio of observed shares, biased upward.
+        Infinite if a report was observed with one target value and never with another;
+        not clipped to epsilon.
     corrected
-        The estimate with both corrections of `seepage.study.confidence`: above the true leakage
-        with probability at most 1/2.
+        The estimate with both corrections of `seepage.study.confidence`: above the true
+        leakage with probability at most 1/2.
     lower, upper
         The confidence interval.
     significance
         The permutation test.
     deciding
-        The cells whose ratio is the plug-in estimate, that of the likelier target value first;
-        none if there is nothing to compare.
+        The cells whose ratio is the plug-in estimate, that of the likelier target value
+        first; none if there is nothing to compare.
     unseen
         The number of empty cells whose report was observed with another target value.
     records
@@ -157,9 +162,11 @@ class LeakageEstimate(Result):
 
     @property
     def total(self) -> float:
-        """DPL plus the corrected estimate: the target's total leakage (TPL) from these sources.
+        """DPL plus the corrected estimate: the target's total leakage (TPL) from these
+        sources.
 
-        Given the target's value its own report is independent of all others, so leakages add up.
+        Given the target's value its own report is independent of all others, so
+        leakages add up.
         """
         return self.direct + self.corrected
 
@@ -208,7 +215,9 @@ class LeakageEstimate(Result):
 
 
 def _matrix(name: str, text: str) -> "cached_property[Floats]":
-    """Return the property, with this docstring, that is a matrix of one number of the estimates."""
+    """Return the property, with this docstring, that is a matrix of one number of the
+    estimates.
+    """
 
     def matrix(estimates: "LeakageEstimates") -> Floats:
         values = np.full((len(estimates.domain), len(estimates.domain)), np.nan)
@@ -223,11 +232,12 @@ def _matrix(name: str, text: str) -> "cached_property[Floats]":
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageEstimates(Result):
-    """Estimates by target and source, with matrices whose rows are targets, columns sources.
+    """Estimates by target and source, with matrices whose rows are targets, columns
+    sources.
 
     Matrix entries of pairs that were not estimated, the diagonal included, are NaN.
-    `estimates[target, source]` is the estimate of one pair; `estimates[target, *sources]` that of
-    several sources jointly.
+    `estimates[target, source]` is the estimate of one pair; `estimates[target,
+    *sources]` that of several sources jointly.
 
     Parameters
     ----------
@@ -247,20 +257,30 @@ class LeakageEstimates(Result):
         "plug_in", "The paper's estimates, biased upward; infinite if a cell is empty."
     )
     corrected = _matrix("corrected", "The corrected estimates.")
-    lower = _matrix("lower", "The lower confidence limits, not simultaneous over pairs.")
-    upper = _matrix("upper", "The upper confidence limits, not simultaneous over pairs.")
-    p_values = _matrix("p_value", "The p-values, not adjusted for several; NaN without surrogates.")
+    lower = _matrix(
+        "lower", "The lower confidence limits, not simultaneous over pairs."
+    )
+    upper = _matrix(
+        "upper", "The upper confidence limits, not simultaneous over pairs."
+    )
+    p_values = _matrix(
+        "p_value", "The p-values, not adjusted for several; NaN without surrogates."
+    )
 
     @property
     def pairs(self) -> tuple[tuple[str, ...], ...]:
-        """The names (target, source) of each estimate, or (target, *sources) of a joint one."""
+        """The names (target, source) of each estimate, or (target, *sources) of a joint
+        one.
+        """
         return tuple((estimate.target, *estimate.sources) for estimate in self)
 
     @property
     def only(self) -> LeakageEstimate:
         """The only estimate; raises an InputError if there is not exactly one."""
         if len(self) != 1:
-            raise InputError(f"there is not one estimate but {len(self)}; choose by names")
+            raise InputError(
+                f"there is not one estimate but {len(self)}; choose by names"
+            )
         return next(iter(self))
 
     def __len__(self) -> int:
@@ -302,4 +322,6 @@ class LeakageEstimates(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [estimate._columns() for estimate in self]
-        return {name: [row[name][0] for row in rows] for name in (*REPORTED, "cautions")}
+        return {
+            name: [row[name][0] for row in rows] for name in (*REPORTED, "cautions")
+        }

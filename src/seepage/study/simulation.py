@@ -1,17 +1,18 @@
-"""Simulated collections of reports drawn from counts, and the permutation null distribution.
+"""Simulated collections of reports drawn from counts, and the permutation null
+distribution.
 
-`simulate` draws the counts that the paper's three stages (perturb, infer, count) produce, at a
-cost independent of the number of records.
+`simulate` draws the counts that the paper's three stages (perturb, infer, count)
+produce, at a cost independent of the number of records.
 
-The paper permutes the columns of the perturbed data set, which keeps the marginals and makes the
-columns independent: tables (target value, report) with both margins fixed.  Each replica counts as
-a person, so with many replicas the null hypothesis is that the table itself is independent, which
-real tables hardly ever are.
+The paper permutes the columns of the perturbed data set, which keeps the marginals and
+makes the columns independent: tables (target value, report) with both margins fixed.
+Each replica counts as a person, so with many replicas the null hypothesis is that the
+table itself is independent, which real tables hardly ever are.
 
-Many tables are drawn at once, row by row: one row of all tables has the shape (columns, size).
-`scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16 and 42 x 42
-tables, but takes 20 times as long for the 2 x 2 tables of binary attributes: 42 against 2 ms for
-10,000 tables of 10 million reports.
+Many tables are drawn at once, row by row: one row of all tables has the shape (columns,
+size). `scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16
+and 42 x 42 tables, but takes 20 times as long for the 2 x 2 tables of binary
+attributes: 42 against 2 ms for 10,000 tables of 10 million reports.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +32,8 @@ CELLS_PER_BLOCK = 1 << 18
 """Cells per block of surrogates: columns times tables drawn together."""
 
 TIE_TOLERANCE = 1e-12
-"""Relative tolerance of the comparison with surrogates: ties up to rounding count as hits."""
+"""Relative tolerance of the comparison with surrogates: ties up to rounding count as
+hits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +68,9 @@ def simulate(
 ) -> Collection:
     """Draw a collection given the table of records [theory: The statistical method].
 
-    The reports of cell (x, u) are `Multinomial(r n[x, u], C[u, :])`: exactly the distribution of
-    perturbing and inferring record by record, at a cost independent of r and of the number of
-    records, O(m t l) binomials.
+    The reports of cell (x, u) are `Multinomial(r n[x, u], C[u, :])`: exactly the
+    distribution of perturbing and inferring record by record, at a cost independent of
+    r and of the number of records, O(m t l) binomials.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def simulate(
     return Collection(table, channel, replicas, counts, pooled)
 
 
-# Permutation null distribution -------------------------------------------------------------------
+# Permutation null distribution --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,15 @@ class Significance:
     Parameters
     ----------
     statistic
-        The test statistic: the plug-in estimate with empty cells counted as half a report.
+        The test statistic: the plug-in estimate with empty cells counted as half a
+        report.
     hits
         The number of surrogates whose statistic is at least as large.
     draws
         The number of surrogates.
     null
-        Quantiles of the surrogates' statistics by probability; empty without surrogates.
+        Quantiles of the surrogates' statistics by probability; empty without
+        surrogates.
     """
 
     statistic: float
@@ -155,11 +159,12 @@ def _quantiles(values: Floats) -> dict[float, float]:
 
 
 def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
-    """Return ln max over y, x, x' of (n[x, y] / n[x]) / (n[x', y] / n[x']), for each table.
+    """Return ln max over y, x, x' of (n[x, y] / n[x]) / (n[x', y] / n[x']), for each
+    table.
 
-    Empty cells count as `EMPTY_CELL` reports, so that the result is finite and tables with empty
-    cells can be compared; without empty cells it is the plug-in estimate.  Columns without
-    reports are left out.
+    Empty cells count as `EMPTY_CELL` reports, so that the result is finite and tables
+    with empty cells can be compared; without empty cells it is the plug-in estimate.
+    Columns without reports are left out.
 
     Parameters
     ----------
@@ -170,9 +175,9 @@ def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
 
     Examples
     --------
-    >>> largest_log_ratios([np.array([[6], [2]]), np.array([[3], [5]])], np.array([8, 8])).round(
-    ...     4
-    ... ).tolist()
+    >>> largest_log_ratios(
+    ...     [np.array([[6], [2]]), np.array([[3], [5]])], np.array([8, 8])
+    ... ).round(4).tolist()
     [0.9163]
     """
     highest: Floats = np.zeros(1)
@@ -192,8 +197,8 @@ def random_rows(
 ) -> Iterator[Integers]:
     """Yield the rows of random contingency tables with the given row and column sums.
 
-    The distribution of the table of two columns after a uniform permutation of one of them: each
-    cell is hypergeometric given the cells before it.
+    The distribution of the table of two columns after a uniform permutation of one of
+    them: each cell is hypergeometric given the cells before it.
 
     Parameters
     ----------
@@ -216,7 +221,9 @@ def random_rows(
     Examples
     --------
     >>> generator = np.random.default_rng(1)
-    >>> tables = np.stack([*random_rows(generator, np.array([3, 5]), np.array([2, 6]), size=4)])
+    >>> tables = np.stack(
+    ...     [*random_rows(generator, np.array([3, 5]), np.array([2, 6]), size=4)]
+    ... )
     >>> tables.sum(axis=0)[:, 0].tolist(), tables.sum(axis=1)[:, 0].tolist()
     ([2, 6], [3, 5])
     """
@@ -227,7 +234,9 @@ def random_rows(
         others = remaining.sum(axis=0)
         for column in range(len(columns) - 1):
             others -= remaining[column]
-            row[column] = generator.hypergeometric(remaining[column], others, unassigned)
+            row[column] = generator.hypergeometric(
+                remaining[column], others, unassigned
+            )
             unassigned -= row[column]
         row[-1] = unassigned
         remaining -= row

@@ -1,7 +1,7 @@
 """Totals: the leakage of all reports together about each attribute, by guarantee.
 
-Here are the guarantees in words, and `TotalLeakage`: totals with guarantee and evidence.  They are
-computed by `total`, and of these by:
+Here are the guarantees in words, and `TotalLeakage`: totals with guarantee and
+evidence.  They are computed by `total`, and of these by:
 
 | name | module |
 | --- | --- |
@@ -10,8 +10,8 @@ computed by `total`, and of these by:
 | `sampled` | `sampled`, `drawn_reports` |
 | `witness` | `witness_search` |
 
-Exact totals for the population that the records were drawn from, also of a form's reports:
-`population_totals`.  Realised losses, which are no guarantee: `experienced`.
+Exact totals for the population that the records were drawn from, also of a form's
+reports: `population_totals`.  Realised losses, which are no guarantee: `experienced`.
 """
 
 import tomllib
@@ -46,7 +46,8 @@ KINDS: dict[Kind, str] = {
 """Kinds of totals, the strongest first, and what each means."""
 
 NEEDS_RECORDS = "needs records"
-"""Words of the reason why pair counts do not suffice for a guarantee; the verdict checks for it."""
+"""Words of the reason why pair counts do not suffice for a guarantee; the verdict
+checks for it."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class Guarantee:
     excludes: str
 
 
-_TEXTS = tomllib.loads(Path(__file__).with_name("guarantees.toml").read_text(encoding="utf-8"))
+_TEXTS = tomllib.loads(
+    Path(__file__).with_name("guarantees.toml").read_text(encoding="utf-8")
+)
 
 GUARANTEES = {name: Guarantee(name, **texts) for name, texts in _TEXTS.items()}
 """The guarantees by name, the strongest kind first."""
@@ -99,7 +102,8 @@ class TotalLeakage(Checked, Result):
     values, deltas
         The total of each attribute in nats, and the delta with which it holds.
     matrix
-        The pairwise leakages at the same budgets, from which DPL, CPL and TCPL are computed.
+        The pairwise leakages at the same budgets, from which DPL, CPL and TCPL are
+        computed.
     confidence
         Simultaneous confidence level of all totals, if they are statistical.
     evidence
@@ -107,8 +111,9 @@ class TotalLeakage(Checked, Result):
     notes
         Caveats: values too rare to certify, values that never occur.
     scope
-        `"table"`: for the table's own joint distribution; `"population"`: for the distribution
-        that its records were drawn from.  The sum of all budgets, `"worst"`, holds for any.
+        `"table"`: for the table's own joint distribution; `"population"`: for the
+        distribution that its records were drawn from.  The sum of all budgets,
+        `"worst"`, holds for any.
     """
 
     guarantee: str
@@ -128,7 +133,9 @@ class TotalLeakage(Checked, Result):
 
     @property
     def view(self) -> View:
-        """What the adversary keeps: the whole `"report"` or the value `"inferred"` from it."""
+        """What the adversary keeps: the whole `"report"` or the value `"inferred"` from
+        it.
+        """
         return self.matrix.view
 
     @property
@@ -138,12 +145,16 @@ class TotalLeakage(Checked, Result):
 
     @cached_property
     def dpl(self) -> Floats:
-        """Direct privacy leakage: that of each attribute's own report about itself, in nats."""
+        """Direct privacy leakage: that of each attribute's own report about itself, in
+        nats.
+        """
         return np.asarray(self.matrix.direct[0])
 
     @property
     def cpl(self) -> Floats:
-        """Correlation-induced privacy leakage of each source (column) about each target (row)."""
+        """Correlation-induced privacy leakage of each source (column) about each target
+        (row).
+        """
         return self.matrix.values
 
     @property
@@ -153,11 +164,15 @@ class TotalLeakage(Checked, Result):
 
     @cached_property
     def worst(self) -> Floats:
-        """The sum of DPL over all attributes: certified for any data, the same for every target."""
+        """The sum of DPL over all attributes: certified for any data, the same for
+        every target.
+        """
         return np.full(len(self.domain), summed_up(self.dpl))
 
     def chart_rows(self, refuted: Iterable[str] = ()) -> list[dict[str, Any]]:
-        """Return the totals as rows for a chart, those of the `refuted` attributes marked."""
+        """Return the totals as rows for a chart, those of the `refuted` attributes
+        marked.
+        """
         columns, marked = json_ready(self._columns()), set(refuted)
         columns["refuted"] = [name in marked for name in self.domain.names]
         names = ("attribute", "guarantee", "kind", "total", "delta", "refuted")
@@ -171,8 +186,13 @@ class TotalLeakage(Checked, Result):
         """
         from seepage.charts.results import totals_chart
 
-        rows, slack = self.chart_rows(), float(self.matrix.direct[1].sum())
-        worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
+        rows = self.chart_rows()
+        slack = float(self.matrix.direct[1].sum())
+        worst = {
+            "guarantee": "worst",
+            "kind": "certified",
+            "total": json_ready(self.worst[0]),
+        }
         if self.guarantee != "worst":
             rows += [row | worst | {"delta": slack} for row in rows]
         return totals_chart(rows, _checks.text(name, "name"))
@@ -181,7 +201,9 @@ class TotalLeakage(Checked, Result):
     def delta_text(self) -> str:
         """The largest delta of a total in words; "" if no mechanism has one."""
         text = delta_text(float(self.deltas.max(initial=0.0)))
-        return text or ", delta 0" * any(release.delta for release in self.matrix.releases)
+        return text or ", delta 0" * any(
+            release.delta for release in self.matrix.releases
+        )
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
         """Return the total of one attribute."""
@@ -207,9 +229,11 @@ class TotalLeakage(Checked, Result):
         return dict(json_ready(content))
 
     def of_sample(self, caution: str) -> "TotalLeakage":
-        """Return the totals of a sample as assumed: valid only if it represents the whole table.
+        """Return the totals of a sample as assumed: valid only if it represents the
+        whole table.
 
-        The sum of all budgets holds for any records; the pairwise leakages are the sample's.
+        The sum of all budgets holds for any records; the pairwise leakages are the
+        sample's.
         """
         if self.guarantee == "worst":
             return replace(self, notes=(f"leakages of pairs: {caution}", *self.notes))
@@ -239,7 +263,8 @@ class TotalLeakage(Checked, Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TotalsComparison(Result):
-    """Totals under several guarantees: certified first, then statistical, assumed, lower bounds.
+    """Totals under several guarantees: certified first, then statistical, assumed,
+    lower bounds.
 
     Parameters
     ----------
@@ -248,8 +273,8 @@ class TotalsComparison(Result):
     unavailable
         The guarantees that could not be computed, with the reason and an alternative.
     refuted
-        For each assumed guarantee the attributes whose total lies below the witness: the table
-        violates the assumption there.
+        For each assumed guarantee the attributes whose total lies below the witness:
+        the table violates the assumption there.
     """
 
     totals: tuple[TotalLeakage, ...]
@@ -266,7 +291,11 @@ class TotalsComparison(Result):
 
     def chart_rows(self) -> list[dict[str, Any]]:
         """Return all totals as rows for a chart, refuted assumptions marked."""
-        return [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
+        return [
+            r
+            for t in self.totals
+            for r in t.chart_rows(self.refuted.get(t.guarantee, ()))
+        ]
 
     def chart(self, name: str = "") -> Any:
         """Return all totals in one Altair chart, titled with the data's name if given.

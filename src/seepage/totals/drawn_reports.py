@@ -1,10 +1,11 @@
-"""Report tuples drawn for people of a table, and their likelihoods summed over its records.
+"""Report tuples drawn for people of a table, and their likelihoods summed over its
+records.
 
     p(y given x) = (1 / n_x) sum over records r with value x of prod_i p(y_i given r_i),
 
-n_x the number of records with x; q(y) is the mean over all records, weighted by the density with
-which they were drawn.  All targets share the matrix of likelihoods, records by reports, which is
-computed in blocks.
+n_x the number of records with x; q(y) is the mean over all records, weighted by the
+density with which they were drawn.  All targets share the matrix of likelihoods,
+records by reports, which is computed in blocks.
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,12 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR
 
 IMPOSSIBLE = -1e6
-"""Finite value for ln 0: negligible beside any positive likelihood, and sums of it stay finite."""
+"""Finite value for ln 0: negligible beside any positive likelihood, and sums of it stay
+finite."""
 
 MIN_SCALE = -1e300
-"""Finite lower bound of a report's scale, below the log-likelihood of any possible report."""
+"""Finite lower bound of a report's scale, below the log-likelihood of any possible
+report."""
 
 MAX_LOG_LIKELIHOODS = 1 << 28
 """Maximum number of log-likelihoods held at once (values by reports): 2 GB."""
@@ -42,13 +45,13 @@ class Draws:
     Parameters
     ----------
     logarithms
-        ln p(report given value): one row per value, those of all attributes concatenated (see
-        `value_offsets`), and one column per report tuple.
+        ln p(report given value): one row per value, those of all attributes
+        concatenated (see `value_offsets`), and one column per report tuple.
     density
         g(r) = q(r) / P(r) of each distinct record: the importance-sampling density.
     left_out
-        For each report tuple the index of a distinct record of which one person is left out of
-        the sums (leave-one-out); None for sums over all people.
+        For each report tuple the index of a distinct record of which one person is left
+        out of the sums (leave-one-out); None for sums over all people.
     """
 
     logarithms: Floats
@@ -62,40 +65,53 @@ class Draws:
 
 
 def value_offsets(domain: Domain) -> Integers:
-    """Return the offset of each attribute in the concatenation of all values, and its length."""
+    """Return the offset of each attribute in the concatenation of all values, and its
+    length.
+    """
     return np.concatenate([[0], np.cumsum(domain.sizes)]).astype(np.int64)
 
 
 def value_counts(data: Records) -> Integers:
-    """Return the number of records with each value, those of all attributes concatenated."""
+    """Return the number of records with each value, those of all attributes
+    concatenated.
+    """
     return np.concatenate([data.marginal(k) for k in range(len(data.domain))])
 
 
 def value_indices(data: Records) -> Integers:
-    """Return the place of each record's values among all values, shape (records, attributes)."""
+    """Return the place of each record's values among all values, shape (records,
+    attributes).
+    """
     return np.asarray(data.codes + value_offsets(data.domain)[:-1])
 
 
 def draw_indices(
     weights: Integers, indices: Integers, count: int, generator: np.random.Generator
 ) -> Integers:
-    """Draw `count` of the indices with replacement, with probability proportional to weight."""
+    """Draw `count` of the indices with replacement, with probability proportional to
+    weight.
+    """
     cumulative = np.cumsum(weights)
     uniform = generator.integers(0, cumulative[-1], count)
     return np.asarray(indices[np.searchsorted(cumulative, uniform, side="right")])
 
 
 def simulated_mechanisms(
-    domain: Domain, released: Sequence[Release], count: int, what: str = "sampled totals"
+    domain: Domain,
+    released: Sequence[Release],
+    count: int,
+    what: str = "sampled totals",
 ) -> list[Mechanism | None]:
-    """Return each attribute's mechanism for drawing `count` reports; None for a public attribute.
+    """Return each attribute's mechanism for drawing `count` reports; None for a public
+    attribute.
 
-    If only the budget is known, GRR for binary attributes: every epsilon-LDP report of a binary
-    value is a post-processing of randomised response [Kairouz, Oh and Viswanath 2015], which is
-    therefore the worst case.
+    If only the budget is known, GRR for binary attributes: every epsilon-LDP report of
+    a binary value is a post-processing of randomised response [Kairouz, Oh and
+    Viswanath 2015], which is therefore the worst case.
 
-    Raises a GuaranteeError if the mechanism of a larger attribute is not known, or if the
-    log-likelihoods exceed `MAX_LOG_LIKELIHOODS`; `what` is the subject of the message.
+    Raises a GuaranteeError if the mechanism of a larger attribute is not known, or if
+    the log-likelihoods exceed `MAX_LOG_LIKELIHOODS`; `what` is the subject of the
+    message.
     """
     values = sum(domain.sizes)
     if values * count > MAX_LOG_LIKELIHOODS:
@@ -113,7 +129,9 @@ def simulated_mechanisms(
                     f"{attribute.size} values and delta {release.delta:g}; name it (",
                     Setting("mechanism", "grr"),
                     ")",
-                    ", or use 'merged', which needs budgets alone" if "totals" in what else "",
+                    ", or use 'merged', which needs budgets alone"
+                    if "totals" in what
+                    else "",
                 )
             mechanism = GRR(attribute.size, release.epsilon)
         mechanisms.append(mechanism)
@@ -127,14 +145,18 @@ def draw_log_likelihoods(
     people: Integers,
     generator: np.random.Generator,
 ) -> Floats:
-    """Draw one report tuple for each of `people` (record indices); return `Draws.logarithms`."""
+    """Draw one report tuple for each of `people` (record indices); return
+    `Draws.logarithms`.
+    """
     rows = []
     for k, mechanism in enumerate(mechanisms):
         codes = data.codes[people, k]
         if mechanism is not None and view == "report":
             logarithms = mechanism.log_likelihood(mechanism.perturb(codes, generator)).T
         else:
-            channel = np.eye(data.domain[k].size)  # identity release of a public attribute
+            channel = np.eye(
+                data.domain[k].size
+            )  # identity release of a public attribute
             if mechanism is not None:
                 codes = mechanism.infer(mechanism.perturb(codes, generator), generator)
                 channel = mechanism.inferred_channel()
@@ -151,17 +173,22 @@ def draw_people(
     count: int,
     generator: np.random.Generator,
 ) -> tuple[Integers, Draws]:
-    """Draw people (indices of distinct records) and their reports, for leave-one-out sums."""
+    """Draw people (indices of distinct records) and their reports, for leave-one-out
+    sums.
+    """
     chosen = draw_indices(data.weights, np.arange(len(data)), count, generator)
     logarithms = draw_log_likelihoods(data, mechanisms, view, chosen, generator)
     return chosen, Draws(logarithms, np.ones(len(data)), chosen)
 
 
-def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
-    """Return the likelihoods of each report (column) summed over the records with each value (row).
+def report_sums(
+    data: Records, draws: Draws, progress: Progress | None = None
+) -> Floats:
+    """Return the likelihoods of each report (column) summed over the records with each
+    value (row).
 
-    The last row is the sum over all records weighted by density, for q.  Each column has an
-    arbitrary positive factor: only ratios within a column are meaningful.
+    The last row is the sum over all records weighted by density, for q.  Each column
+    has an arbitrary positive factor: only ratios within a column are meaningful.
 
     Notes
     -----
@@ -171,10 +198,15 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
     exponential overflows and no significant one underflows.  10 to 20 ns per distinct record and
     report.
     """
-    starts, sizes = value_offsets(data.domain), data.domain.sizes
+    starts = value_offsets(data.domain)
+    sizes = data.domain.sizes
     values = int(starts[-1])
-    not_first = np.delete(np.arange(values), starts[:-1])  # relative to each first value
-    relative = draws.logarithms - np.repeat(draws.logarithms[starts[:-1]], sizes, axis=0)
+    not_first = np.delete(
+        np.arange(values), starts[:-1]
+    )  # relative to each first value
+    relative = draws.logarithms - np.repeat(
+        draws.logarithms[starts[:-1]], sizes, axis=0
+    )
     relative = np.ascontiguousarray(relative[not_first])
     sums = np.zeros((values + 1, draws.count))
     scale = np.full(draws.count, -np.inf)
@@ -198,7 +230,8 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
 
 
 def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
-    """Leave one person of each report's record out of a block: scale its likelihood by (w - 1)/w.
+    """Leave one person of each report's record out of a block: scale its likelihood by
+    (w - 1)/w.
 
     `records` are relative to the block; those outside it are ignored.
     """
@@ -208,8 +241,12 @@ def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
         logarithms[rows, reports] += np.log1p(-1 / weights[rows])
 
 
-def _add_block(logarithms: Floats, summation: Floats, sums: Floats, scale: Floats) -> None:
-    """Add a block of records to the scaled sums of a block of reports, in place (log-sum-exp)."""
+def _add_block(
+    logarithms: Floats, summation: Floats, sums: Floats, scale: Floats
+) -> None:
+    """Add a block of records to the scaled sums of a block of reports, in place
+    (log-sum-exp).
+    """
     new_scale = np.maximum(scale, np.maximum(logarithms.max(axis=0), MIN_SCALE))
     logarithms -= new_scale
     np.exp(logarithms, out=logarithms)
@@ -219,13 +256,17 @@ def _add_block(logarithms: Floats, summation: Floats, sums: Floats, scale: Float
 
 
 def rounding_error(data: Records, draws: Draws) -> float:
-    """Return an upper bound of the rounding error of the log of a ratio of two `report_sums`.
+    """Return an upper bound of the rounding error of the log of a ratio of two
+    `report_sums`.
 
-    A likelihood is a sum over the distinct records of exponentials whose arguments are sums over
-    the attributes; `IMPOSSIBLE` is a term of those sums like any other.
+    A likelihood is a sum over the distinct records of exponentials whose arguments are
+    sums over the attributes; `IMPOSSIBLE` is a term of those sums like any other.
     """
-    starts, logarithms = value_offsets(data.domain)[:-1], draws.logarithms
-    lowest = np.minimum.reduceat(np.where(logarithms > IMPOSSIBLE, logarithms, np.inf), starts)
+    starts = value_offsets(data.domain)[:-1]
+    logarithms = draws.logarithms
+    lowest = np.minimum.reduceat(
+        np.where(logarithms > IMPOSSIBLE, logarithms, np.inf), starts
+    )
     spreads = (np.maximum.reduceat(logarithms, starts) - lowest).sum(axis=0)
     impossible = (np.minimum.reduceat(logarithms, starts) <= IMPOSSIBLE).sum(axis=0)
     terms = float((spreads - IMPOSSIBLE * impossible).max())

@@ -1,13 +1,15 @@
 """Experienced loss: the realised privacy loss of reports drawn for people of the table.
 
-Totals are suprema over report tuples.  Here people are drawn from the table, their records
-perturbed, and the realised loss of each report tuple y about an attribute k computed:
+Totals are suprema over report tuples.  Here people are drawn from the table, their
+records perturbed, and the realised loss of each report tuple y about an attribute k
+computed:
 
     loss = ln max_x p(y given x) / min_x p(y given x),
 
-p(y given x) the mean likelihood of y over the *other* people with X_k = x.  The loss grows with the
-number of values even for independent attributes, so the same is computed on independently permuted
-columns (a permutation null).  It describes the drawn people and is no guarantee.
+p(y given x) the mean likelihood of y over the *other* people with X_k = x.  The loss
+grows with the number of values even for independent attributes, so the same is computed
+on independently permuted columns (a permutation null).  It describes the drawn people
+and is no guarantee.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,7 +50,8 @@ LOSS_THRESHOLD = 1.1
 """Losses above this multiple of the promised epsilon are counted."""
 
 MAX_PERMUTED = 2_000_000
-"""Maximum number of records of the permuted table; of more, a random sample is permuted."""
+"""Maximum number of records of the permuted table; of more, a random sample is
+permuted."""
 
 DEFAULT_PEOPLE = 1_000
 """Default number of people drawn."""
@@ -56,28 +59,32 @@ DEFAULT_PEOPLE = 1_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experience(Result):
-    """The realised privacy loss of people drawn from a table, see `Analysis.experienced`.
+    """The realised privacy loss of people drawn from a table, see
+    `Analysis.experienced`.
 
     A description of the drawn people, not a guarantee.
 
     Parameters
     ----------
     attributes, epsilons, mechanisms, view
-        The attributes, their promised epsilons and mechanisms, and what the adversary keeps.
+        The attributes, their promised epsilons and mechanisms, and what the adversary
+        keeps.
     people, confidence, rare
-        The number of people drawn; the simultaneous confidence level of each kind of limits over
-        all attributes; the minimum number of other records of a value that is compared.
+        The number of people drawn; the simultaneous confidence level of each kind of
+        limits over all attributes; the minimum number of other records of a value that
+        is compared.
     compared, left_out
         The number of values of each attribute that are compared, and that are too rare.
     shares, permuted_shares
-        The share of people whose loss exceeds 1.1 times the promised epsilon (estimate, lower and
-        upper confidence limit), and the same on independently permuted columns.
+        The share of people whose loss exceeds 1.1 times the promised epsilon (estimate,
+        lower and upper confidence limit), and the same on independently permuted
+        columns.
     quantiles, permuted_quantiles
-        Quantiles of the loss over people: attributes by `QUANTILE_LEVELS` by (estimate, lower and
-        upper confidence limit), and attributes by levels on permuted columns.
+        Quantiles of the loss over people: attributes by `QUANTILE_LEVELS` by (estimate,
+        lower and upper confidence limit), and attributes by levels on permuted columns.
     before, own, together
-        Probability that the Bayes guess is right: without any report (the most frequent value),
-        with the attribute's own report alone, with all reports.
+        Probability that the Bayes guess is right: without any report (the most frequent
+        value), with the attribute's own report alone, with all reports.
     notes
         Caveats.
     """
@@ -102,7 +109,8 @@ class Experience(Result):
 
     @property
     def measured(self) -> list[int]:
-        """Indices of the attributes with at least two values to compare, most affected first.
+        """Indices of the attributes with at least two values to compare, most affected
+        first.
 
         Sorted by the share above 1.1 epsilon minus the same share on permuted columns.
         """
@@ -113,10 +121,15 @@ class Experience(Result):
     @property
     def unmeasured(self) -> list[str]:
         """Names of the attributes with fewer than two values to compare."""
-        return [n for n, count in zip(self.attributes, self.compared, strict=True) if count < 2]
+        return [
+            n
+            for n, count in zip(self.attributes, self.compared, strict=True)
+            if count < 2
+        ]
 
     def chart(self, name: str = "") -> Any:
-        """Return promised epsilon against realised loss as an Altair chart, most affected first.
+        """Return promised epsilon against realised loss as an Altair chart, most
+        affected first.
 
         The title has the data's name, if given.
         """
@@ -138,7 +151,9 @@ class Experience(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a JSON object; numbers as in `TotalLeakage.to_dict`."""
-        return {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
+        return {
+            field.name: json_ready(getattr(self, field.name)) for field in fields(self)
+        }
 
     def _headline(self) -> str:
         top = next((k for k in self.measured if np.isfinite(self.epsilons[k])), None)
@@ -178,7 +193,11 @@ def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:
     """Return the default number of people to draw: 0 without records or mechanisms."""
     known = all(release.public or release.mechanism is not None for release in released)
-    return DEFAULT_PEOPLE if known and isinstance(data, Records) and data.records > 1 else 0
+    return (
+        DEFAULT_PEOPLE
+        if known and isinstance(data, Records) and data.records > 1
+        else 0
+    )
 
 
 def experience_of(
@@ -192,7 +211,8 @@ def experience_of(
     *,
     rare: int = 500,
 ) -> Experience:
-    """Return the realised privacy loss of people drawn from a table, for each attribute.
+    """Return the realised privacy loss of people drawn from a table, for each
+    attribute.
 
     Parameters
     ----------
@@ -203,14 +223,15 @@ def experience_of(
     people
         The number of people drawn, with replacement.
     confidence
-        Simultaneous confidence level, over all attributes, of each kind of limits (shares,
-        quantiles, guesses).
+        Simultaneous confidence level, over all attributes, of each kind of limits
+        (shares, quantiles, guesses).
     rng
         The same seed gives the same numbers; None for fresh randomness.
     progress
         Called with the amount of work done and the total amount.
     rare
-        Values with fewer other records are not compared: their likelihoods are too noisy.
+        Values with fewer other records are not compared: their likelihoods are too
+        noisy.
 
     Notes
     -----
@@ -226,7 +247,9 @@ def experience_of(
     Experience(...)
     """
     records = _at_least_two(data)
-    mechanisms = simulated_mechanisms(records.domain, released, people, "experienced losses")
+    mechanisms = simulated_mechanisms(
+        records.domain, released, people, "experienced losses"
+    )
     generator = _checks.generator(rng)
     totals, starts = value_counts(records), value_offsets(records.domain)[:-1]
     compared = totals > rare
@@ -258,7 +281,9 @@ def experience_of(
         shares=share_limits((losses > threshold).sum(axis=1), people, beta),
         permuted_shares=(null > threshold).mean(axis=1),
         quantiles=quantile_intervals(losses, QUANTILE_LEVELS, beta),
-        permuted_quantiles=np.quantile(null, QUANTILE_LEVELS, axis=1, method="inverted_cdf").T,
+        permuted_quantiles=np.quantile(
+            null, QUANTILE_LEVELS, axis=1, method="inverted_cdf"
+        ).T,
         before=np.maximum.reduceat(totals, starts) / records.records,
         own=share_limits((own == values).sum(axis=1), people, beta),
         together=share_limits((together == values).sum(axis=1), people, beta),
@@ -292,29 +317,42 @@ def permute_columns(data: Records, generator: np.random.Generator) -> Records:
 def realised_losses(
     data: Records, draws: Draws, compared: Booleans, progress: Progress | None = None
 ) -> tuple[Floats, Integers, Integers]:
-    """Return each person's loss, the Bayes guess from the own report, and that from all reports.
+    """Return each person's loss, the Bayes guess from the own report, and that from all
+    reports.
 
-    One row per attribute and one column per person; losses are over the values that are compared.
-    The Bayes guess is argmax_x P(x) p(y given x), both without the person's own record.
+    One row per attribute and one column per person; losses are over the values that are
+    compared. The Bayes guess is argmax_x P(x) p(y given x), both without the person's
+    own record.
     """
     assert draws.left_out is not None
-    sums, people, results = report_sums(data, draws, progress), np.arange(draws.count), []
+    sums = report_sums(data, draws, progress)
+    people = np.arange(draws.count)
+    results = []
     for k, (start, end) in enumerate(pairwise(value_offsets(data.domain))):
-        others = np.repeat(data.marginal(k).astype(np.float64)[:, None], draws.count, axis=1)
+        others = np.repeat(
+            data.marginal(k).astype(np.float64)[:, None], draws.count, axis=1
+        )
         others[data.column(k)[draws.left_out], people] -= 1
         with np.errstate(divide="ignore", invalid="ignore"):
             log_posterior = np.log(others) + draws.logarithms[start:end]
-            likelihoods = (sums[start:end] / np.maximum(others, 1.0))[compared[start:end]]
+            likelihoods = (sums[start:end] / np.maximum(others, 1.0))[
+                compared[start:end]
+            ]
             high = likelihoods.max(axis=0, initial=0.0)
             low = likelihoods.min(axis=0, initial=np.inf)
-            loss = np.where((high > 0) & (len(likelihoods) > 1), np.log(high / low), 0.0)
-        results.append((loss, log_posterior.argmax(axis=0), sums[start:end].argmax(axis=0)))
+            loss = np.where(
+                (high > 0) & (len(likelihoods) > 1), np.log(high / low), 0.0
+            )
+        results.append(
+            (loss, log_posterior.argmax(axis=0), sums[start:end].argmax(axis=0))
+        )
     losses, own, together = (np.array(part) for part in zip(*results, strict=True))
     return losses, own, together
 
 
 def share_limits(hits: Integers, count: int, beta: float) -> Floats:
-    """Return hits / count with limits [Clopper and Pearson 1934]: rows (share, low, high).
+    """Return hits / count with limits [Clopper and Pearson 1934]: rows (share, low,
+    high).
 
     Both limits of a share hold with probability at least 1 - beta.
 
@@ -327,17 +365,21 @@ def share_limits(hits: Integers, count: int, beta: float) -> Floats:
     return np.stack([hits / count, limits.lower, limits.upper], axis=-1)
 
 
-def proportion_interval(hits: ArrayLike, misses: ArrayLike, level: float) -> ConfidenceLimits:
-    """Return the textbook limits of proportions [Clopper and Pearson 1934], for independent draws.
+def proportion_interval(
+    hits: ArrayLike, misses: ArrayLike, level: float
+) -> ConfidenceLimits:
+    """Return the textbook limits of proportions [Clopper and Pearson 1934], for
+    independent draws.
 
-    Each limit is wrong with probability at most `level`.  Unlike those of `clopper_pearson` they
-    are not rounded outwards and need not hold for samples drawn without replacement.
+    Each limit is wrong with probability at most `level`.  Unlike those of
+    `clopper_pearson` they are not rounded outwards and need not hold for samples drawn
+    without replacement.
 
     Parameters
     ----------
     hits, misses
-        Numbers of draws that count and that do not, broadcast against each other; sums of weights
-        in [0, 1] need not be integers.
+        Numbers of draws that count and that do not, broadcast against each other; sums
+        of weights in [0, 1] need not be integers.
     level
         The one-sided error probability.
 
@@ -356,17 +398,20 @@ def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
     from scipy.special import betaincinv
 
     some = hits > 0
-    return np.where(some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0)
+    return np.where(
+        some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0
+    )
 
 
 def quantile_intervals(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
-    """Return quantiles of each row with limits: rows by levels by (quantile, low, high).
+    """Return quantiles of each row with limits: rows by levels by (quantile, low,
+    high).
 
-    Samples are independent and at least 0; the limits of one quantile are wrong with probability
-    at most beta.  The l-th smallest of n draws exceeds the q quantile with probability at most
-    P(Bin(n, q) < l), and the u-th is below it with probability at most P(Bin(n, q) >= u): l is
-    the largest and u the smallest integer for which these are at most beta / 2; if there is no
-    such draw, the limit is 0 or infinity.
+    Samples are independent and at least 0; the limits of one quantile are wrong with
+    probability at most beta.  The l-th smallest of n draws exceeds the q quantile with
+    probability at most P(Bin(n, q) < l), and the u-th is below it with probability at
+    most P(Bin(n, q) >= u): l is the largest and u the smallest integer for which these
+    are at most beta / 2; if there is no such draw, the limit is 0 or infinity.
 
     Examples
     --------

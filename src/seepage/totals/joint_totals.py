@@ -1,13 +1,14 @@
 """`exact` and `merged`: certified totals from the joint table of the records.
 
-`exact` is the supremum over all report tuples of the joint channel; `merged` the bound for all
-sources as one attribute, released with the sum of their budgets.
+`exact` is the supremum over all report tuples of the joint channel; `merged` the bound
+for all sources as one attribute, released with the sum of their budgets.
 
-The channel from a target to all reports is the joint table with each source's axis multiplied by
-its likelihood columns: a Kronecker product, applied one axis at a time.  Every target needs all
-axes but its own.  Divide and conquer shares that work: transform one half of the attributes, then
-treat each of its report tuples as a table of the other half, and recurse.  That is log2(n) passes
-per axis instead of n; below the first level the tables are processed in blocks that stay in cache.
+The channel from a target to all reports is the joint table with each source's axis
+multiplied by its likelihood columns: a Kronecker product, applied one axis at a time.
+Every target needs all axes but its own.  Divide and conquer shares that work: transform
+one half of the attributes, then treat each of its report tuples as a table of the other
+half, and recurse.  That is log2(n) passes per axis instead of n; below the first level
+the tables are processed in blocks that stay in cache.
 """
 
 import math
@@ -48,11 +49,14 @@ BLOCK = 1 << 16
 """Cells per block below the first level of the recursion: 0.5 MB."""
 
 MAX_PRODUCT_SIZE = 8
-"""Maximum size of a Kronecker product of neighbouring axes: fewer passes over the cells."""
+"""Maximum size of a Kronecker product of neighbouring axes: fewer passes over the
+cells."""
 
 
 class _Step(NamedTuple):
-    """One level: its sources, the first report tuple of its block, and the batch size above it."""
+    """One level: its sources, the first report tuple of its block, and the batch size
+    above it.
+    """
 
     transformed: tuple[int, ...]
     start: int
@@ -60,13 +64,15 @@ class _Step(NamedTuple):
 
 
 Path = tuple[_Step, ...]
-"""The levels of the recursion from the root, to recover a report tuple from a batch index."""
+"""The levels of the recursion from the root, to recover a report tuple from a batch
+index."""
 
 
 def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
     """Return the source whose column is chosen by maximisation, not enumerated.
 
-    It is the one with the most columns per value; None if no source has more columns than values.
+    It is the one with the most columns per value; None if no source has more columns
+    than values.
     """
     ratios = [column.count / column.k for column in columns]
     largest = max(range(len(columns)), key=ratios.__getitem__)
@@ -76,9 +82,14 @@ def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
 def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
     """Return the number of cells of the largest table that `exact` enumerates."""
     maximised = _maximised_source(columns)
-    counts = [one.k if source == maximised else one.count for source, one in enumerate(columns)]
+    counts = [
+        one.k if source == maximised else one.count
+        for source, one in enumerate(columns)
+    ]
     reports = math.prod(counts)
-    return max(reports // count * one.k for count, one in zip(counts, columns, strict=True))
+    return max(
+        reports // count * one.k for count, one in zip(counts, columns, strict=True)
+    )
 
 
 def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None:
@@ -100,9 +111,12 @@ def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None
 
 
 def exact_totals(
-    data: Records, columns: Sequence[LikelihoodColumns], progress: Progress | None = None
+    data: Records,
+    columns: Sequence[LikelihoodColumns],
+    progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None]]:
-    """Return ln sup over y, x, x' of p(y given x) / p(y given x'), and y, for every attribute.
+    """Return ln sup over y, x, x' of p(y given x) / p(y given x'), and y, for every
+    attribute.
 
     Parameters
     ----------
@@ -121,27 +135,32 @@ def exact_totals(
     likelihood under the others; the total is at least the own report's log-ratio between any two
     values.
 
-    One source may have far more columns than values (any likely set of 12 values: 4,094): it is
-    left untransformed, and its best column found for each report tuple of the others.
+    One source may have far more columns than values (any likely set of 12 values:
+    4,094): it is left untransformed, and its best column found for each report tuple of
+    the others.
 
     Cost: O(log2(n)) passes over the cells for each attribute; memory for three tables.
     """
     check_exact_size(columns, data.records)
     search = _Enumeration(data, columns, progress)
     search.run()
-    guard, operations = 2 * rounding(data.domain.sizes), 3 * max(data.domain.sizes) + 8
+    guard = 2 * rounding(data.domain.sizes)
+    operations = 3 * max(data.domain.sizes) + 8
     values = np.array([float(ratios.max()) for ratios in search.own])
     varies = [np.count_nonzero(marginal) > 1 for marginal in search.marginals]
     for target, (column, best) in enumerate(zip(columns, search.best, strict=True)):
         own_is_rounded = values[target] > 0 and isinstance(column, MatrixColumns)
         if own_is_rounded or (varies[target] and sum(varies) > 1):
-            values[target] = round_up(max(values[target], best.value), operations) + guard
+            values[target] = (
+                round_up(max(values[target], best.value), operations) + guard
+            )
     return values, [search.witness(k) for k in range(len(columns))]
 
 
 @dataclass
 class _Best:
-    """The largest log-ratio of a target so far, and the target values and reports that attain it.
+    """The largest log-ratio of a target so far, and the target values and reports that
+    attain it.
 
     A report is the index of its column, or a likely set for the maximised source.
     """
@@ -153,7 +172,9 @@ class _Best:
 
 @dataclass
 class _Enumeration:
-    """Divide-and-conquer enumeration of the report tuples of all targets; see the module."""
+    """Divide-and-conquer enumeration of the report tuples of all targets; see the
+    module.
+    """
 
     data: Records
     columns: Sequence[LikelihoodColumns]
@@ -169,7 +190,9 @@ class _Enumeration:
             column.matrix() if source != self.maximised else np.ones((column.k, 1))
             for source, column in enumerate(self.columns)
         ]
-        self.marginals = [self.data.marginal(k).astype(np.float64) for k in range(count)]
+        self.marginals = [
+            self.data.marginal(k).astype(np.float64) for k in range(count)
+        ]
         self.done, self.work = 0, count * exact_size(self.columns)
 
     def run(self) -> None:
@@ -178,23 +201,34 @@ class _Enumeration:
         order = members if self.maximised is None else (*members, self.maximised)
         table = self.data.counts(order).astype(np.float64)
         last = 1 if self.maximised is None else self.columns[self.maximised].k
-        self._recurse(table.reshape(*(self.columns[k].k for k in members), last, 1), members, ())
+        self._recurse(
+            table.reshape(*(self.columns[k].k for k in members), last, 1), members, ()
+        )
 
     def _recurse(self, table: Floats, members: tuple[int, ...], path: Path) -> None:
-        """Halve the members of a table of shape (members' values..., maximised values, batch)."""
+        """Halve the members of a table of shape (members' values..., maximised values,
+        batch).
+        """
         if len(members) == 1:
             self._evaluate(table, members[0], path)
             return
         half = len(members) // 2
-        first, second = members[:half], members[half:]
+        first = members[:half]
+        second = members[half:]
         self._transform_half(table, first, second, path)
         swapped = np.moveaxis(table, tuple(range(half)), range(-2 - half, -2))
         self._transform_half(swapped, second, first, path)
 
     def _transform_half(
-        self, table: Floats, transformed: tuple[int, ...], remaining: tuple[int, ...], path: Path
+        self,
+        table: Floats,
+        transformed: tuple[int, ...],
+        remaining: tuple[int, ...],
+        path: Path,
     ) -> None:
-        """Transform the leading members, and recurse on the remaining ones block by block."""
+        """Transform the leading members, and recurse on the remaining ones block by
+        block.
+        """
         values, batch = table.shape[-2:]
         shape = tuple(self.columns[k].k for k in remaining)
         reports = self._transform(table, transformed).reshape(-1, *shape, values, batch)
@@ -205,7 +239,8 @@ class _Enumeration:
             self._recurse(joined, remaining, (*path, _Step(transformed, start, batch)))
 
     def _transform(self, table: Floats, sources: tuple[int, ...]) -> Floats:
-        """Multiply the leading axes by the sources' columns; shape (report tuples, rest).
+        """Multiply the leading axes by the sources' columns; shape (report tuples,
+        rest).
 
         Small axes are combined, as the Kronecker product of their matrices.
         """
@@ -218,16 +253,22 @@ class _Enumeration:
         return flat
 
     def _evaluate(self, table: Floats, target: int, path: Path) -> None:
-        """Maximise over a batch of report tuples, table of shape (k, maximised values, batch)."""
+        """Maximise over a batch of report tuples, table of shape (k, maximised values,
+        batch).
+        """
         if self.maximised is None:
             self._compare(table[:, 0, :], target, path)
         else:
             self._compare(np.ascontiguousarray(table.transpose(0, 2, 1)), target, path)
-            if target == min(k for k in range(len(self.columns)) if k != self.maximised):
+            if target == min(
+                k for k in range(len(self.columns)) if k != self.maximised
+            ):
                 values, batch = table.shape[1:]
                 reports = self._transform(table, (target,)).reshape(-1, values, batch)
                 others = np.moveaxis(reports, 0, -2).reshape(values, -1)
-                self._compare(others, self.maximised, (*path, _Step((target,), 0, batch)))
+                self._compare(
+                    others, self.maximised, (*path, _Step((target,), 0, batch))
+                )
         self.done += table.size
         if self.progress is not None:
             self.progress(min(self.done, self.work), self.work)
@@ -236,19 +277,27 @@ class _Enumeration:
     def _compare(self, table: Floats, target: int, path: Path) -> None:
         """Maximise over ordered pairs of target values.
 
-        The table has the shape (k, batch), or (k, batch, values of the maximised source).
+        The table has the shape (k, batch), or (k, batch, values of the maximised
+        source).
         """
         seen = np.flatnonzero(self.marginals[target]).tolist()
         counts = self.marginals[target][seen].reshape(-1, *[1] * (table.ndim - 1))
-        likelihoods, own = table[seen] / counts, self.own[target]
+        likelihoods = table[seen] / counts
+        own = self.own[target]
         pairs: Iterable[tuple[int, int]] = permutations(range(len(seen)), 2)
         offset = 0
-        if table.ndim == 2 and np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1:
-            offset = int(quotient(likelihoods.max(axis=0), likelihoods.min(axis=0)).argmax())
+        if (
+            table.ndim == 2
+            and np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1
+        ):
+            offset = int(
+                quotient(likelihoods.max(axis=0), likelihoods.min(axis=0)).argmax()
+            )
             likelihoods = likelihoods[:, [offset]]  # the best report of all pairs
             pairs = [(int(likelihoods.argmax()), int(likelihoods.argmin()))]
         for first, second in pairs:
-            rows, pair = (likelihoods[first], likelihoods[second]), (seen[first], seen[second])
+            rows = (likelihoods[first], likelihoods[second])
+            pair = (seen[first], seen[second])
             chosen = None
             if table.ndim == 2 or self.maximised is None:
                 values = np.log(quotient(*rows))
@@ -257,9 +306,13 @@ class _Enumeration:
             index = int(values.argmax())
             value = float(values[index]) + float(own[pair])
             if value > self.best[target].value and first != second:
-                reports: dict[int, int | Booleans] = {**self._report_indices(offset + index, path)}
+                reports: dict[int, int | Booleans] = {
+                    **self._report_indices(offset + index, path)
+                }
                 if chosen is not None and self.maximised is not None:
-                    reports[self.maximised] = chosen[index].copy()  # not the whole batch
+                    reports[self.maximised] = chosen[
+                        index
+                    ].copy()  # not the whole batch
                 self.best[target] = _Best(value, pair, reports)
 
     def witness(self, target: int) -> JointWitness | None:
@@ -267,11 +320,16 @@ class _Enumeration:
         best = self.best[target]
         if best.value <= 0:
             return None
-        pair, reports = best.pair, best.reports
-        return joint_witness(self.data.domain, self.columns, target, pair, reports, best.value)
+        pair = best.pair
+        reports = best.reports
+        return joint_witness(
+            self.data.domain, self.columns, target, pair, reports, best.value
+        )
 
     def _report_indices(self, index: int, path: Path) -> dict[int, int]:
-        """Return the column of each transformed source: unravel the index along the path."""
+        """Return the column of each transformed source: unravel the index along the
+        path.
+        """
         reports: dict[int, int] = {}
         for step in reversed(path):
             report, index = divmod(index, step.batch)
@@ -282,7 +340,9 @@ class _Enumeration:
 
 
 def _kronecker_groups(matrices: list[Floats]) -> Iterator[Floats]:
-    """Yield Kronecker products of neighbouring matrices, of size at most `MAX_PRODUCT_SIZE`."""
+    """Yield Kronecker products of neighbouring matrices, of size at most
+    `MAX_PRODUCT_SIZE`.
+    """
     product = matrices[0]
     for matrix in matrices[1:]:
         if max(product.shape) * max(matrix.shape) <= MAX_PRODUCT_SIZE:
@@ -293,7 +353,7 @@ def _kronecker_groups(matrices: list[Floats]) -> Iterator[Floats]:
     yield product
 
 
-# All sources as one ------------------------------------------------------------------------------
+# All sources as one -------------------------------------------------------------------
 
 
 def merged_totals(
@@ -302,42 +362,46 @@ def merged_totals(
     confidence: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other attributes.
+    """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other
+    attributes.
 
     Parameters
     ----------
     data
         The joint distribution.
     matrix
-        How each attribute is released, and what the adversary keeps; only budgets matter.
+        How each attribute is released, and what the adversary keeps; only budgets
+        matter.
     confidence
-        None for the table's own distribution.  Else the totals are upper confidence limits for the
-        population of which the records are a random sample, valid at once.
+        None for the table's own distribution.  Else the totals are upper confidence
+        limits for the population of which the records are a random sample, valid at
+        once.
     progress
         Called with the number of targets done and of all targets.
 
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas, rounded up: certified.  The others' reports together are one
-        (sum eps, sum delta)-LDP report of Z, independent of the target's own report given the
-        target [theory-totals].  Between `exact` and `worst`.
+        Totals and their deltas, rounded up: certified.  The others' reports together
+        are one (sum eps, sum delta)-LDP report of Z, independent of the target's own
+        report given the target [theory-totals].  Between `exact` and `worst`.
 
     Notes
     -----
     For each target one sort of the distinct records and O(m^2 z), with m target values and z
     distinct combinations of the others.
 
-    For the population a union bound over every set of combinations of the other attributes is
-    needed, those that never occurred included: c grows by ln 2 for each combination.  So the limit
-    is below the sum of budgets only if the others have far fewer combinations than there are
-    people with each value.
+    For the population a union bound over every set of combinations of the other
+    attributes is needed, those that never occurred included: c grows by ln 2 for each
+    combination.  So the limit is below the sum of budgets only if the others have far
+    fewer combinations than there are people with each value.
     """
     direct = matrix.direct.T
     totals = np.zeros_like(direct)
     for target in range(len(direct)):
         others = np.delete(direct, target, axis=0)
-        budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
+        budget = summed_up(others[:, 0])
+        slack = summed_up(others[:, 1])
         if confidence is None:
             counts = _joint_counts(data, target, MAX_CELLS)
             channel = counts / counts.sum(axis=1, keepdims=True)
@@ -346,7 +410,11 @@ def merged_totals(
         else:
             value = _population_limit(data, target, budget, confidence)
             # the population's channel is unknown; `relaxation` uses it at budget 0 only
-            delta = relaxation(np.ones((1, 1)), value, budget, slack) if budget > 0 else slack
+            delta = (
+                relaxation(np.ones((1, 1)), value, budget, slack)
+                if budget > 0
+                else slack
+            )
         own, own_delta = direct[target]
         totals[target] = summed_up((own, value)), summed_up((own_delta, delta))
         if progress is not None:
@@ -355,7 +423,11 @@ def merged_totals(
 
 
 def _joint_counts(
-    data: Records, target: int, max_cells: int, scope: str = "", alternative: str = "sampled"
+    data: Records,
+    target: int,
+    max_cells: int,
+    scope: str = "",
+    alternative: str = "sampled",
 ) -> Floats:
     """Return records by target value and combination of the others, those that occur.
 
@@ -371,11 +443,15 @@ def _joint_counts(
             f"{max_cells:.3g} cells fit; use {alternative!r}, or choose fewer "
             "attributes or values"
         )
-    cells = np.bincount(rows * columns + groups, data.weights, minlength=len(seen) * columns)
+    cells = np.bincount(
+        rows * columns + groups, data.weights, minlength=len(seen) * columns
+    )
     return np.asarray(cells.reshape(len(seen), columns))
 
 
-def _population_limit(data: Records, target: int, budget: float, confidence: float) -> float:
+def _population_limit(
+    data: Records, target: int, budget: float, confidence: float
+) -> float:
     """Return the upper confidence limit of the bound for all others as one source."""
     sizes = data.domain.sizes
     cells = math.prod(size for k, size in enumerate(sizes) if k != target)
@@ -386,7 +462,9 @@ def _population_limit(data: Records, target: int, budget: float, confidence: flo
     people = data.marginal(target)
     if c > MAX_RADIUS * people.min():
         return budget
-    counts = _joint_counts(data, target, MAX_POPULATION_CELLS, " for the population", "worst")
+    counts = _joint_counts(
+        data, target, MAX_POPULATION_CELLS, " for the population", "worst"
+    )
     rows = counts / counts.sum(axis=1, keepdims=True)
     if rows.shape[1] < cells:  # a combination that never occurred
         rows = np.hstack([rows, np.zeros((len(rows), 1))])

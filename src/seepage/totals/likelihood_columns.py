@@ -1,12 +1,13 @@
 """Likelihood columns: c(u) = P(report y given value u) of one source, up to a factor.
 
-Totals depend on a report y only through its column.  The columns of a two-level mechanism are its
-likely sets (1 inside, e^-contrast outside), so that the report alphabet need not be enumerated;
-those of any other mechanism are the columns of its transition matrix.
+Totals depend on a report y only through its column.  The columns of a two-level
+mechanism are its likely sets (1 inside, e^-contrast outside), so that the report
+alphabet need not be enumerated; those of any other mechanism are the columns of its
+transition matrix.
 
-If only a budget is known, every likely set gives a column: p(y given x) / p(y given x') is
-linear-fractional in each source's column, so it is maximal at an extreme column of the
-epsilon-LDP polytope, and those have two levels [theory: The bound].
+If only a budget is known, every likely set gives a column: p(y given x) / p(y given x')
+is linear-fractional in each source's column, so it is maximal at an extreme column of
+the epsilon-LDP polytope, and those have two levels [theory: The bound].
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ from seepage.leakage.release import LikelySets, Release, View
 
 @dataclass(frozen=True)
 class TwoLevelColumns:
-    """The columns of a two-level mechanism, one per likely set; constant columns are left out.
+    """The columns of a two-level mechanism, one per likely set; constant columns are
+    left out.
 
     Parameters
     ----------
@@ -51,11 +53,15 @@ class TwoLevelColumns:
 
     @property
     def span(self) -> float:
-        """-ln of the smallest positive entry: the contrast, or 0 where that is infinite."""
+        """-ln of the smallest positive entry: the contrast, or 0 where that is
+        infinite.
+        """
         return self.contrast if self.contrast < inf else 0.0
 
     def max_log_ratios(self) -> Floats:
-        """Return max over columns c of ln c(x) / c(x'), shape (k, k): the contrast for x != x'."""
+        """Return max over columns c of ln c(x) / c(x'), shape (k, k): the contrast for
+        x != x'.
+        """
         return np.where(np.eye(self.k, dtype=np.bool_), 0.0, self.contrast)
 
     def _masks(self) -> Booleans:
@@ -70,7 +76,8 @@ class TwoLevelColumns:
         return np.where(self._masks().T, 1.0, exp(-self.contrast))
 
     def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Booleans]:
-        """Return ln of the largest (upper . c) / (lower . c) over columns c, and c, of each row.
+        """Return ln of the largest (upper . c) / (lower . c) over columns c, and c, of
+        each row.
 
         Parameters
         ----------
@@ -80,8 +87,8 @@ class TwoLevelColumns:
         Returns
         -------
         tuple[Floats, Booleans]
-            One log-ratio per row, infinite where only `lower` is 0, minus infinity where `upper`
-            is.  And its likely set, as a mask.
+            One log-ratio per row, infinite where only `lower` is 0, minus infinity
+            where `upper` is.  And its likely set, as a mask.
         """
         sums = upper.sum(axis=1), lower.sum(axis=1)
         rows = (
@@ -93,12 +100,16 @@ class TwoLevelColumns:
             return np.log(quotient(*sums)) + values, likely
 
     def logarithms(self, column: int | Booleans) -> Floats:
-        """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast outside."""
+        """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast
+        outside.
+        """
         return np.where(self.likely(column), 0.0, -self.contrast)
 
     def clipped(self, limit: float) -> "TwoLevelColumns":
         """Return the same sets with a contrast of at most `limit`."""
-        return TwoLevelColumns(self.k, replace(self.sets, contrast=min(self.contrast, limit)))
+        return TwoLevelColumns(
+            self.k, replace(self.sets, contrast=min(self.contrast, limit))
+        )
 
     def likely(self, column: int | Booleans) -> Booleans:
         """Return the likely set of a column, given by index or as that set."""
@@ -112,8 +123,8 @@ class MatrixColumns:
     Parameters
     ----------
     channel
-        P(report given value), one row per value.  Columns of zeros are removed and the others
-        scaled to a maximum of 1.
+        P(report given value), one row per value.  Columns of zeros are removed and the
+        others scaled to a maximum of 1.
     """
 
     channel: Floats
@@ -134,7 +145,9 @@ class MatrixColumns:
 
     @property
     def span(self) -> float:
-        """-ln of the smallest positive entry: the largest finite log-ratio within a column."""
+        """-ln of the smallest positive entry: the largest finite log-ratio within a
+        column.
+        """
         return float(-np.log(self.channel[self.channel > 0].min()))
 
     def max_log_ratios(self) -> Floats:
@@ -146,7 +159,9 @@ class MatrixColumns:
         return self.channel
 
     def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Any]:
-        """Return ln of the largest (upper . c) / (lower . c) of each row, and its column."""
+        """Return ln of the largest (upper . c) / (lower . c) of each row, and its
+        column.
+        """
         ratios = quotient(upper @ self.channel, lower @ self.channel)
         with np.errstate(divide="ignore"):
             return np.log(ratios.max(axis=1)), ratios.argmax(axis=1)
@@ -173,15 +188,17 @@ def best_column(columns: "LikelihoodColumns", upper: Floats, lower: Floats) -> A
 LikelihoodColumns: TypeAlias = TwoLevelColumns | MatrixColumns
 """The columns of a source, each with maximum 1; both classes have the same interface.
 
-`k` values, `count` columns, `span` = -ln of the smallest positive entry, all columns as a `matrix`,
-the `best` log-ratio for two vectors with its column, a column's `logarithms` and `likely` values,
-entries `clipped` to at least e^-limit, and `max_log_ratios` between values.
+`k` values, `count` columns, `span` = -ln of the smallest positive entry, all columns as
+a `matrix`, the `best` log-ratio for two vectors with its column, a column's
+`logarithms` and `likely` values, entries `clipped` to at least e^-limit, and
+`max_log_ratios` between values.
 """
 
 
 @dataclass(frozen=True)
 class JointWitness:
-    """A report tuple y of all attributes and two target values x, x' that it distinguishes.
+    """A report tuple y of all attributes and two target values x, x' that it
+    distinguishes.
 
     Parameters
     ----------
@@ -196,7 +213,8 @@ class JointWitness:
     held_out
         The same on records held out of the search; None for an exact total.
     own
-        The maximum log-likelihood ratio of the target's own report; None for an exact total.
+        The maximum log-likelihood ratio of the target's own report; None for an exact
+        total.
     """
 
     target: str
@@ -209,7 +227,9 @@ class JointWitness:
 
     @property
     def counted(self) -> float:
-        """The value that counts as a lower bound: the smaller of `value` and `held_out`."""
+        """The value that counts as a lower bound: the smaller of `value` and
+        `held_out`.
+        """
         return self.value if self.held_out is None else min(self.value, self.held_out)
 
     @property
@@ -227,23 +247,35 @@ class JointWitness:
 
         Examples
         --------
-        >>> witness = JointWitness("Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25)
+        >>> witness = JointWitness(
+        ...     "Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25
+        ... )
         >>> witness.sentence()
         'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
         """
-        named = [f"{name} {' or '.join(likely)}" for name, likely in self.reports.items() if likely]
+        named = [
+            f"{name} {' or '.join(likely)}"
+            for name, likely in self.reports.items()
+            if likely
+        ]
         shown = short_list(named, 5)
         times = f"{exp(min(self.value, 700.0)):.3g} times"
         more = "" if self.beyond_own else ": nothing beyond its own report"
         return (
             f"reports that favour {shown} are {'infinitely' if isinf(self.value) else times} "
             f"likelier under {self.target} {self.likelier} than under {self.target} {self.other}"
-            + (more if self.confirmed else ", not confirmed by people held out of the search")
+            + (
+                more
+                if self.confirmed
+                else ", not confirmed by people held out of the search"
+            )
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the witness as a JSON object; numbers as in `TotalLeakage.to_dict`."""
-        content = {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
+        content = {
+            field.name: json_ready(getattr(self, field.name)) for field in fields(self)
+        }
         return content | {"confirmed": self.confirmed, "beyond_own": self.beyond_own}
 
 
@@ -256,7 +288,8 @@ def joint_witness(
     value: float,
     **more: float,
 ) -> JointWitness:
-    """Return a witness by names, from each source's column; the target's own report is added.
+    """Return a witness by names, from each source's column; the target's own report is
+    added.
 
     `pair` holds the target values (x, x') and `value` the log-likelihood ratio.
     """
@@ -277,7 +310,8 @@ def likelihood_columns(
 ) -> list[LikelihoodColumns]:
     """Return the likelihood columns of each attribute's report in a view.
 
-    Raises a GuaranteeError for a mechanism that is not two-level and has no transition matrix.
+    Raises a GuaranteeError for a mechanism that is not two-level and has no transition
+    matrix.
     """
     columns: list[LikelihoodColumns] = []
     for attribute, release in zip(domain, released, strict=True):
@@ -296,10 +330,14 @@ def likelihood_columns(
 
 
 def pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
-    """Return the columns of totals with delta 0; raise where a likelihood ratio has no bound."""
+    """Return the columns of totals with delta 0; raise where a likelihood ratio has no
+    bound.
+    """
     for release in matrix.releases:
         sets = None if release.mechanism is None else release.sets(matrix.view)
-        if release.delta and (release.mechanism is None or (sets and sets.contrast == inf)):
+        if release.delta and (
+            release.mechanism is None or (sets and sets.contrast == inf)
+        ):
             raise GuaranteeError(
                 f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
                 "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "

@@ -1,25 +1,29 @@
-"""Upper confidence limits of `exact` totals, for the population the records were drawn from.
+"""Upper confidence limits of `exact` totals, for the population the records were drawn
+from.
 
-A report y of several answers has the likelihood E[w_y(z) given x] under the target value x, up to
-a factor: the mean of a weight over the answers z of the people with x, which has an upper and a
-lower confidence limit, each wrong with probability at most e^-c (`seepage.leakage.deviations`).
-Where all hold
+A report y of several answers has the likelihood E[w_y(z) given x] under the target
+value x, up to a factor: the mean of a weight over the answers z of the people with x,
+which has an upper and a lower confidence limit, each wrong with probability at most
+e^-c (`seepage.leakage.deviations`). Where all hold
 
     T <= ln max over y, x != x' of upper_x(y) / lower_x'(y)   [theory-population].
 
-Which limit is used depends on the sizes of attributes and on mechanisms alone, never on the counts:
+Which limit is used depends on the sizes of attributes and on mechanisms alone, never on
+the counts:
 
 * GRR reports weigh z by the questions on which y and z differ, exp(-sum of their budgets).  With
-  equal budgets only the number of differences matters: KL_inf on the s + 1 counts of people by that
-  number; for a form with unequal budgets, on the 2^s counts by set of questions.
+  equal budgets only the number of differences matters: KL_inf on the s + 1 counts of
+  people by that number; for a form with unequal budgets, on the 2^s counts by set of
+  questions.
 * Any other reports: KL_inf on all combinations of answers where they are few, else kl on the range
   of each report's likelihoods.
 
 A declared value that never occurred may have any distribution of the other attributes.
 
-If the adversary knows or sees other attributes of the person, the people who fill in a form are
-split into strata by them: known values are conditions like x; for public ones a report is observed
-together with the stratum, so its weight is 0 for people outside the stratum.
+If the adversary knows or sees other attributes of the person, the people who fill in a
+form are split into strata by them: known values are conditions like x; for public ones
+a report is observed together with the stratum, so its weight is 0 for people outside
+the stratum.
 """
 
 import math
@@ -53,13 +57,15 @@ MAX_CELLS = 1 << 24
 """Maximum number of (target value, report tuple) cells of one target."""
 
 MAX_ATOMS = 1 << 22
-"""Maximum number of (report, target value, answers) cells for KL_inf on combinations of answers."""
+"""Maximum number of (report, target value, answers) cells for KL_inf on combinations of
+answers."""
 
 BLOCK = 1 << 16
 """Report tuples whose limits are computed in one call."""
 
 NEWTON_ITERATIONS = 3
-"""Newton iterations for each limit of a likelihood; more tighten it by less than 1e-5."""
+"""Newton iterations for each limit of a likelihood; more tighten it by less than
+1e-5."""
 
 
 def _sources(columns: Sequence[LikelihoodColumns], target: int) -> list[int]:
@@ -73,7 +79,9 @@ def _report_tuples(columns: Sequence[LikelihoodColumns], target: int) -> int:
 
 
 def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
-    """Raise a GuaranteeError if a table (target values by report or value tuples) is too large."""
+    """Raise a GuaranteeError if a table (target values by report or value tuples) is
+    too large.
+    """
     size = 0
     for target, column in enumerate(columns):
         values = math.prod(columns[k].k for k in _sources(columns, target))
@@ -91,16 +99,18 @@ def exact_population_totals(
     confidence: float,
     progress: Progress | None = None,
 ) -> Floats:
-    """Return upper confidence limits of the exact totals of all attributes, valid at once.
+    """Return upper confidence limits of the exact totals of all attributes, valid at
+    once.
 
-    c = ln(N / beta), beta = 1 - confidence, N = 2 sum over targets of values times report tuples of
-    the sources (union bound).  The target's own report is independent of the others' given the
-    target, so its best log-ratio between x and x' is added.  O(s^2) passes over the report tuples
-    of each target.
+    c = ln(N / beta), beta = 1 - confidence, N = 2 sum over targets of values times
+    report tuples of the sources (union bound).  The target's own report is independent
+    of the others' given the target, so its best log-ratio between x and x' is added.
+    O(s^2) passes over the report tuples of each target.
     """
     check_population_size(columns)
     statements = 2 * sum(
-        column.k * _report_tuples(columns, target) for target, column in enumerate(columns)
+        column.k * _report_tuples(columns, target)
+        for target, column in enumerate(columns)
     )
     c = math.log(max(statements, 1)) - math.log1p(-confidence)
     totals: list[float] = []
@@ -114,7 +124,8 @@ def exact_population_totals(
 def _total_limit(
     data: Records, columns: Sequence[LikelihoodColumns], target: int, c: float
 ) -> float:
-    column, indices = columns[target], _sources(columns, target)
+    column = columns[target]
+    indices = _sources(columns, target)
     own = column.max_log_ratios()
     best = float(own.max())
     if column.k < 2 or not indices:
@@ -154,7 +165,9 @@ def _likelihood_limits(
 
 
 def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
-    """Return the contrast that all sources share if all reports are GRR-like, else None."""
+    """Return the contrast that all sources share if all reports are GRR-like, else
+    None.
+    """
     contrasts = {
         source.contrast
         if isinstance(source, TwoLevelColumns)
@@ -169,21 +182,32 @@ def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
 def _limits_by_answers(
     matrices: list[Floats], counts: Floats, people: Floats, c: float
 ) -> ConfidenceLimits:
-    """Return KL_inf limits of p(y given x) from the counts of all combinations of answers."""
+    """Return KL_inf limits of p(y given x) from the counts of all combinations of
+    answers.
+    """
     weights = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
     shares = counts / np.maximum(people, 1.0)
-    minimum, maximum = weights.min(axis=0)[:, None], weights.max(axis=0)[:, None]
+    minimum = weights.min(axis=0)[:, None]
+    maximum = weights.max(axis=0)[:, None]
     radius = mixture_radius(people, c)
     return kl_inf_interval(
-        weights.T[:, None, :], shares.T[None], radius, minimum, maximum, NEWTON_ITERATIONS
+        weights.T[:, None, :],
+        shares.T[None],
+        radius,
+        minimum,
+        maximum,
+        NEWTON_ITERATIONS,
     )
 
 
 def _limits_by_range(
     matrices: list[Floats], counts: Floats, people: Floats, c: float
 ) -> ConfidenceLimits:
-    """Return kl limits of p(y given x) from its estimate and the range of the likelihoods of y."""
-    means, reports = counts / np.maximum(people, 1.0), 1
+    """Return kl limits of p(y given x) from its estimate and the range of the
+    likelihoods of y.
+    """
+    means = counts / np.maximum(people, 1.0)
+    reports = 1
     for matrix in matrices:
         means = matrix.T @ means.reshape(reports, len(matrix), -1)
         reports *= matrix.shape[1]
@@ -191,7 +215,8 @@ def _limits_by_range(
         reduce(np.kron, [extremes(matrix, axis=0) for matrix in matrices])[:, None]
         for extremes in (np.min, np.max)
     )
-    excess, width = means.reshape(reports, -1) - low, high - low
+    excess = means.reshape(reports, -1) - low
+    width = high - low
     scaled = np.divide(excess, width, out=np.zeros_like(excess), where=width > 0)
     lower, upper = kl_interval(np.clip(scaled, 0.0, 1.0), people, c, rounds=4)
     return ConfidenceLimits(
@@ -199,17 +224,23 @@ def _limits_by_range(
     )
 
 
-# Forms of GRR reports -----------------------------------------------------------------------------
+# Forms of GRR reports -----------------------------------------------------------------
 
 
 def form_level(
-    sizes: Sequence[int] | Integers, values: int, questions: int, form_sizes: int, confidence: float
+    sizes: Sequence[int] | Integers,
+    values: int,
+    questions: int,
+    form_sizes: int,
+    confidence: float,
 ) -> float:
-    """Return c = ln(N / beta) of one limit, so that those of all forms hold at once (union bound).
+    """Return c = ln(N / beta) of one limit, so that those of all forms hold at once
+    (union bound).
 
-    N counts an upper and a lower limit for each of the `values` values of all targets and every
-    report of every form that asks `questions` of the attributes, whose alphabet sizes are `sizes`.
-    The error probability 1 - confidence is shared equally by `form_sizes` numbers of questions.
+    N counts an upper and a lower limit for each of the `values` values of all targets
+    and every report of every form that asks `questions` of the attributes, whose
+    alphabet sizes are `sizes`. The error probability 1 - confidence is shared equally
+    by `form_sizes` numbers of questions.
 
     Examples
     --------
@@ -226,8 +257,11 @@ def form_level(
     return math.log(max(number, 1)) - math.log1p(-confidence)
 
 
-def counts_by_difference(counts: Floats, sizes: Sequence[int], by_set: bool = False) -> Floats:
-    """Return the number of people by number of questions on which they differ from each report.
+def counts_by_difference(
+    counts: Floats, sizes: Sequence[int], by_set: bool = False
+) -> Floats:
+    """Return the number of people by number of questions on which they differ from each
+    report.
 
     Parameters
     ----------
@@ -236,13 +270,14 @@ def counts_by_difference(counts: Floats, sizes: Sequence[int], by_set: bool = Fa
     sizes
         The number of values of each of the s questions.
     by_set
-        Count by the set of questions that differ instead, 2^s entries, the first question in the
-        highest bit.
+        Count by the set of questions that differ instead, 2^s entries, the first
+        question in the highest bit.
 
     Returns
     -------
     Floats
-        Shape (s + 1, reports, v), or (2^s, reports, v): integers wherever the counts are.
+        Shape (s + 1, reports, v), or (2^s, reports, v): integers wherever the counts
+        are.
 
     Notes
     -----
@@ -250,7 +285,8 @@ def counts_by_difference(counts: Floats, sizes: Sequence[int], by_set: bool = Fa
     combination of answers.
     """
     width = counts.shape[-1]
-    result, stride = np.asarray(counts, dtype=np.float64)[None], len(counts)
+    result = np.asarray(counts, dtype=np.float64)[None]
+    stride = len(counts)
     for size in sizes:
         stride //= size
         same = result.reshape(len(result), -1, size, stride * width)
@@ -265,7 +301,8 @@ def counts_by_difference(counts: Floats, sizes: Sequence[int], by_set: bool = Fa
 
 
 def difference_weights(epsilons: Floats, by_set: bool) -> Floats:
-    """Return exp(-budgets of the differing questions), in the order of `counts_by_difference`.
+    """Return exp(-budgets of the differing questions), in the order of
+    `counts_by_difference`.
 
     Without `by_set` all budgets must be equal.
     """
@@ -292,7 +329,8 @@ def form_total_limits(
     ----------
     counts
         People by answers to the form (row-major) and target value, shape (cells, v) or
-        (strata, cells, v); the v columns are the values of all attributes, concatenated.
+        (strata, cells, v); the v columns are the values of all attributes,
+        concatenated.
     people
         The number of people with each value, shape (v,) or (strata, v).
     starts
@@ -304,23 +342,24 @@ def form_total_limits(
     iterations
         Newton iterations; fewer give wider limits, which are valid all the same.
     public
-        Whether the adversary sees the stratum beside the report: then `people` counts all strata
-        with the same known values, and people outside a stratum have weight 0 in it.
+        Whether the adversary sees the stratum beside the report: then `people` counts
+        all strata with the same known values, and people outside a stratum have weight
+        0 in it.
 
     Returns
     -------
     Floats
-        One total per attribute, the maximum over strata, rounded up; capped at the sum of the
-        budgets unless `public`.
+        One total per attribute, the maximum over strata, rounded up; capped at the sum
+        of the budgets unless `public`.
 
     Notes
     -----
     Equal budgets: O(s^2) passes over the cells, then Newton's method on s + 1 weights for each
     report and value: about 5 ms for six binary questions and 80 values.  Else 2^s weights.
 
-    The limit is the supremum of the total over all distributions within a radius of the table's,
-    so it grows with the budgets as the total itself does [theory-population: Budgets chosen by
-    looking].
+    The limit is the supremum of the total over all distributions within a radius of the
+    table's, so it grows with the budgets as the total itself does [theory-population:
+    Budgets chosen by looking].
 
     Examples
     --------
@@ -355,30 +394,42 @@ def form_total_limits(
     if public:
         outside = (group_sizes - columns.sum(axis=0)) / np.maximum(group_sizes, 1.0)
         outside = np.broadcast_to(outside[:, None], (*shares.shape[:-1], 1))
-        shares, weights = np.concatenate([shares, outside], axis=-1), np.append(weights, 0.0)
+        shares = np.concatenate([shares, outside], axis=-1)
+        weights = np.append(weights, 0.0)
         minimum = np.zeros_like(minimum)
     radius = mixture_radius(group_sizes, c)
     limits = kl_inf_interval(weights, shares, radius, minimum, maximum, iterations)
     guard = rounding([*sizes, 2])
     totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
     totals = np.max(totals.reshape(len(strata), -1), axis=0)
-    return np.asarray(np.minimum(totals, math.inf if public else summed_up(budgets.tolist())))
+    return np.asarray(
+        np.minimum(totals, math.inf if public else summed_up(budgets.tolist()))
+    )
 
 
 def _weight_ranges(
-    starts: Integers, attributes: Sequence[int], sizes: list[int], budgets: Floats, width: int
+    starts: Integers,
+    attributes: Sequence[int],
+    sizes: list[int],
+    budgets: Floats,
+    width: int,
 ) -> tuple[Floats, Floats]:
     """Return the minimum and the maximum weight of each report under each value.
 
     People with value x of an attribute that is asked all answer x there.
     """
     reports = math.prod(sizes)
-    log_maximum, span = np.zeros((reports, width)), np.full(width, float(budgets.sum()))
+    log_maximum = np.zeros((reports, width))
+    span = np.full(width, float(budgets.sum()))
     stride = reports
-    for attribute, size, budget in zip(attributes, sizes, budgets.tolist(), strict=True):
+    for attribute, size, budget in zip(
+        attributes, sizes, budgets.tolist(), strict=True
+    ):
         stride //= size
         answer = np.arange(reports) // stride % size
         columns = slice(starts[attribute], starts[attribute] + size)
-        log_maximum[:, columns] = np.where(answer[:, None] == np.arange(size), 0.0, -budget)
+        log_maximum[:, columns] = np.where(
+            answer[:, None] == np.arange(size), 0.0, -budget
+        )
         span[columns] -= budget
     return np.exp(log_maximum - span), np.exp(log_maximum)

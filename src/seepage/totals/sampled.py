@@ -5,17 +5,18 @@ With P_x the law of all reports given X_k = x, an attribute's total is (L, delta
     E over y ~ P_x of (1 - exp(L - loss(y)))+ <= delta  for all x, x',
     loss(y) = ln p(y given x) / p(y given x')   [theory-totals].
 
-Reports are drawn once for all targets; p(y given x) is a sum over the whole table, exact for the
-table's own joint distribution.  Only the expectation over reports is estimated, by importance
-sampling: half of the people are drawn from the table's distribution, the other half, stratified,
-from the people with a given value, for target values that would have too few draws.  A report
-then has density
+Reports are drawn once for all targets; p(y given x) is a sum over the whole table,
+exact for the table's own joint distribution.  Only the expectation over reports is
+estimated, by importance sampling: half of the people are drawn from the table's
+distribution, the other half, stratified, from the people with a given value, for target
+values that would have too few draws.  A report then has density
 
     q(y) = sum over records r of q(r) p(y given r),   q(r) = P(r) g(r),
 
-g(r) = n_0/n + sum over values x of r of (n_x/n) / P(x), for n_0 plain draws and n_x draws among the
-people with x.  Every report serves every target with the weight p(y given x) / q(y), which never
-exceeds W(x) = 1 / (P(x) min over records r with x of g(r)).
+g(r) = n_0/n + sum over values x of r of (n_x/n) / P(x), for n_0 plain draws and n_x
+draws among the people with x.  Every report serves every target with the weight p(y
+given x) / q(y), which never exceeds W(x) = 1 / (P(x) min over records r with x of
+g(r)).
 """
 
 import math
@@ -46,34 +47,39 @@ if TYPE_CHECKING:
     from seepage.analysis_options import TotalSettings
 
 ROUNDING_SHARE = 1e-9
-"""Share of the allowed mean left unused, above the rounding error of sums over reports."""
+"""Share of the allowed mean left unused, above the rounding error of sums over
+reports."""
 
 PLAIN_SHARE = 0.5
 """Share of the people drawn from the table's own distribution."""
 
 DRAW_MARGIN = 1.5
-"""Extra draws raise a value's expected draws to at least this multiple of the necessary number."""
+"""Extra draws raise a value's expected draws to at least this multiple of the necessary
+number."""
 
 
 def sampled_totals(
     data: Records, released: Sequence[Release], view: View, settings: "TotalSettings"
 ) -> tuple[Floats, list[str], int]:
-    """Return an (L, delta) total for every attribute, valid at once with probability `confidence`.
+    """Return an (L, delta) total for every attribute, valid at once with probability
+    `confidence`.
 
     Parameters
     ----------
     data, released, view
         The table, how each attribute is released, and what the adversary keeps.
     settings
-        The `target_delta` of every total; the `confidence` 1 - beta, the probability over the drawn
-        reports that all totals hold, at least; the number n of `reports`; `seed` and `progress`.
+        The `target_delta` of every total; the `confidence` 1 - beta, the probability
+        over the drawn reports that all totals hold, at least; the number n of
+        `reports`; `seed` and `progress`.
 
     Returns
     -------
     tuple[Floats, list[str], int]
-        The smallest L that can be certified for each attribute, in nats, infinite if there is none;
-        the attributes that have values with too few draws, followed by these values; and the
-        approximate number of reports that would certify every value.
+        The smallest L that can be certified for each attribute, in nats, infinite if
+        there is none; the attributes that have values with too few draws, followed by
+        these values; and the approximate number of reports that would certify every
+        value.
 
     Notes
     -----
@@ -86,22 +92,29 @@ def sampled_totals(
     further correction: were it too small, the test would have failed at every fixed L between it
     and the right one.
 
-    Cost: n times the number of distinct records likelihoods, each with one exponential and a column
-    of two matrix products; memory for blocks of them and for n times the number of values.
+    Cost: n times the number of distinct records likelihoods, each with one exponential
+    and a column of two matrix products; memory for blocks of them and for n times the
+    number of values.
     """
     starts = value_offsets(data.domain)[:-1]
     sizes = np.add.reduceat(value_counts(data) > 0, starts, dtype=np.int64)
     pairs = max(1, int((sizes * (sizes - 1)).sum()))
-    delta, reports = settings.target_delta, settings.reports
+    delta = settings.target_delta
+    reports = settings.reports
     level = math.log(pairs / (1 - settings.confidence))
     needed = level / -math.log1p(-delta)
     draws = draw_reports(data, released, view, reports, needed, settings.rng)
     weights = report_weights(data, draws, settings.progress)
-    upper_bounds, guard = max_weights(data, draws), rounding_error(data, draws)
-    values, rare = [], []
+    upper_bounds = max_weights(data, draws)
+    guard = rounding_error(data, draws)
+    values = []
+    rare = []
     for target, start in enumerate(starts):
-        attribute, seen = data.domain[target], start + np.flatnonzero(data.marginal(target))
-        thresholds = [max_sample_mean(delta / upper_bounds[x], level / reports) for x in seen]
+        attribute = data.domain[target]
+        seen = start + np.flatnonzero(data.marginal(target))
+        thresholds = [
+            max_sample_mean(delta / upper_bounds[x], level / reports) for x in seen
+        ]
         loss = _max_loss(weights[seen], thresholds, upper_bounds[seen])
         values.append(loss + guard if loss > 0 else 0.0)
         uncertified = [
@@ -110,13 +123,19 @@ def sampled_totals(
             if threshold is None
         ]
         if uncertified:
-            shown = ", ".join(uncertified[:3]) + (", ..." if len(uncertified) > 3 else "")
+            shown = ", ".join(uncertified[:3]) + (
+                ", ..." if len(uncertified) > 3 else ""
+            )
             rare.append(f"{attribute.name!r} ({shown})")
     return np.array(values), rare, sufficient_reports(data, needed)
 
 
-def report_weights(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
-    """Return p(y given x) / q(y), one row per value x of any attribute, one column per report y."""
+def report_weights(
+    data: Records, draws: Draws, progress: Progress | None = None
+) -> Floats:
+    """Return p(y given x) / q(y), one row per value x of any attribute, one column per
+    report y.
+    """
     sums = report_sums(data, draws, progress)
     weights = sums[:-1]
     weights /= np.maximum(value_counts(data), 1)[:, None]
@@ -124,12 +143,18 @@ def report_weights(data: Records, draws: Draws, progress: Progress | None = None
     return weights
 
 
-def _max_loss(weights: Floats, thresholds: Sequence[float | None], upper_bounds: Floats) -> float:
-    """Return the largest L over ordered pairs of values; infinite if a value has no threshold."""
+def _max_loss(
+    weights: Floats, thresholds: Sequence[float | None], upper_bounds: Floats
+) -> float:
+    """Return the largest L over ordered pairs of values; infinite if a value has no
+    threshold.
+    """
     if len(weights) < 2:
         return 0.0
     largest = 0.0
-    for first, (threshold, bound) in enumerate(zip(thresholds, upper_bounds, strict=True)):
+    for first, (threshold, bound) in enumerate(
+        zip(thresholds, upper_bounds, strict=True)
+    ):
         if threshold is None:
             return math.inf
         allowed = threshold * bound * (1 - ROUNDING_SHARE)
@@ -139,7 +164,8 @@ def _max_loss(weights: Floats, thresholds: Sequence[float | None], upper_bounds:
 
 
 def max_sample_mean(mean: float, rate: float) -> float | None:
-    """Return the largest m <= mean with kl(m, mean) >= rate, rounded down; None if there is none.
+    """Return the largest m <= mean with kl(m, mean) >= rate, rounded down; None if
+    there is none.
 
     kl(m, mu) = m ln(m / mu) + (1 - m) ln((1 - m) / (1 - mu)).
 
@@ -152,7 +178,8 @@ def max_sample_mean(mean: float, rate: float) -> float | None:
     """
     if -math.log1p(-mean) < rate:
         return None
-    low, high = 0.0, mean
+    low = 0.0
+    high = mean
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if _kl(middle, mean) >= rate else (low, middle)
@@ -187,7 +214,8 @@ def min_loss(upper: Floats, lower: Floats, allowed: float) -> float:
         ratios = np.where(upper > 0, upper / lower, 0.0)
     order = np.argsort(-ratios, kind="stable")
     ratios = ratios[order]
-    above, below = np.cumsum(upper[order]), np.cumsum(lower[order])
+    above = np.cumsum(upper[order])
+    below = np.cumsum(lower[order])
     max_sum = allowed * len(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sums = above - np.where(below > 0, np.append(ratios[1:], 0.0) * below, 0.0)
@@ -199,7 +227,7 @@ def min_loss(upper: Floats, lower: Floats, allowed: float) -> float:
     return max(0.0, float(np.log(h)))
 
 
-# Stratified draws --------------------------------------------------------------------------------
+# Stratified draws ---------------------------------------------------------------------
 
 
 def draw_reports(
@@ -243,11 +271,12 @@ def _shares(data: Records) -> Floats:
 def _extra_draws(data: Records, count: int, needed: float) -> Integers:
     """Return the number n_x of extra draws among the people with each value x.
 
-    Attributes are served in the order of the extra draws that they need (`_missing_draws`), as
-    long as the draws that are not plain suffice; water-filling then allots all of these to the
-    values of the attributes served.
+    Attributes are served in the order of the extra draws that they need
+    (`_missing_draws`), as long as the draws that are not plain suffice; water-filling
+    then allots all of these to the values of the attributes served.
     """
-    shares, starts = _shares(data), value_offsets(data.domain)
+    shares = _shares(data)
+    starts = value_offsets(data.domain)
     plain = math.floor(PLAIN_SHARE * count)
     available = count - plain
     costs = np.add.reduceat(_missing_draws(shares, plain, needed), starts[:-1])
@@ -263,13 +292,17 @@ def _extra_draws(data: Records, count: int, needed: float) -> Integers:
 
 
 def _missing_draws(shares: Floats, plain: int, needed: float) -> Floats:
-    """Return the draws that each value needs in addition to its expected share of `plain` ones."""
+    """Return the draws that each value needs in addition to its expected share of
+    `plain` ones.
+    """
     missing = np.maximum(DRAW_MARGIN * needed - plain * shares, 0.0)
     return np.where(shares > 0, missing, 0.0)
 
 
 def sufficient_reports(data: Records, needed: float) -> int:
-    """Return approximately the number of reports with which every value can be certified."""
+    """Return approximately the number of reports with which every value can be
+    certified.
+    """
     shares = _shares(data)
     maximum = math.ceil(2 * DRAW_MARGIN * needed * len(shares) / PLAIN_SHARE)
 
@@ -283,25 +316,35 @@ def sufficient_reports(data: Records, needed: float) -> int:
 def _draw_people(
     data: Records, plain: int, extra: Integers, generator: np.random.Generator
 ) -> Integers:
-    """Draw people, plain ones and `extra` ones by value; return indices of distinct records."""
+    """Draw people, plain ones and `extra` ones by value; return indices of distinct
+    records.
+    """
     people = [draw_indices(data.weights, np.arange(len(data)), plain, generator)]
     starts = value_offsets(data.domain)
     for value in np.flatnonzero(extra):
         target = int(np.searchsorted(starts, value, side="right")) - 1
         records = np.flatnonzero(data.column(target) == value - starts[target])
-        people.append(draw_indices(data.weights[records], records, int(extra[value]), generator))
+        people.append(
+            draw_indices(data.weights[records], records, int(extra[value]), generator)
+        )
     return np.concatenate(people)
 
 
 def _density(data: Records, extra: Integers, count: int) -> Floats:
     """Return g(r) = q(r) / P(r) of each distinct record."""
     shares = _shares(data)
-    gains = np.divide(extra, shares * count, out=np.zeros_like(shares), where=shares > 0)
-    return np.asarray(1 - int(extra.sum()) / count + gains[value_indices(data)].sum(axis=1))
+    gains = np.divide(
+        extra, shares * count, out=np.zeros_like(shares), where=shares > 0
+    )
+    return np.asarray(
+        1 - int(extra.sum()) / count + gains[value_indices(data)].sum(axis=1)
+    )
 
 
 def max_weights(data: Records, draws: Draws) -> Floats:
-    """Return W(x) = 1 / (P(x) min of g over the records with x); infinite if x never occurs."""
+    """Return W(x) = 1 / (P(x) min of g over the records with x); infinite if x never
+    occurs.
+    """
     shares = _shares(data)
     minimum = np.full(len(shares), np.inf)
     np.minimum.at(minimum, value_indices(data), draws.density[:, None])

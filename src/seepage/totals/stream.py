@@ -1,13 +1,15 @@
-"""Leakage over time: a sequence of reports of one attribute whose values follow a Markov chain.
+"""Leakage over time: a sequence of reports of one attribute whose values follow a
+Markov chain.
 
-The backward leakage of step t is that of the reports up to t about the value at t, the forward
-leakage that of the reports from t on:
+The backward leakage of step t is that of the reports up to t about the value at t, the
+forward leakage that of the reports from t on:
 
     BPL_t = eps_t + bound(P(X_(t-1) given X_t), BPL_(t-1)),
     FPL_t = eps_t + bound(P(X_(t+1) given X_t), FPL_(t+1)),
     TPL_t = BPL_t + FPL_t - eps_t
 
-[Cao et al. 2017, "Quantifying differential privacy under temporal correlations"; theory-totals].
+[Cao et al. 2017, "Quantifying differential privacy under temporal correlations";
+theory-totals].
 """
 
 import os
@@ -32,13 +34,17 @@ MAX_STEPS = 10**6
 
 
 def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
-    """Return the number of steps; raise an InputError if epsilon, steps and `counts` disagree."""
+    """Return the number of steps; raise an InputError if epsilon, steps and `counts`
+    disagree.
+    """
     given: set[int] = {*counts, *_checks.array(epsilon, "epsilon").shape[:1]}
     if steps is not None:
         given.add(_checks.integer(steps, "steps", 1, MAX_STEPS))
     if not given:
         raise InputError(
-            "the number of steps must be given: ", Setting("steps"), ", or one epsilon per step"
+            "the number of steps must be given: ",
+            Setting("steps"),
+            ", or one epsilon per step",
         )
     if len(given) > 1:
         raise InputError(
@@ -51,18 +57,25 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
 def _channels(
     data: Any, initial: ArrayLike | None, links: int
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return P(next value given value) of every step but the last, and P(previous given value)."""
+    """Return P(next value given value) of every step but the last, and P(previous given
+    value).
+    """
     matrix = as_matrix(data, "transitions")
     if matrix.shape[0] != matrix.shape[1]:
         raise InputError(
-            f"transitions must be a square matrix, got {matrix.shape}", parameter="transitions"
+            f"transitions must be a square matrix, got {matrix.shape}",
+            parameter="transitions",
         )
     if initial is None:
         return [matrix] * links, [_reverse(matrix, stationary(matrix))] * links
-    distribution = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
+    distribution = as_matrix(
+        np.atleast_2d(_checks.array(initial, "initial")), "initial"
+    )[0]
     if len(distribution) != len(matrix):
         rule = f"must have {len(matrix)} probabilities"
-        raise InputError(f"initial {rule}, got {len(distribution)}", parameter="initial")
+        raise InputError(
+            f"initial {rule}, got {len(distribution)}", parameter="initial"
+        )
     reversed_channels = []
     for _ in range(links):
         reversed_channels.append(_reverse(matrix, distribution))
@@ -71,10 +84,11 @@ def _channels(
 
 
 def _reverse(matrix: Floats, distribution: Floats) -> Floats:
-    """Return P(previous given next) by Bayes' rule, from the distribution of the previous value.
+    """Return P(previous given next) by Bayes' rule, from the distribution of the
+    previous value.
 
-    The row of a next value of probability 0 is undefined; it is replaced by the row of one of
-    positive probability, which changes no maximum over pairs of rows.
+    The row of a next value of probability 0 is undefined; it is replaced by the row of
+    one of positive probability, which changes no maximum over pairs of rows.
     """
     joint = (distribution[:, None] * matrix).T
     probabilities = joint.sum(axis=1)
@@ -83,7 +97,9 @@ def _reverse(matrix: Floats, distribution: Floats) -> Floats:
 
 
 def _reversal_error(size: int, links: int) -> float:
-    """Return a bound of the relative error of reversed transitions, all sums of positive terms."""
+    """Return a bound of the relative error of reversed transitions, all sums of
+    positive terms.
+    """
     return (16.0 * size**3 + 4.0 * (size + 2) * (links + 1)) * UNIT
 
 
@@ -113,12 +129,16 @@ class StreamLeakage(Result):
     """Valid only if the values follow the Markov chain."""
 
     def _series(self) -> dict[str, Floats]:
-        leakages = {name: getattr(self, name) for name in ("backward", "forward", "total")}
+        leakages = {
+            name: getattr(self, name) for name in ("backward", "forward", "total")
+        }
         return {"epsilon": self.epsilons, **leakages}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a JSON object."""
-        return dict(json_ready({"kind": self.kind, **self._series(), "notes": self.notes}))
+        return dict(
+            json_ready({"kind": self.kind, **self._series(), "notes": self.notes})
+        )
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         series = {name: values.tolist() for name, values in self._series().items()}
@@ -140,7 +160,8 @@ class StreamOptions(DataOptions):
     steps
         The number of reports, unless `epsilon` or `data` determine it.
     initial
-        With transitions only: the distribution of the first value; by default the stationary one.
+        With transitions only: the distribution of the first value; by default the
+        stationary one.
     """
 
     epsilon: Any = field(kw_only=False)
@@ -155,9 +176,10 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     Parameters
     ----------
     data
-        A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`) whose
-        attributes are the steps in order, from which the transitions in both directions are
-        counted.  Or the transitions P(next value given value), a k x k matrix for all steps.
+        A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`)
+        whose attributes are the steps in order, from which the transitions in both
+        directions are counted.  Or the transitions P(next value given value), a k x k
+        matrix for all steps.
 
     Returns
     -------
@@ -180,7 +202,9 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     if _are_transitions(data):
         if options.reading:
             name = min(options.reading)
-            raise InputError(f"{name} has no effect: transitions are no table", parameter=name)
+            raise InputError(
+                f"{name} has no effect: transitions are no table", parameter=name
+            )
         count = _number_of_steps(options.epsilon, options.steps)
         to_next, to_previous = _channels(data, options.initial, count - 1)
         error = _reversal_error(len(to_next[0]), len(to_next)) if to_next else 0.0
@@ -194,9 +218,15 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
         caution = sample_caution(pairs)
         notes = () if caution is None else (caution,)
         count = _number_of_steps(options.epsilon, options.steps, len(pairs.domain))
-        to_next = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
-        to_previous = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
-    epsilons = [options.epsilon] * count if np.ndim(options.epsilon) == 0 else options.epsilon
+        to_next = [
+            pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)
+        ]
+        to_previous = [
+            pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)
+        ]
+    epsilons = (
+        [options.epsilon] * count if np.ndim(options.epsilon) == 0 else options.epsilon
+    )
     budgets = np.array([_checks.epsilon(budget) for budget in epsilons])
     bpl = _accumulate(to_previous, budgets, error)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]
@@ -205,16 +235,21 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
 
 
 def _are_transitions(data: Any) -> bool:
-    """Return whether data are matrices rather than a table: a channel, an array or numbers."""
+    """Return whether data are matrices rather than a table: a channel, an array or
+    numbers.
+    """
     if isinstance(data, (list, tuple)):
         return not (data and isinstance(data[0], (str, os.PathLike)))
     return isinstance(data, (Channel, np.ndarray, int, float))
 
 
-def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0) -> Floats:
+def _accumulate(
+    channels: Sequence[Floats], budgets: Floats, error: float = 0.0
+) -> Floats:
     """Return l_t = eps_t + bound(channel_(t-1), l_(t-1)), rounded up.
 
-    Relative errors of at most `error` change a ratio by (1 + error) / (1 - error) at most.
+    Relative errors of at most `error` change a ratio by (1 + error) / (1 - error) at
+    most.
     """
     values = [float(budgets[0])]
     bounds: dict[tuple[int, float], float] = {}
@@ -228,7 +263,8 @@ def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0)
 
 
 def stationary(transitions: Channel | ArrayLike) -> Floats:
-    """Return the stationary distribution of a chain; raise an InputError if it is not unique.
+    """Return the stationary distribution of a chain; raise an InputError if it is not
+    unique.
 
     Examples
     --------
@@ -253,10 +289,12 @@ def stationary(transitions: Channel | ArrayLike) -> Floats:
 
 
 def _state_reduction(matrix: Floats) -> Floats:
-    """Return the stationary distribution of an irreducible chain, by state reduction, O(k^3).
+    """Return the stationary distribution of an irreducible chain, by state reduction,
+    O(k^3).
 
-    Nothing is subtracted, so every probability has a small *relative* error, also of states that
-    are nearly never visited [Grassmann, Taksar and Heyman 1985; O'Cinneide 1993].
+    Nothing is subtracted, so every probability has a small *relative* error, also of
+    states that are nearly never visited [Grassmann, Taksar and Heyman 1985; O'Cinneide
+    1993].
     """
     reduced = matrix.copy()
     for k in range(len(reduced) - 1, 0, -1):

@@ -21,15 +21,31 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix, matrix_of
-from seepage.totals import GUARANTEES, KINDS, NEEDS_RECORDS, TotalLeakage, TotalsComparison
+from seepage.totals import (
+    GUARANTEES,
+    KINDS,
+    NEEDS_RECORDS,
+    TotalLeakage,
+    TotalsComparison,
+)
 from seepage.totals.drawn_reports import simulated_mechanisms
-from seepage.totals.joint_totals import MAX_RADIUS, check_exact_size, exact_totals, merged_totals
+from seepage.totals.joint_totals import (
+    MAX_RADIUS,
+    check_exact_size,
+    exact_totals,
+    merged_totals,
+)
 from seepage.totals.likelihood_columns import pure_columns
-from seepage.totals.population_totals import check_population_size, exact_population_totals
+from seepage.totals.population_totals import (
+    check_population_size,
+    exact_population_totals,
+)
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
 
-DECLARED = "for people whose values are in the domain, which is taken as declared beforehand"
+DECLARED = (
+    "for people whose values are in the domain, which is taken as declared beforehand"
+)
 """The condition of what is certified on records that came with their domain."""
 
 FROM_PAIRS = ("worst", "independent", "sum")
@@ -43,26 +59,30 @@ class TotalOptions(ReleaseOptions, TotalSettings):
     Parameters
     ----------
     guarantee
-        One of `GUARANTEES`, which say what each promises; or `"auto"`: with records `"exact"` if it
-        fits in memory, else `"sampled"` (or `"merged"` if a mechanism is not known); with pair
-        counts `"independent"`.  If only budgets are known, `"exact"` and `"witness"` maximise over
-        all mechanisms with these; `"sampled"` simulates GRR for binary attributes (all others are
-        post-processings of it) and raises for larger ones.
+        One of `GUARANTEES`, which say what each promises; or `"auto"`: with records
+        `"exact"` if it fits in memory, else `"sampled"` (or `"merged"` if a mechanism
+        is not known); with pair counts `"independent"`.  If only budgets are known,
+        `"exact"` and `"witness"` maximise over all mechanisms with these; `"sampled"`
+        simulates GRR for binary attributes (all others are post-processings of it) and
+        raises for larger ones.
 
-        Totals of a sample of records (`sample=n` here or in `Records.from_data`, or pair counts of
-        a sample) are of kind `"assumed"`, except `"worst"`: records left out may leak more.
+        Totals of a sample of records (`sample=n` here or in `Records.from_data`, or
+        pair counts of a sample) are of kind `"assumed"`, except `"worst"`: records left
+        out may leak more.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
     scope
         `"table"`: totals of the table's own joint distribution.  `"population"`: upper
-        confidence limits for the population from which its records were drawn at random, one per
-        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
-        `"merged"` and `"worst"`, samples included.
+        confidence limits for the population from which its records were drawn at
+        random, one per person, valid at once with probability `confidence`
+        [theory-population]; for `"exact"`, `"merged"` and `"worst"`, samples included.
     """
 
     guarantee: str = "auto"
     sample: int | None = None
-    scope: str = option("table", check=partial(_checks.choice, options=("table", "population")))
+    scope: str = option(
+        "table", check=partial(_checks.choice, options=("table", "population"))
+    )
 
 
 @takes(TotalOptions)
@@ -72,13 +92,14 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts suffice
-        for `"worst"`, `"independent"` and `"sum"` only.
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts
+        suffice for `"worst"`, `"independent"` and `"sum"` only.
 
     Returns
     -------
     TotalLeakage
-        Totals in the order of the attributes, with kind, deltas, DPL, CPL, TCPL and evidence.
+        Totals in the order of the attributes, with kind, deltas, DPL, CPL, TCPL and
+        evidence.
 
     Notes
     -----
@@ -91,18 +112,26 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     attribute, both together do.
 
     >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    ... )
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> total = total_leakage(coins, epsilon=1.0, mechanism="grr")
     >>> total.guarantee, total.kind, total.values.round(4).tolist()
     ('exact', 'certified', [1.4338, 1.4338, 1.4338])
-    >>> total_leakage(coins.pairs(), epsilon=1.0, mechanism="grr").values.round(4).tolist()
+    >>> total_leakage(coins.pairs(), epsilon=1.0, mechanism="grr").values.round(
+    ...     4
+    ... ).tolist()
     [1.0, 1.0, 1.0]
     """
     guarantee = _checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
     records = guarantee not in FROM_PAIRS
-    reading = {name: value for name, value in options.reading.items() if name != "progress"}
-    scope = {"scope": options.scope} if records and options.scope == "population" else {}
+    reading = {
+        name: value for name, value in options.reading.items() if name != "progress"
+    }
+    scope = (
+        {"scope": options.scope} if records and options.scope == "population" else {}
+    )
     if scope or options.sample is not None:
         reading |= {"sample": options.sample, "rng": options.rng, **scope}
     counted = as_counted(data, records=records or options.sample is not None, **reading)
@@ -115,7 +144,9 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
 
 
 def begin_stage(progress: Progress | None, name: str) -> None:
-    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
+    """Pass the name of the next stage to `progress.stage`, if the callable has this
+    method.
+    """
     show = getattr(progress, "stage", None)
     if callable(show):
         show(name)
@@ -129,14 +160,18 @@ def compare_totals(
 ) -> TotalsComparison:
     """Return the totals under each guarantee that can be computed, side by side.
 
-    Sorted by kind: certified, statistical, assumed, lower bound.  An assumed total with delta 0
-    that lies below the witness is refuted: the table violates the assumption.
+    Sorted by kind: certified, statistical, assumed, lower bound.  An assumed total with
+    delta 0 that lies below the witness is refuted: the table violates the assumption.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    ... )
+    >>> coins = sp.Records(
+    ...     domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4
+    ... )
     >>> found = sp.analyse(coins, epsilon=1.0, mechanism="grr", guarantee="all").totals
     >>> [(total.guarantee, total.kind) for total in found.totals][:3]
     [('exact', 'certified'), ('merged', 'certified'), ('worst', 'certified')]
@@ -152,7 +187,9 @@ def compare_totals(
         except GuaranteeError as reason:
             unavailable[guarantee] = reason.text
     kinds, order = list(KINDS), list(GUARANTEES)
-    totals.sort(key=lambda total: (kinds.index(total.kind), order.index(total.guarantee)))
+    totals.sort(
+        key=lambda total: (kinds.index(total.kind), order.index(total.guarantee))
+    )
     refuted: dict[str, tuple[str, ...]] = {}
     for witness in (total for total in totals if total.guarantee == "witness"):
         for total in (total for total in totals if total.kind == "assumed"):
@@ -185,7 +222,9 @@ def choose_guarantee(
 
 
 def merged_is_informative(data: Records) -> bool:
-    """Return whether `merged` totals for the population can be below the sum of budgets."""
+    """Return whether `merged` totals for the population can be below the sum of
+    budgets.
+    """
     sizes = data.domain.sizes
     cells = min(math.prod(sizes) / size for size in sizes)
     return cells * math.log(2.0) <= MAX_RADIUS * data.records
@@ -200,7 +239,10 @@ def _need_records(guarantee: str, data: PairCounts | Records) -> None:
 
 
 def compute_total(
-    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+    guarantee: str,
+    data: PairCounts | Records,
+    matrix: LeakageMatrix,
+    settings: TotalSettings,
 ) -> TotalLeakage:
     """Return the totals of a table; raise a GuaranteeError if they cannot be computed."""
     _need_records(guarantee, data)
@@ -213,9 +255,14 @@ def compute_total(
 
 
 def population_total(
-    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+    guarantee: str,
+    data: PairCounts | Records,
+    matrix: LeakageMatrix,
+    settings: TotalSettings,
 ) -> TotalLeakage:
-    """Return upper confidence limits of the totals for the population, or raise likewise."""
+    """Return upper confidence limits of the totals for the population, or raise
+    likewise.
+    """
     _need_records(guarantee, data)
     if isinstance(data, PairCounts) or guarantee not in ("exact", "merged"):
         raise GuaranteeError(
@@ -234,7 +281,9 @@ def population_total(
         "one record per person",
         *(data.fixed.notes() if data.fixed else [DECLARED]),
     )
-    found = TotalLeakage(guarantee, "statistical", values, deltas, matrix, settings.confidence)
+    found = TotalLeakage(
+        guarantee, "statistical", values, deltas, matrix, settings.confidence
+    )
     return replace(found, notes=notes, scope="population")
 
 
@@ -244,21 +293,25 @@ def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
     for name in matrix.domain.names:
         values = matrix.pairs.unseen(name)
         if values:
-            shown = ", ".join(map(repr, values[:3])) + (", ..." if len(values) > 3 else "")
+            shown = ", ".join(map(repr, values[:3])) + (
+                ", ..." if len(values) > 3 else ""
+            )
             yield f"no record{of_sample} has {shown} of {name!r}: excluded from totals"
 
 
-# Totals from pair counts --------------------------------------------------------------------------
+# Totals from pair counts --------------------------------------------------------------
 
 
 def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
+    """Return the sum of the direct leakages (DPL) of all attributes, the same for every
+    target.
 
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas.  Certified for any joint distribution: all reports together are
-        (sum eps, sum delta)-LDP for the whole record, hence for each attribute of it.
+        Totals and their deltas.  Certified for any joint distribution: all reports
+        together are (sum eps, sum delta)-LDP for the whole record, hence for each
+        attribute of it.
     """
     value, delta = (np.full(len(part), summed_up(part)) for part in matrix.direct)
     return value, delta
@@ -275,20 +328,24 @@ def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas, never below `independent_totals` and under the same assumption.
+        Totals and their deltas, never below `independent_totals` and under the same
+        assumption.
     """
     rows = zip(matrix.direct, (matrix.values, matrix.deltas), strict=True)
     values, deltas = (
-        np.array([summed_up(row) for row in np.column_stack([own, others])]) for own, others in rows
+        np.array([summed_up(row) for row in np.column_stack([own, others])])
+        for own, others in rows
     )
     return values, deltas
 
 
 def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the largest sum over sources of the log-ratios of one pair of target values.
+    """Return the largest sum over sources of the log-ratios of one pair of target
+    values.
 
-    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is the largest
-    log-ratio ln p(y given x) / p(y given x') of a report of j [theory-totals].
+    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is
+    the largest log-ratio ln p(y given x) / p(y given x') of a report of j
+    [theory-totals].
 
     Parameters
     ----------
@@ -298,9 +355,10 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
-        independent given the target; real data often violate it [theory-totals].  A source with
-        a delta counts with its leakage l for every pair of values.
+        Totals and their deltas.  An assumption, not a guarantee: valid only if the
+        sources are independent given the target; real data often violate it
+        [theory-totals].  A source with a delta counts with its leakage l for every pair
+        of values.
 
     Notes
     -----
@@ -308,7 +366,8 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
     """
     values, deltas = sum_totals(matrix)
-    sizes, own = matrix.domain.sizes, matrix.direct[0]
+    sizes = matrix.domain.sizes
+    own = matrix.direct[0]
     sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
     rest = matrix.values.copy()
     for targets, sources, ratios in matrix.ratios_by_pair():
@@ -321,19 +380,25 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     for target, pairs in sums.items():
         pairs += own[target] + rest[target].sum()
         np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
-        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sizes)))
+        values[target] = min(
+            values[target], round_up(float(pairs.max()), 2 * len(sizes))
+        )
     return values, deltas
 
 
-# Totals from records ------------------------------------------------------------------------------
+# Totals from records ------------------------------------------------------------------
 
 Computed = tuple[Floats, Floats, dict[str, Any]]
 
 
 def _capped(values: Floats, matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return totals with delta 0, and these deltas; at most the sum of budgets if that has none."""
+    """Return totals with delta 0, and these deltas; at most the sum of budgets if that
+    has none.
+    """
     worst, deltas = worst_totals(matrix)
-    return np.where(deltas > 0, values, np.minimum(values, worst)), np.zeros_like(values)
+    return np.where(deltas > 0, values, np.minimum(values, worst)), np.zeros_like(
+        values
+    )
 
 
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
@@ -343,7 +408,9 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Com
 
 def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     columns = pure_columns(matrix)
-    values, evidence, names = witness_totals(data, columns, settings.rng, settings.progress)
+    values, evidence, names = witness_totals(
+        data, columns, settings.rng, settings.progress
+    )
     note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
     more = {"evidence": tuple(evidence), "notes": (note,) if names else ()}
     return values, np.zeros_like(values), more
@@ -351,7 +418,9 @@ def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
 
 def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     delta = settings.target_delta
-    values, rare, sufficient = sampled_totals(data, matrix.releases, matrix.view, settings)
+    values, rare, sufficient = sampled_totals(
+        data, matrix.releases, matrix.view, settings
+    )
     worst, slack = worst_totals(matrix)
     better = np.isfinite(values) & ((values < worst) | (slack > delta))
     note = (

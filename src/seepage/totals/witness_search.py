@@ -1,9 +1,10 @@
-"""`witness`: the report tuple of largest log-likelihood ratio that a search finds, a lower bound.
+"""`witness`: the report tuple of largest log-likelihood ratio that a search finds, a
+lower bound.
 
-A random half of the people serves the search; the report tuple it ends with is evaluated on the
-other half and on the whole table, and the smaller value counts: the latter is at most the
-supremum over all report tuples of the table's own joint distribution, the former is not biased by
-the search.
+A random half of the people serves the search; the report tuple it ends with is
+evaluated on the other half and on the whole table, and the smaller value counts: the
+latter is at most the supremum over all report tuples of the table's own joint
+distribution, the former is not biased by the search.
 """
 
 import math
@@ -29,16 +30,20 @@ Reports = list[int | Booleans]
 """A report tuple: the likelihood column of each attribute, by index or likely set."""
 
 MAX_PAIRS = 4
-"""Ordered pairs of target values that are searched: those with the largest sum of bounds."""
+"""Ordered pairs of target values that are searched: those with the largest sum of
+bounds."""
 
 RANDOM_STARTS = 2
-"""Searches per pair that start at the record of a random person with the first value."""
+"""Searches per pair that start at the record of a random person with the first
+value."""
 
 MAX_SWEEPS = 50
-"""Maximum number of coordinate-ascent sweeps over all attributes; a handful usually suffice."""
+"""Maximum number of coordinate-ascent sweeps over all attributes; a handful usually
+suffice."""
 
 MAX_SPAN = 600.0
-"""Range of likelihoods of a report tuple within the search, in nats; columns are clipped to it."""
+"""Range of likelihoods of a report tuple within the search, in nats; columns are
+clipped to it."""
 
 
 def witness_totals(
@@ -47,12 +52,17 @@ def witness_totals(
     rng: int | None,
     progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None], list[str]]:
-    """Return totals, witnesses, and the attributes whose witness does not exceed their own report.
+    """Return totals, witnesses, and the attributes whose witness does not exceed their
+    own report.
 
     A total is at least the own report's maximum log-ratio, rounded down.
     """
-    values, evidence, not_exceeded = [], [], []
-    for target, (name, column) in enumerate(zip(data.domain.names, columns, strict=True)):
+    values = []
+    evidence = []
+    not_exceeded = []
+    for target, (name, column) in enumerate(
+        zip(data.domain.names, columns, strict=True)
+    ):
         witness = search_witness(data, columns, target, rng)
         own = round_down(float(column.max_log_ratios().max()), 8)
         values.append(own if witness is None else max(own, witness.counted))
@@ -65,9 +75,13 @@ def witness_totals(
 
 
 def search_witness(
-    data: Records, columns: Sequence[LikelihoodColumns], target: int, rng: int | None = 0
+    data: Records,
+    columns: Sequence[LikelihoodColumns],
+    target: int,
+    rng: int | None = 0,
 ) -> JointWitness | None:
-    """Return the report tuple of largest log-likelihood ratio found by coordinate ascent.
+    """Return the report tuple of largest log-likelihood ratio found by coordinate
+    ascent.
 
     Parameters
     ----------
@@ -114,7 +128,8 @@ def search_witness(
 class _CoordinateAscent:
     """Coordinate ascent over the reports of all sources about one target.
 
-    `weights` are the weights of the distinct records in the half that serves the search.
+    `weights` are the weights of the distinct records in the half that serves the
+    search.
     """
 
     data: Records
@@ -131,17 +146,24 @@ class _CoordinateAscent:
 
     def _channel(self, source: int) -> Floats:
         """Return P(source given target) in the half that serves the search."""
-        size, values = self.columns[source].k, self.columns[self.target].k
+        size = self.columns[source].k
+        values = self.columns[self.target].k
         index = self.column.astype(np.int64) * size + self.data.column(source)
-        counts = _weighted_counts(index, self.weights, size * values).reshape(values, size)
+        counts = _weighted_counts(index, self.weights, size * values).reshape(
+            values, size
+        )
         return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
     def starts(
         self, seen: Integers, generator: np.random.Generator
     ) -> Iterator[tuple[tuple[int, int], Reports]]:
-        """Yield ordered pairs (x, x') of target values with report tuples to start from."""
+        """Yield ordered pairs (x, x') of target values with report tuples to start
+        from.
+        """
         channels = [self._channel(source) for source in range(len(self.columns))]
-        first, second = (np.ravel(part) for part in np.meshgrid(seen, seen, indexing="ij"))
+        first, second = (
+            np.ravel(part) for part in np.meshgrid(seen, seen, indexing="ij")
+        )
         first, second = first[first != second], second[first != second]
         scores = self.own[first, second].copy()
         for source in self.sources:
@@ -157,18 +179,27 @@ class _CoordinateAscent:
                 numerators.append([np.eye(column.k)[u] for column, u in one_hot])
             for upper in numerators:
                 sources = zip(self.clipped, upper, channels, strict=True)
-                yield pair, [best_column(column, u, rows[pair[1]]) for column, u, rows in sources]
+                yield (
+                    pair,
+                    [
+                        best_column(column, u, rows[pair[1]])
+                        for column, u, rows in sources
+                    ],
+                )
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
         """Maximise over one source's report at a time until none improves.
 
-        The likelihood of a record includes the columns of all sources; to choose the column of one
-        source, its present column is divided out of the two vectors of sums by its values.
+        The likelihood of a record includes the columns of all sources; to choose the
+        column of one source, its present column is divided out of the two vectors of
+        sums by its values.
         """
         reports = list(start)
         sides = [np.flatnonzero((self.column == x) & (self.weights > 0)) for x in pair]
         logs = [self.clipped[k].logarithms(reports[k]) for k in range(len(reports))]
-        codes = [[self.data.column(k)[rows] for rows in sides] for k in range(len(reports))]
+        codes = [
+            [self.data.column(k)[rows] for rows in sides] for k in range(len(reports))
+        ]
         likelihoods = []
         for side, rows in enumerate(sides):
             total = np.zeros(len(rows))
@@ -179,7 +210,9 @@ class _CoordinateAscent:
             improved = False
             for k in self.sources:
                 vectors = [
-                    _weighted_counts(codes[k][side], likelihoods[side], self.columns[k].k)
+                    _weighted_counts(
+                        codes[k][side], likelihoods[side], self.columns[k].k
+                    )
                     * np.exp(-logs[k])
                     for side in (0, 1)
                 ]
@@ -196,21 +229,29 @@ class _CoordinateAscent:
 
     @staticmethod
     def _improves(vectors: list[Floats], logs: Floats, change: Floats) -> bool:
-        """Return whether a change of a column raises the ratio by more than its rounding error."""
+        """Return whether a change of a column raises the ratio by more than its
+        rounding error.
+        """
         before, after = (
             float(np.log(vectors[0] @ weights) - np.log(vectors[1] @ weights))
             for weights in (np.exp(logs), np.exp(logs + change))
         )
         return after > before + 64 * UNIT * (1 + abs(before))
 
-    def log_ratio(self, reports: Reports, pair: tuple[int, int], weights: Integers) -> float:
-        """Return ln p(y given x) / p(y given x') under the given weights of the records."""
+    def log_ratio(
+        self, reports: Reports, pair: tuple[int, int], weights: Integers
+    ) -> float:
+        """Return ln p(y given x) / p(y given x') under the given weights of the
+        records.
+        """
         likelihoods = []
         for x in pair:
             rows = np.flatnonzero((self.column == x) & (weights > 0))
             total = np.log(weights[rows] / weights[rows].sum())
             for k in self.sources:
-                total += self.columns[k].logarithms(reports[k])[self.data.column(k)[rows]]
+                total += self.columns[k].logarithms(reports[k])[
+                    self.data.column(k)[rows]
+                ]
             likelihoods.append(float(np.logaddexp.reduce(total)))
         if likelihoods[0] == -math.inf:
             return -math.inf
@@ -219,7 +260,9 @@ class _CoordinateAscent:
     def witness(
         self, reports: Reports, pair: tuple[int, int], held_out_weights: Integers
     ) -> JointWitness:
-        """Return the witness by names, evaluated on the whole table and on held-out records."""
+        """Return the witness by names, evaluated on the whole table and on held-out
+        records.
+        """
         domain = self.data.domain
         guard = rounding(domain.sizes) + 4 * UNIT * (
             len(self.data) + sum(column.span for column in self.columns)
@@ -230,7 +273,9 @@ class _CoordinateAscent:
         )
         more = {"held_out": held_out, "own": float(self.own.max())}
         chosen = dict(enumerate(reports))
-        return joint_witness(domain, self.columns, self.target, pair, chosen, value, **more)
+        return joint_witness(
+            domain, self.columns, self.target, pair, chosen, value, **more
+        )
 
 
 def _weighted_counts(index: Any, weights: Any, length: int) -> Floats:

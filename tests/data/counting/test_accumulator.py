@@ -27,7 +27,9 @@ def growing_batches(draw):
         growth = draw(st.lists(st.sampled_from([0, 0, 1, 9, 290]), min_size=columns))
         sizes = [size + more for size, more in zip(sizes, growth, strict=False)]
         codes = [
-            generator.integers(0, size, rows).astype(np.uint8 if size < 256 else np.uint16)
+            generator.integers(0, size, rows).astype(
+                np.uint8 if size < 256 else np.uint16
+            )
             for size in sizes
         ]
         batches.append((codes, tuple(sizes)))
@@ -35,7 +37,10 @@ def growing_batches(draw):
 
 
 def joined(batches):
-    return [np.concatenate(parts) for parts in zip(*(codes for codes, _ in batches), strict=True)]
+    return [
+        np.concatenate(parts)
+        for parts in zip(*(codes for codes, _ in batches), strict=True)
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -116,7 +121,9 @@ def test_an_empty_accumulator():
     assert not pairs.counts.any()
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32, np.uint64, np.bool_, ">u2"])
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.int64, np.uint32, np.uint64, np.bool_, ">u2"]
+)
 def test_any_type_of_integers(dtype):
     codes = [np.array([0, 1, 1, 0]).astype(dtype), np.array([1, 1, 0, 0]).astype(dtype)]
     accumulator = PairAccumulator(2)
@@ -147,7 +154,10 @@ def test_columns_need_not_be_aligned():
 
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])
 def test_codes_beyond_the_alphabet_raise(kernel):
-    with counted_by(kernel), pytest.raises(DomainError, match=r"column 0 must be below 2, got 2"):
+    with (
+        counted_by(kernel),
+        pytest.raises(DomainError, match=r"column 0 must be below 2, got 2"),
+    ):
         PairAccumulator(2).add([np.array([0, 2]), np.array([0, 0])], (2, 2))
 
 
@@ -158,7 +168,9 @@ def test_alphabets_beyond_sixteen_bits_raise():
 
 @pytest.mark.parametrize("most", [255, 256, 257])
 def test_wide_codes_are_not_cut_to_a_byte(most):
-    """The narrowest type is chosen by the largest code; 256 is the first that needs two bytes."""
+    """The narrowest type is chosen by the largest code; 256 is the first that needs two
+    bytes.
+    """
     codes = [np.array([0, most, most]), np.array([1, 0, 1])]
     domain = domain_of((most + 1, 2))
     accumulator = PairAccumulator(2)
@@ -167,7 +179,9 @@ def test_wide_codes_are_not_cut_to_a_byte(most):
 
 
 def test_more_cells_than_memory_raise():
-    with pytest.raises(DomainError, match=r"2 attributes of up to 60,000 values .* coarser bins"):
+    with pytest.raises(
+        DomainError, match=r"2 attributes of up to 60,000 values .* coarser bins"
+    ):
         PairAccumulator(2).add([np.array([0]), np.array([0])], (60_000, 60_000))
 
 
@@ -186,7 +200,8 @@ def test_growth_leaves_no_room_beyond_the_limit(monkeypatch):
 
 
 def test_growing_is_copied_seldom():
-    cells, copies = PairCells((1, 1)), 0
+    cells = PairCells((1, 1))
+    copies = 0
     for size in range(1, 1000):
         grown = cells.with_room((size, 2))
         copies += grown is not cells

@@ -25,7 +25,9 @@ class Scan:
     """A stand-in for a scan whose values are discovered batch by batch."""
 
     def __init__(self, batches, orders, domain, restarts=0):
-        self.batches, self.orders, self.domain = batches, orders, domain
+        self.batches = batches
+        self.orders = orders
+        self.domain = domain
         self.names = domain.names
         self.restarts = restarts
         self.source = SimpleNamespace(rows_total=None)
@@ -36,7 +38,8 @@ class Scan:
         return consume(self._batches(self.batches, progress))
 
     def _batches(self, parts, progress):
-        sizes, rows = (0,) * len(self.names), 0
+        sizes = (0,) * len(self.names)
+        rows = 0
         for codes in parts:
             sizes = tuple(map(max, sizes, (int(column.max()) + 1 for column in codes)))
             yield CodedBatch(codes, sizes, rows, None)
@@ -54,7 +57,9 @@ def discovered_scan(batches=7, rows=400, restarts=0):
     sizes = (2, 35, 300)
     parts = [
         tuple(
-            generator.integers(0, max(1, size * (step + 1) // batches), rows).astype(np.uint16)
+            generator.integers(0, max(1, size * (step + 1) // batches), rows).astype(
+                np.uint16
+            )
             for size in sizes
         )
         for step in range(batches)
@@ -133,7 +138,8 @@ def test_what_counting_raises_surfaces_as_itself(last):
 
 
 def test_few_batches_are_alive_at_a_time(monkeypatch):
-    gone, most = [], 0
+    gone = []
+    most = 0
     quick_add = count.PairAccumulator.add
 
     def slow_add(self, *arguments, **options):
@@ -180,7 +186,10 @@ def test_interrupt_ends_quickly_and_cleanly():
         "count.count_batches(((columns, (2,) * 10) for _ in itertools.count()), 10)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "counting\n"
     time.sleep(0.3)

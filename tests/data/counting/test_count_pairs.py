@@ -17,7 +17,8 @@ import seepage as sp
 from seepage.errors import InputError, TableError
 
 real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 
@@ -54,7 +55,9 @@ def test_files_give_what_the_frame_gives(people, tmp_path):
 
 def test_shards_counted_in_one_domain_merge(people):
     whole = sp.count_pairs(people)
-    shards = [sp.count_pairs(part, domain=whole.domain) for part in (people[:30], people[30:])]
+    shards = [
+        sp.count_pairs(part, domain=whole.domain) for part in (people[:30], people[30:])
+    ]
     assert shards[0].unseen("town")
     assert shards[0] + shards[1] == whole
 
@@ -82,8 +85,11 @@ def test_one_column_has_a_marginal_and_no_pairs():
 
 
 def test_late_numbers_beyond_few_are_binned(tmp_path):
-    """The first batch has few numbers, a later one many: the stream starts again with bins."""
-    early, late = pa.table({"n": [1, 2] * 50_000}), pa.table({"n": np.arange(1000)})
+    """The first batch has few numbers, a later one many: the stream starts again with
+    bins.
+    """
+    early = pa.table({"n": [1, 2] * 50_000})
+    late = pa.table({"n": np.arange(1000)})
     with pq.ParquetWriter(tmp_path / "late.parquet", early.schema) as writer:
         for table in (early, early, late):
             writer.write_table(table)
@@ -99,9 +105,13 @@ def test_progress_reaches_the_end(people):
 
 
 def test_unknown_options_raise(people):
-    with pytest.raises(InputError, match=r"no option 'delimeter'; did you mean 'delimiter'\?"):
+    with pytest.raises(
+        InputError, match=r"no option 'delimeter'; did you mean 'delimiter'\?"
+    ):
         sp.count_pairs(people, delimeter=";")
-    with pytest.raises(InputError, match=r"engine must be one of auto, spark, got 'dask'"):
+    with pytest.raises(
+        InputError, match=r"engine must be one of auto, spark, got 'dask'"
+    ):
         sp.count_pairs(people, engine="dask")
 
 
@@ -120,7 +130,9 @@ def test_small_tables_do_not_load_numba():
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])
 def test_kernels_agree_with_crosstab_on_adult(kernel):
     path = Path(os.environ["SEEPAGE_DATA"]) / "adult" / "adult.data.gz"
-    frame = pd.read_csv(path, header=None, sep=", ", engine="python", keep_default_na=False)
+    frame = pd.read_csv(
+        path, header=None, sep=", ", engine="python", keep_default_na=False
+    )
     frame.columns = [f"c{i}" for i in range(frame.shape[1])]
     frame = frame.drop(columns=["c2"])
     with counted_by(kernel):
@@ -151,7 +163,9 @@ def test_a_dataset_goes_by_its_name():
 
 @pytest.mark.parametrize("count", [sp.count_pairs, sp.Records.from_data])
 def test_options_that_do_not_exist_are_named(people, count):
-    with pytest.raises(InputError, match=r"^there is no option 'bin'; did you mean 'bins'"):
+    with pytest.raises(
+        InputError, match=r"^there is no option 'bin'; did you mean 'bins'"
+    ):
         count(people, bin=4)
 
 
@@ -172,7 +186,9 @@ def test_reports_and_counts_are_no_records(people, tmp_path, count):
         f"{tmp_path}/*.feather",
         [tmp_path / "people.pairs"],
     ):
-        with pytest.raises(InputError, match="must hold records, got reports or counts"):
+        with pytest.raises(
+            InputError, match="must hold records, got reports or counts"
+        ):
             count(data)
     with pytest.raises(InputError, match="must hold records, got reports or counts"):
         plan.perturb(reports)

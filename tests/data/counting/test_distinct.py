@@ -15,8 +15,11 @@ CUTS = [0, 1, 40, 41, 300, 650, 900]
 
 
 def gathered(make, cuts):
-    """Return what is gathered of the table in these pieces, the last two in another part."""
-    whole, other = make(), make()
+    """Return what is gathered of the table in these pieces, the last two in another
+    part.
+    """
+    whole = make()
+    other = make()
     for place, (begin, end) in enumerate(pairwise(cuts)):
         part = other if place >= len(cuts) - 3 else whole
         part.add([column[begin:end] for column in CODES], SIZES, begin, None)
@@ -34,7 +37,9 @@ def test_distinct_records_for_any_buffer_size(monkeypatch, fewest):
     monkeypatch.setattr(module, "MIN_BUFFER", fewest)
     found = gathered(DistinctRecords, CUTS)
     records, counts = np.unique(np.stack(CODES), axis=1, return_counts=True)
-    assert as_dict(found) == dict(zip(map(tuple, records.T.tolist()), counts.tolist(), strict=True))
+    assert as_dict(found) == dict(
+        zip(map(tuple, records.T.tolist()), counts.tolist(), strict=True)
+    )
     assert found.seen == 900
 
 
@@ -51,13 +56,18 @@ def test_a_sample_is_the_same_for_any_buffer_size(monkeypatch, size):
 
 
 def test_dropped_records_keep_their_index():
-    """A priority belongs to the record's number in the table, whether others are left out."""
+    """A priority belongs to the record's number in the table, whether others are left
+    out.
+    """
     kept = np.arange(900) % 3 > 0
-    one, two = RecordSample(20, seed=3), RecordSample(20, seed=3)
+    one = RecordSample(20, seed=3)
+    two = RecordSample(20, seed=3)
     one.add([column[kept] for column in CODES], SIZES, 0, kept)
     for begin in range(0, 900, 100):
         part = slice(begin, begin + 100)
-        two.add([column[part][kept[part]] for column in CODES], SIZES, begin, kept[part])
+        two.add(
+            [column[part][kept[part]] for column in CODES], SIZES, begin, kept[part]
+        )
     assert as_dict(one) == as_dict(two)
     assert one.seen == two.seen == 600
 

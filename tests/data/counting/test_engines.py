@@ -19,11 +19,15 @@ ROWS = 1200
 
 
 def numbers():
-    """Whole numbers of every width and sign, some with missing values, none to be binned."""
+    """Whole numbers of every width and sign, some with missing values, none to be
+    binned.
+    """
     draw = np.random.default_rng(1)
     return pa.table(
         {
-            "byte": pa.array(draw.integers(-3, 3, ROWS), pa.int8(), mask=draw.random(ROWS) < 0.1),
+            "byte": pa.array(
+                draw.integers(-3, 3, ROWS), pa.int8(), mask=draw.random(ROWS) < 0.1
+            ),
             "short": pa.array(draw.choice([-32768, 0, 32767], ROWS), pa.int16()),
             "int": pa.array(draw.choice([-70_000, 5, 70_000], ROWS), pa.int32()),
             "long": pa.array(draw.choice([-(2**40), 7, 2**40], ROWS), pa.int64()),
@@ -58,7 +62,9 @@ def words():
             "smoker": pa.array(draw.random(ROWS) < 0.3, mask=draw.random(ROWS) < 0.1),
             "land": ["here"] * ROWS,
             "lone": lone,
-            "day": draw.choice(np.array(["2020-01-01", "2020-02-29"], "datetime64[D]"), ROWS),
+            "day": draw.choice(
+                np.array(["2020-01-01", "2020-02-29"], "datetime64[D]"), ROWS
+            ),
         }
     )
 
@@ -114,11 +120,15 @@ def counted(spark, table, folder, **options):
 
 
 GRID = [
-    pytest.param(table, missing, marks=() if usual else pytest.mark.slow, id=f"{name}-{missing}")
+    pytest.param(
+        table, missing, marks=() if usual else pytest.mark.slow, id=f"{name}-{missing}"
+    )
     for table in TABLES
     for missing in ("category", "drop")
     for name in [table.__name__]
-    for usual in [f"{name}-{missing}" in ("numbers-drop", "bins-category", "words-category")]
+    for usual in [
+        f"{name}-{missing}" in ("numbers-drop", "bins-category", "words-category")
+    ]
 ]
 
 
@@ -131,10 +141,12 @@ def test_every_engine_counts_the_same(spark, tmp_path, table, missing):
 
 
 @pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) for n in ("adult", "cardio", "celeba")]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) for n in ("adult", "cardio", "celeba")],
 )
 def test_every_engine_counts_the_same_on_real_data(spark, tmp_path, name):
     real = dataset(name)

@@ -35,7 +35,9 @@ def assert_counts(codes, sizes, cells):
         np.testing.assert_array_equal(cells.marginal(column)[1:size], expected[1:])
     for a, b in combinations(range(len(sizes)), 2):
         joint = codes[a].astype(np.int64) * sizes[b] + codes[b]
-        expected = np.bincount(joint, minlength=sizes[a] * sizes[b]).reshape(sizes[a], sizes[b])
+        expected = np.bincount(joint, minlength=sizes[a] * sizes[b]).reshape(
+            sizes[a], sizes[b]
+        )
         found = cells.table(a, b)[1 : sizes[a], 1 : sizes[b]]
         np.testing.assert_array_equal(found, expected[1:, 1:])
 
@@ -44,7 +46,9 @@ def assert_counts(codes, sizes, cells):
 def coded_tables(draw):
     sizes = draw(
         st.lists(
-            st.one_of(st.integers(1, 5), st.sampled_from([17, 64, 255, 256, 257, 1200])),
+            st.one_of(
+                st.integers(1, 5), st.sampled_from([17, 64, 255, 256, 257, 1200])
+            ),
             min_size=1,
             max_size=6,
         )
@@ -55,7 +59,9 @@ def coded_tables(draw):
     codes = []
     for size in sizes:
         wide = size > 256 or draw(st.booleans())
-        drawn = (generator.random(rows) ** skew * size).astype(np.uint16 if wide else np.uint8)
+        drawn = (generator.random(rows) ** skew * size).astype(
+            np.uint16 if wide else np.uint8
+        )
         codes.append(drawn)
     return codes, sizes
 
@@ -128,7 +134,9 @@ def test_code_beyond_its_size_is_found(kernel, limit, row):
     sizes = [3, 2, 300]
     codes = random_codes(sizes, 100_000)
     codes[1][row] = 2
-    assert kernel(codes, sizes, schedule_pairs(tuple(sizes), limit), PairCells(sizes)) == 1
+    assert (
+        kernel(codes, sizes, schedule_pairs(tuple(sizes), limit), PairCells(sizes)) == 1
+    )
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -141,7 +149,8 @@ def test_no_rows_change_nothing(compiled):
 
 
 def test_counts_are_added_to_what_is_there():
-    sizes, cells = [4, 5, 2], PairCells([4, 5, 2])
+    sizes = [4, 5, 2]
+    cells = PairCells([4, 5, 2])
     codes = random_codes(sizes, 9_000)
     for compiled in (False, True, True):
         assert count_batch(codes, sizes, cells, compiled=compiled) == -1
@@ -150,7 +159,9 @@ def test_counts_are_added_to_what_is_there():
 
 def test_compiled_pays_for_large_work_only(monkeypatch):
     monkeypatch.delitem(
-        __import__("sys").modules, "seepage.data.counting.compiled_kernel", raising=False
+        __import__("sys").modules,
+        "seepage.data.counting.compiled_kernel",
+        raising=False,
     )
     assert not compiled_pays(200_000, [2] * 40)
     assert not compiled_pays(50_000, [20] * 15)

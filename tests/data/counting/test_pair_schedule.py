@@ -31,7 +31,9 @@ def test_every_pair_is_counted_exactly_once(sizes, limit):
     counted = [*compared_pairs(plan), *map(tuple, plan.tallied.tolist())]
     assert sorted(counted) == list(combinations(range(len(sizes)), 2))
     assert plan.first[-1] == sum(sizes[column] - 1 for column in plan.packed)
-    assert plan.comparisons == sum((sizes[a] - 1) * (sizes[b] - 1) for a, b in compared_pairs(plan))
+    assert plan.comparisons == sum(
+        (sizes[a] - 1) * (sizes[b] - 1) for a, b in compared_pairs(plan)
+    )
 
 
 @given(
@@ -40,7 +42,9 @@ def test_every_pair_is_counted_exactly_once(sizes, limit):
 )
 def test_no_compared_pair_costs_more_than_a_histogram(sizes, limit):
     plan = schedule_pairs(tuple(sizes), limit)
-    assert all((sizes[a] - 1) * (sizes[b] - 1) <= limit for a, b in compared_pairs(plan))
+    assert all(
+        (sizes[a] - 1) * (sizes[b] - 1) <= limit for a, b in compared_pairs(plan)
+    )
 
 
 def test_binary_columns_are_all_compared():

@@ -9,7 +9,8 @@ import pytest
 from seepage.data.datasets import DATASETS, dataset, load_pairs
 
 pytestmark = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 SHAPES = {
@@ -45,8 +46,12 @@ def _share(table, column, value):
 
 def test_adult_has_the_published_shares():
     table = _read("adult")
-    assert _share(table.slice(0, 32_561), "income", ">50K") == pytest.approx(0.2408, abs=1e-4)
-    assert _share(table.slice(32_561), "income", ">50K") == pytest.approx(0.2362, abs=1e-4)
+    assert _share(table.slice(0, 32_561), "income", ">50K") == pytest.approx(
+        0.2408, abs=1e-4
+    )
+    assert _share(table.slice(32_561), "income", ">50K") == pytest.approx(
+        0.2362, abs=1e-4
+    )
     assert table["workclass"].null_count + table["occupation"].null_count > 0
 
 
@@ -60,15 +65,23 @@ def test_celeba_has_the_published_shares():
 def test_cardio_has_the_published_counts():
     pairs = load_pairs("cardio")
     assert pairs.domain.names == (
-        "gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio",
-    )  # fmt: skip
+        "gender",
+        "cholesterol",
+        "gluc",
+        "smoke",
+        "alco",
+        "active",
+        "cardio",
+    )
     assert pairs.marginal("cardio").tolist() == [35_021, 34_979]
 
 
 def test_diabetes_has_the_published_counts():
     pairs = load_pairs("diabetes130")
     attribute = pairs.domain["readmitted"]
-    counts = dict(zip(attribute.values, pairs.marginal("readmitted").tolist(), strict=True))
+    counts = dict(
+        zip(attribute.values, pairs.marginal("readmitted").tolist(), strict=True)
+    )
     assert counts == {"<30": 11_357, ">30": 35_545, "NO": 54_864}
 
 

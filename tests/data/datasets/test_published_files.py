@@ -1,4 +1,6 @@
-"""Published files: found plain or gzipped, rejected if altered, fetched from a real server."""
+"""Published files: found plain or gzipped, rejected if altered, fetched from a real
+server.
+"""
 
 import gzip
 import hashlib
@@ -36,13 +38,17 @@ def test_reads_plain_and_gzipped(folder):
 
 
 def test_a_missing_file_raises(folder):
-    with pytest.raises(TableError, match=r"folder/table.csv cannot be read: No such file"):
+    with pytest.raises(
+        TableError, match=r"folder/table.csv cannot be read: No such file"
+    ):
         FILE.read()
 
 
 def test_an_altered_file_raises(folder):
     (folder / "folder/table.csv").write_bytes(CONTENT + b"3,4\n")
-    with pytest.raises(TableError, match=r"table.csv is not the published file: its sha256 must"):
+    with pytest.raises(
+        TableError, match=r"table.csv is not the published file: its sha256 must"
+    ):
         FILE.read()
 
 
@@ -56,7 +62,9 @@ def test_a_damaged_gzip_raises(folder):
     packed = bytearray(gzip.compress(bytes(range(256)) * 99))
     packed[len(packed) // 2] ^= 255
     (folder / "folder/table.csv.gz").write_bytes(packed)
-    with pytest.raises(TableError, match=r"table.csv.gz is truncated, damaged or not a gzip file"):
+    with pytest.raises(
+        TableError, match=r"table.csv.gz is truncated, damaged or not a gzip file"
+    ):
         FILE.read()
 
 
@@ -66,7 +74,9 @@ def test_a_file_without_permission_raises(folder, monkeypatch):
 
     (folder / "folder/table.csv").write_bytes(CONTENT)
     monkeypatch.setattr(Path, "read_bytes", deny)
-    with pytest.raises(TableError, match=r"table.csv cannot be read: Permission denied"):
+    with pytest.raises(
+        TableError, match=r"table.csv cannot be read: Permission denied"
+    ):
         FILE.read()
 
 
@@ -123,16 +133,30 @@ def test_fetches_with_checksum_and_progress(folder, server):
     places = fetch(_known(server), lambda done, total: seen.append((done, total)))
     assert [place.read_bytes() for place in places] == [CONTENT]
     assert seen[-1][0] == seen[-1][1] > 0
-    assert fetch(_known("http://127.0.0.1:1")) == places  # there already: nothing is asked
+    assert (
+        fetch(_known("http://127.0.0.1:1")) == places
+    )  # there already: nothing is asked
 
 
 @pytest.mark.parametrize(
     ("path", "files", "message"),
     [
-        ("/none", (FILE,), r"/none: the server answers 404; .* put them into .*folder$"),
+        (
+            "/none",
+            (FILE,),
+            r"/none: the server answers 404; .* put them into .*folder$",
+        ),
         ("/short", (FILE,), "truncated or not a zip"),
-        ("/all", (PublishedFile("f/broken.csv", FILE.sha256),), "is not the published file"),
-        ("/all", (PublishedFile("f/absent.csv", FILE.sha256),), "does not contain absent.csv"),
+        (
+            "/all",
+            (PublishedFile("f/broken.csv", FILE.sha256),),
+            "is not the published file",
+        ),
+        (
+            "/all",
+            (PublishedFile("f/absent.csv", FILE.sha256),),
+            "does not contain absent.csv",
+        ),
     ],
 )
 def test_a_download_with_another_checksum_raises(folder, server, path, files, message):
@@ -153,12 +177,16 @@ def test_without_a_network_there_is_one_clear_line(folder):
 def test_a_folder_that_is_a_file(folder, server, monkeypatch):
     (folder / "file").write_bytes(b"")
     monkeypatch.setenv("SEEPAGE_DATA", str(folder / "file"))
-    with pytest.raises(TableError, match=r"cannot write '.*table.csv': Not a directory"):
+    with pytest.raises(
+        TableError, match=r"cannot write '.*table.csv': Not a directory"
+    ):
         fetch(_known(server))
 
 
 def test_says_what_to_do_by_hand(folder):
-    with pytest.raises(TableError, match=r"cannot be downloaded automatically.*accept the agree"):
+    with pytest.raises(
+        TableError, match=r"cannot be downloaded automatically.*accept the agree"
+    ):
         fetch(dataset("celeba"))
 
 

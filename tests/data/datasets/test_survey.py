@@ -23,12 +23,16 @@ def share(**values):
 
 def test_probabilities_are_those_of_the_tables():
     assert share(age="18-34") == Fraction(350, 1000)
-    assert share(age="55+", employment="retired") == Fraction(250, 1000) * Fraction(800, 1000)
+    assert share(age="55+", employment="retired") == Fraction(250, 1000) * Fraction(
+        800, 1000
+    )
     assert share(age="55+", employment="student") == 0
     rare = Fraction(400 * 1 + 250 * 15, 10**6)
     assert share(condition="rare") == rare
     assert share(condition="rare", medication="yes") == rare * Fraction(9, 10)
-    assert share(coffee="yes", screen="no", sleep="bad") == Fraction(1, 4) * Fraction(9, 10)
+    assert share(coffee="yes", screen="no", sleep="bad") == Fraction(1, 4) * Fraction(
+        9, 10
+    )
 
 
 def test_three_attributes_are_dependent_only_jointly():
@@ -56,7 +60,8 @@ def test_the_other_attributes_follow_the_trees():
     for edge in edges:
         a, b = (names.index(name) for name in edge)
         assert information[a, b] > 1e-3
-    # Given their neighbour, income and condition are independent: a Markov chain, exactly.
+    # Given their neighbour, income and condition are independent: a Markov chain,
+    # exactly.
     table = JOINT.counts(["employment", "age", "income"])
     for given in table:
         assert np.linalg.matrix_rank(given) == 1
@@ -70,7 +75,11 @@ def test_everything_fits_exact_sums():
 def test_the_survey_is_a_sample_of_the_joint():
     people = Records.from_data(make_survey(200_000, rng=5))
     assert people.domain == JOINT.domain
-    for names in (["condition"], ["coffee", "screen", "sleep"], ["age", "employment", "income"]):
+    for names in (
+        ["condition"],
+        ["coffee", "screen", "sleep"],
+        ["age", "employment", "income"],
+    ):
         truth = JOINT.counts(names) / JOINT.records
         found = people.counts(names) / people.records
         assert np.abs(found - truth).max() < 5 * np.sqrt(0.25 / people.records)

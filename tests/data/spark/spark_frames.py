@@ -2,5 +2,7 @@
 
 
 def computed(spark, path):
-    """Return a DataFrame of Parquet files that Spark reads: a plain scan would be its files."""
+    """Return a DataFrame of Parquet files that Spark reads: a plain scan would be its
+    files.
+    """
     return spark.read.parquet(path).where("true")

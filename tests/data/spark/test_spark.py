@@ -1,4 +1,6 @@
-"""Counting with Spark: the same integers as the local engine, one clear line for bad tables."""
+"""Counting with Spark: the same integers as the local engine, one clear line for bad
+tables.
+"""
 
 import datetime
 import json
@@ -24,12 +26,18 @@ def people(rows=3000, seed=5):
     draw = np.random.default_rng(seed)
     return pa.table(
         {
-            "sex": pa.array(draw.choice(["F", "M"], rows), mask=draw.random(rows) < 0.05),
+            "sex": pa.array(
+                draw.choice(["F", "M"], rows), mask=draw.random(rows) < 0.05
+            ),
             "smoker": pa.array(draw.random(rows) < 0.3, mask=draw.random(rows) < 0.02),
-            "kids": pa.array(draw.integers(0, 5, rows), pa.int8(), mask=draw.random(rows) < 0.1),
+            "kids": pa.array(
+                draw.integers(0, 5, rows), pa.int8(), mask=draw.random(rows) < 0.1
+            ),
             "age": pa.array(draw.integers(0, 99, rows), pa.int32()),
             "income": pa.array(np.round(draw.lognormal(10, 1, rows), 2)),
-            "born": pa.array(draw.choice([datetime.date(2000, 1, d) for d in (1, 2, 9)], rows)),
+            "born": pa.array(
+                draw.choice([datetime.date(2000, 1, d) for d in (1, 2, 9)], rows)
+            ),
             "code": pa.array(draw.choice(["10", "9", "1"], rows)),
             "level": pa.array(draw.choice([0.5, 1.0, 2.0], rows), pa.float32()),
         }
@@ -44,7 +52,9 @@ def written(table, folder, files=3, row_group_size=500):
     step = -(-len(table) // files)
     for part in range(files):
         piece = table.slice(part * step, step)
-        pq.write_table(piece, folder / f"part-{part}.parquet", row_group_size=row_group_size)
+        pq.write_table(
+            piece, folder / f"part-{part}.parquet", row_group_size=row_group_size
+        )
     return folder
 
 
@@ -62,7 +72,9 @@ def frame(spark, folder):
 
 GRID = [
     pytest.param(people, "drop", id="bins-drop"),
-    pytest.param(categories, "category", id="categories-category", marks=pytest.mark.slow),
+    pytest.param(
+        categories, "category", id="categories-category", marks=pytest.mark.slow
+    ),
     pytest.param(people, "category", id="bins-category", marks=pytest.mark.slow),
     pytest.param(categories, "drop", id="categories-drop", marks=pytest.mark.slow),
 ]
@@ -79,7 +91,9 @@ def test_files_give_what_the_local_engine_gives(spark, tmp_path, table, missing)
 @pytest.mark.parametrize(("table", "missing"), GRID)
 def test_frames_give_what_the_local_engine_gives(spark, tmp_path, table, missing):
     frame = computed(spark, str(written(table(), tmp_path)))
-    assert sp.count_pairs(frame, missing=missing) == sp.count_pairs(table(), missing=missing)
+    assert sp.count_pairs(frame, missing=missing) == sp.count_pairs(
+        table(), missing=missing
+    )
 
 
 def test_options_reach_the_executors(frame, folder):
@@ -101,14 +115,17 @@ def test_a_given_domain_is_counted_in(spark, folder):
     assert sp.count_pairs(part, engine="spark", domain=domain) == sp.count_pairs(
         part, domain=domain
     )
-    smaller = sp.count_pairs(people().filter(pa.compute.field("kids") < 3), missing="drop").domain
+    smaller = sp.count_pairs(
+        people().filter(pa.compute.field("kids") < 3), missing="drop"
+    ).domain
     with pytest.raises(DomainError, match=r"^record [0-9,]+: column 'sex' is missing"):
         sp.count_pairs(folder, engine="spark", domain=smaller)
 
 
 @pytest.mark.slow
 def test_numbers_that_need_bins_only_late_or_in_all_shards_together(spark, tmp_path):
-    early, late = pa.table({"n": [1, 2] * 70_000}), pa.table({"n": np.arange(1000) % 45 * 7})
+    early = pa.table({"n": [1, 2] * 70_000})
+    late = pa.table({"n": np.arange(1000) % 45 * 7})
     with pq.ParquetWriter(tmp_path / "a.parquet", early.schema) as writer:
         for table in (early, late, late, early):
             writer.write_table(table)
@@ -122,26 +139,39 @@ def test_numbers_that_need_bins_only_late_or_in_all_shards_together(spark, tmp_p
 @pytest.mark.slow
 def test_a_large_sample_gives_the_edges_of_the_local_engine(spark, tmp_path):
     numbers = np.random.default_rng(3).normal(size=700_000)
-    pq.write_table(pa.table({"x": numbers}), tmp_path / "x.parquet", row_group_size=50_000)
+    pq.write_table(
+        pa.table({"x": numbers}), tmp_path / "x.parquet", row_group_size=50_000
+    )
     expected = sp.count_pairs(tmp_path / "x.parquet")
     assert sp.count_pairs(tmp_path / "x.parquet", engine="spark") == expected
     of_frame = sp.count_pairs(computed(spark, str(tmp_path / "x.parquet")))
-    ranks = np.searchsorted(np.sort(numbers), of_frame.domain["x"].edges[1:-1]) / len(numbers)
+    ranks = np.searchsorted(np.sort(numbers), of_frame.domain["x"].edges[1:-1]) / len(
+        numbers
+    )
     np.testing.assert_allclose(ranks, np.arange(1, 10) / 10, atol=0.006)
 
 
 def test_numbers_at_the_ends_of_their_types(spark):
-    rows = [(-128, -32768, 2**40), (127, 32767, -5), (None, None, None), (-126, -32766, 3)]
+    rows = [
+        (-128, -32768, 2**40),
+        (127, 32767, -5),
+        (None, None, None),
+        (-126, -32766, 3),
+    ]
     table = pa.table({name: [row[i] for row in rows] for i, name in enumerate("abc")})
     values = str(rows)[1:-1].replace("None", "null")
-    frame = spark.sql(f"select tinyint(a), smallint(b), bigint(c) from values {values} t(a, b, c)")
+    frame = spark.sql(
+        f"select tinyint(a), smallint(b), bigint(c) from values {values} t(a, b, c)"
+    )
     assert dict(frame.dtypes) == {"a": "tinyint", "b": "smallint", "c": "bigint"}
     assert sp.count_pairs(frame) == sp.count_pairs(table)
 
 
 def test_partitions_without_records(spark):
     frame = spark.range(0, 100, 1, 4).selectExpr("id % 3 as a", "id % 2 as b", "id")
-    inner = frame.where("id between 25 and 59").drop("id")  # of the second and third partition
+    inner = frame.where("id between 25 and 59").drop(
+        "id"
+    )  # of the second and third partition
     assert sp.count_pairs(inner).records == 35
     with pytest.raises(TableError, match=r"^the table has no records$"):
         sp.count_pairs(frame.where("id > 700"))
@@ -156,7 +186,9 @@ def test_a_corrupt_file_names_itself(spark, tmp_path):
     content[200:2000] = b"\xff" * 1800
     frame = computed(spark, str(bad))
     bad.write_bytes(content)
-    with pytest.raises(TableError, match=r"^\S+part-1.parquet cannot be read as Parquet: .+"):
+    with pytest.raises(
+        TableError, match=r"^\S+part-1.parquet cannot be read as Parquet: .+"
+    ):
         sp.count_pairs(folder, engine="spark")
     with pytest.raises(TableError, match=r"^Spark failed: .*part-1.parquet"):
         sp.count_pairs(frame)
@@ -177,10 +209,13 @@ def test_another_schema_raises_with_both_schemas(spark, tmp_path):
 
 def test_input_that_spark_cannot_count_raises(spark, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(TableError, match="DataFrame or Parquet files for engine='spark', got CSV;"):
+    with pytest.raises(
+        TableError, match="DataFrame or Parquet files for engine='spark', got CSV;"
+    ):
         sp.count_pairs(tmp_path / "a.csv", engine="spark")
     with pytest.raises(
-        TableError, match=r"data must be a Spark DataFrame or Parquet files .*, got DataF"
+        TableError,
+        match=r"data must be a Spark DataFrame or Parquet files .*, got DataF",
     ):
         sp.count_pairs(pd.DataFrame({"a": [1]}), engine="spark")
     with pytest.raises(TableError, match=r"column 'a' must hold text, .*, got list"):
@@ -193,7 +228,9 @@ def test_input_that_spark_cannot_count_raises(spark, tmp_path):
         sp.count_pairs(spark.range(3), engine="sparc")
 
 
-@pytest.mark.parametrize("missing", [pytest.param("category", marks=pytest.mark.slow), "drop"])
+@pytest.mark.parametrize(
+    "missing", [pytest.param("category", marks=pytest.mark.slow), "drop"]
+)
 def test_distinct_records_are_those_of_the_local_engine(frame, folder, missing):
     expected = Records.from_data(folder, missing=missing)
     assert Records.from_data(folder, engine="spark", missing=missing) == expected
@@ -202,10 +239,14 @@ def test_distinct_records_are_those_of_the_local_engine(frame, folder, missing):
     domain = expected.domain
     part = folder / "part-2.parquet"
     inside = {"missing": missing, "domain": domain}
-    assert Records.from_data(part, engine="spark", **inside) == Records.from_data(part, **inside)
+    assert Records.from_data(part, engine="spark", **inside) == Records.from_data(
+        part, **inside
+    )
 
 
-@pytest.mark.parametrize("missing", [pytest.param("category", marks=pytest.mark.slow), "drop"])
+@pytest.mark.parametrize(
+    "missing", [pytest.param("category", marks=pytest.mark.slow), "drop"]
+)
 def test_a_sample_is_that_of_the_local_engine(frame, folder, missing):
     options = {"missing": missing, "sample": 700, "rng": 9}
     expected = Records.from_data(folder, **options)
@@ -251,7 +292,9 @@ def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
     command = [sys.executable, "-c", script, "count", str(folder), "--engine", "spark"]
     output = tmp_path / "all.pairs"
     done = subprocess.run(
-        [*command, "-o", str(output), "--master", "local[2]"], capture_output=True, text=True
+        [*command, "-o", str(output), "--master", "local[2]"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"500 records, 6 attributes -> {output}\n"
@@ -259,7 +302,9 @@ def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
     assert PairCounts.load(output) == sp.count_pairs(folder)
     missing = tmp_path / "none.pairs"
     done = subprocess.run(
-        [*command, "-o", str(missing), "--master", "nowhere"], capture_output=True, text=True
+        [*command, "-o", str(missing), "--master", "nowhere"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert "seepage: Spark does not start at nowhere: Java did not start" in done.stderr
@@ -271,7 +316,8 @@ def test_rare_values_are_pooled_as_by_the_local_engine(frame, folder):
     expected = sp.count_pairs(folder, **options)
     assert "(other)" in expected.domain["kids"].values
     assert Records.from_data(folder, engine="spark", **options).pairs() == expected
-    columns, domain = options["columns"][:3], expected.domain
+    columns = options["columns"][:3]
+    domain = expected.domain
     options = {"columns": columns, "pool": 0.1333}
     assert sp.count_pairs(frame, **options) == sp.count_pairs(folder, **options)
     options = {"columns": [*columns, "income"], "domain": domain}

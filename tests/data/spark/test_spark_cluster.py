@@ -1,4 +1,6 @@
-"""A standalone cluster: a real master and two workers, whose Python has core packages only."""
+"""A standalone cluster: a real master and two workers, whose Python has core packages
+only.
+"""
 
 import os
 import signal
@@ -16,7 +18,8 @@ import pytest
 import seepage as sp
 from seepage.data.pairs import PairCounts
 
-ROWS, COLUMNS = 600_000, 10
+ROWS = 600_000
+COLUMNS = 10
 
 DRIVER = """
 import sys
@@ -43,9 +46,12 @@ def table(tmp_path_factory):
     words = pa.array([f"value {number}" for number in range(50)])
     for part in range(4):
         columns = {
-            f"a{i}": words.take(pa.array(draw.integers(0, 50, ROWS // 4))) for i in range(COLUMNS)
+            f"a{i}": words.take(pa.array(draw.integers(0, 50, ROWS // 4)))
+            for i in range(COLUMNS)
         }
-        pq.write_table(pa.table(columns), folder / f"{part}.parquet", row_group_size=50_000)
+        pq.write_table(
+            pa.table(columns), folder / f"{part}.parquet", row_group_size=50_000
+        )
     return folder
 
 
@@ -68,7 +74,9 @@ def executors(cluster):
             words, at = (place / "cmdline").read_bytes(), (place / "cwd").readlink()
         except OSError:
             continue
-        if b"CoarseGrainedExecutorBackend" in words and at.is_relative_to(cluster.folder):
+        if b"CoarseGrainedExecutorBackend" in words and at.is_relative_to(
+            cluster.folder
+        ):
             found.append(int(place.name))
     return found
 
@@ -84,11 +92,21 @@ def test_frames_files_and_samples_on_a_cluster(cluster, table):
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="executors are found in /proc")
-def test_killing_an_executor_in_the_middle_of_a_job_changes_nothing(cluster, table, tmp_path):
+def test_killing_an_executor_in_the_middle_of_a_job_changes_nothing(
+    cluster, table, tmp_path
+):
     output = tmp_path / "all.pairs"
     before = cluster.lost_executors()
     running = command(
-        cluster, "count", table, "-o", output, "--engine", "spark", "--master", cluster.master
+        cluster,
+        "count",
+        table,
+        "-o",
+        output,
+        "--engine",
+        "spark",
+        "--master",
+        cluster.master,
     )
     killed = threading.Event()
 

@@ -1,4 +1,6 @@
-"""Spark on columns that are hard to read: often missing, huge, alike by name, wrong, or many."""
+"""Spark on columns that are hard to read: often missing, huge, alike by name, wrong, or
+many.
+"""
 
 import threading
 
@@ -36,7 +38,8 @@ def in_both(spark, folder, table, **options):
 @pytest.mark.slow
 def test_edges_where_numbers_are_missing(spark, tmp_path):
     rows = 600_000
-    draw, ranks = np.random.default_rng(3), record_priorities(0, rows)
+    draw = np.random.default_rng(3)
+    ranks = record_priorities(0, rows)
     numbers = draw.normal(size=rows)
     last = np.argsort(ranks)[-70:]
     rare = np.full(rows, np.nan)
@@ -50,7 +53,10 @@ def test_edges_where_numbers_are_missing(spark, tmp_path):
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=100_000)
     for missing in ("category", "drop"):
         expected = sp.count_pairs(tmp_path / "t.parquet", missing=missing)
-        assert sp.count_pairs(tmp_path / "t.parquet", engine="spark", missing=missing) == expected
+        assert (
+            sp.count_pairs(tmp_path / "t.parquet", engine="spark", missing=missing)
+            == expected
+        )
 
 
 @pytest.mark.slow
@@ -74,9 +80,12 @@ def test_integers_beyond_double_precision(spark, tmp_path):
 
 @pytest.mark.slow
 def test_values_that_only_dropped_records_have(spark, tmp_path):
-    words, gone = np.array(["x", "y"] * 100, dtype=object), np.zeros(200, dtype=bool)
+    words = np.array(["x", "y"] * 100, dtype=object)
+    gone = np.zeros(200, dtype=bool)
     words[7], gone[7] = "rare", True
-    table = pa.table({"w": words, "m": pa.array(np.ones(200), mask=gone), "n": np.arange(200)})
+    table = pa.table(
+        {"w": words, "m": pa.array(np.ones(200), mask=gone), "n": np.arange(200)}
+    )
     expected = sp.count_pairs(table, missing="drop")
     assert expected.domain["w"].values == ("x", "y")
     assert expected.domain["n"].edges
@@ -90,18 +99,26 @@ def test_values_that_only_dropped_records_have(spark, tmp_path):
     assert Records.from_data(frame, missing="drop") == records
     edges = {"missing": "drop", "bins": {"n": [0, 100, 200]}}
     apart = table.set_column(2, "n", pa.array(np.where(gone, -5, np.arange(200))))
-    assert in_both(spark, tmp_path, apart, **edges) == [sp.count_pairs(apart, **edges)] * 2
+    assert (
+        in_both(spark, tmp_path, apart, **edges) == [sp.count_pairs(apart, **edges)] * 2
+    )
     far = apart.set_column(2, "n", pa.array(np.arange(200) - 150))
-    assert problem(computed(spark, str(tmp_path / "t.parquet")), **edges | {"bins": {"n": [0, 9]}})
+    assert problem(
+        computed(spark, str(tmp_path / "t.parquet")), **edges | {"bins": {"n": [0, 9]}}
+    )
     pq.write_table(far, tmp_path / "far.parquet", row_group_size=40)
-    assert problem(tmp_path / "far.parquet", engine="spark", **edges) == problem(far, **edges)
+    assert problem(tmp_path / "far.parquet", engine="spark", **edges) == problem(
+        far, **edges
+    )
 
 
 @pytest.mark.slow
 def test_columns_without_any_value(spark, tmp_path):
     nothing = {name: pa.nulls(30, pa.int8()) for name in ("a", "few", "given")}
     table = pa.table({**nothing, "b": np.arange(30) % 2})
-    frame = spark.range(30).selectExpr(*(f"null as {name}" for name in nothing), "id % 2 as b")
+    frame = spark.range(30).selectExpr(
+        *(f"null as {name}" for name in nothing), "id % 2 as b"
+    )
     assert dict(frame.dtypes)["a"] == "void"
     for options in ({}, {"bins": {"few": 3, "given": [0, 1, 2]}}):
         expected = sp.count_pairs(table, **options)
@@ -110,7 +127,9 @@ def test_columns_without_any_value(spark, tmp_path):
 
 
 def test_names_that_differ_in_case_only(spark, tmp_path):
-    table = pa.table({"A": [1, 2, 2], "a": [True, None, False], "a.b`": ["x", "y", "x"]})
+    table = pa.table(
+        {"A": [1, 2, 2], "a": [True, None, False], "a.b`": ["x", "y", "x"]}
+    )
     pq.write_table(table.rename_columns(["p", "q", "r"]), tmp_path / "t.parquet")
     frame = computed(spark, str(tmp_path / "t.parquet")).toDF(*table.column_names)
     assert sp.count_pairs(frame) == sp.count_pairs(table)
@@ -154,7 +173,8 @@ def test_errors_in_a_frame_name_the_partition(spark):
     with pytest.raises(DomainError) as problem:
         sp.count_pairs(frame, domain=domain)
     assert (
-        str(problem.value) == "a record of partition 2: column 'id' has a value outside the domain"
+        str(problem.value)
+        == "a record of partition 2: column 'id' has a value outside the domain"
     )
 
 
@@ -170,11 +190,17 @@ def test_numbers_outside_bins_raise_as_with_the_local_engine(spark, tmp_path, bi
     table = pa.table({"x": np.arange(300) % 60 / 2, "y": np.arange(300) % 3})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=30)
     expected = problem(table, bins=bins)
-    assert "record 42: column 'x' is outside its bins, which reach from 0 to 20" in expected[1]
+    assert (
+        "record 42: column 'x' is outside its bins, which reach from 0 to 20"
+        in expected[1]
+    )
     assert problem(tmp_path / "t.parquet", engine="spark", bins=bins) == expected
     frame = computed(spark, str(tmp_path / "t.parquet"))
     kind, message = problem(frame, bins=bins)
-    assert (kind, message.partition(": ")[2]) == (expected[0], expected[1].partition(": ")[2])
+    assert (kind, message.partition(": ")[2]) == (
+        expected[0],
+        expected[1].partition(": ")[2],
+    )
 
 
 @pytest.mark.slow
@@ -190,9 +216,13 @@ def test_no_record_left_raises_as_with_the_local_engine(spark, tmp_path):
             options = {"missing": "drop", "domain": given}
             expected = problem(table, **options)
             assert expected[1] == "no record is left: all 500 have a missing value"
-            assert problem(tmp_path / "t.parquet", engine="spark", **options) == expected
+            assert (
+                problem(tmp_path / "t.parquet", engine="spark", **options) == expected
+            )
             assert problem(frame, **options) == expected
-            with pytest.raises(TableError, match=r"^no record is left: all 500 have a missing"):
+            with pytest.raises(
+                TableError, match=r"^no record is left: all 500 have a missing"
+            ):
                 Records.from_data(frame, **options)
     with pytest.raises(TableError, match=r"^the table has no records$"):
         sp.count_pairs(frame.where("b < 0"), domain=domain)
@@ -209,13 +239,21 @@ def in_groups(spark, monkeypatch):
 
 
 @pytest.mark.usefixtures("in_groups")
-@pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "missing", ["category", pytest.param("drop", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     "numbers",
-    [pytest.param(400, id="bins", marks=pytest.mark.slow), pytest.param(40, id="categories")],
+    [
+        pytest.param(400, id="bins", marks=pytest.mark.slow),
+        pytest.param(40, id="categories"),
+    ],
 )
-def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, numbers, missing):
-    counted, groups = Input.groups.fget, []
+def test_groups_of_shards_give_what_all_give(
+    spark, tmp_path, monkeypatch, numbers, missing
+):
+    counted = Input.groups.fget
+    groups = []
     noted = property(lambda table: groups.append(counted(table)) or groups[-1])
     monkeypatch.setattr(Input, "groups", noted)
     monkeypatch.setattr("seepage.data.spark.TASKS_PER_CORE", 10)
@@ -223,7 +261,9 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, numbe
     table = pa.table(
         {
             "late": np.arange(4000) // 500,
-            "n": pa.array(draw.integers(0, numbers, 4000), mask=draw.random(4000) < 0.1),
+            "n": pa.array(
+                draw.integers(0, numbers, 4000), mask=draw.random(4000) < 0.1
+            ),
             "word": [f"word {number}" for number in np.arange(4000) // 300],
             "truth": draw.random(4000) < 0.3,
         }
@@ -245,7 +285,9 @@ def test_merging_in_groups_raises_the_same_error(spark, tmp_path):
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=40)
     expected = problem(table, max_values=50)
     assert problem(tmp_path / "t.parquet", engine="spark", max_values=50) == expected
-    assert problem(computed(spark, str(tmp_path / "t.parquet")), max_values=50) == expected
+    assert (
+        problem(computed(spark, str(tmp_path / "t.parquet")), max_values=50) == expected
+    )
 
 
 def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
@@ -259,7 +301,10 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [sp.count_pairs(tmp_path / "t.parquet"), spark.sparkContext.applicationId]
+    assert found == [
+        sp.count_pairs(tmp_path / "t.parquet"),
+        spark.sparkContext.applicationId,
+    ]
     assert spark.range(3).count() == 3
 
 

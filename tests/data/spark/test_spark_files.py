@@ -1,4 +1,6 @@
-"""DataFrames that read Parquet files: the counts are those of the DataFrame, never of its files."""
+"""DataFrames that read Parquet files: the counts are those of the DataFrame, never of
+its files.
+"""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,7 +29,9 @@ def folder(tmp_path):
 def test_a_plain_read_of_files_has_their_counts(spark, folder):
     frame = spark.read.parquet(str(folder))
     assert sp.count_pairs(frame) == sp.count_pairs(folder)
-    assert sp.count_pairs(frame.select("b", "a")) == sp.count_pairs(folder, columns=["b", "a"])
+    assert sp.count_pairs(frame.select("b", "a")) == sp.count_pairs(
+        folder, columns=["b", "a"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,7 +39,9 @@ def test_a_plain_read_of_files_has_their_counts(spark, folder):
     [
         pytest.param(lambda frame: frame.where("a > 1"), id="where"),
         pytest.param(
-            lambda frame: frame.withColumnRenamed("a", "b2").withColumnRenamed("b", "a"),
+            lambda frame: frame.withColumnRenamed("a", "b2").withColumnRenamed(
+                "b", "a"
+            ),
             id="renamed",
         ),
         *(
@@ -59,4 +65,6 @@ def test_a_computed_frame_is_not_its_files(spark, folder, change):
 def test_columns_in_the_names_of_folders(spark, tmp_path):
     pq.write_to_dataset(TABLE, tmp_path / "parts", partition_cols=["a"])
     parts = spark.read.parquet(str(tmp_path / "parts"))
-    assert sp.count_pairs(parts, columns=["a", "b"]) == sp.count_pairs(TABLE, columns=["a", "b"])
+    assert sp.count_pairs(parts, columns=["a", "b"]) == sp.count_pairs(
+        TABLE, columns=["a", "b"]
+    )

@@ -40,8 +40,15 @@ def outcome(rows):
 
 
 def test_results_are_merged_for_any_groups():
-    rows = [task_row(shard, lambda shard=shard: numbers(10 * shard, 10)) for shard in range(7)]
-    groups = [batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in merge_results(part)]
+    rows = [
+        task_row(shard, lambda shard=shard: numbers(10 * shard, 10))
+        for shard in range(7)
+    ]
+    groups = [
+        batch
+        for part in (rows[:1], rows[4:], rows[1:4])
+        for batch in merge_results(part)
+    ]
     for parts in (rows, rows[::-1], groups):
         (total,) = outcome(parts)
         assert total.distinct()[0].tolist() == list(range(70))
@@ -50,17 +57,25 @@ def test_results_are_merged_for_any_groups():
 
 def test_a_result_too_large_for_spark_raises(monkeypatch):
     monkeypatch.setattr("seepage.data.spark.MAX_BYTES", 2000)
-    fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
+    fits, exceeds = (
+        task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000)
+    )
     assert outcome([fits]) == [bytes(1900)]
     (failed,) = outcome([exceeds])
     assert failed.shard == 4
-    assert str(failed.problem).startswith("2.02e-06 GB of counts or records are more than the 2e")
+    assert str(failed.problem).startswith(
+        "2.02e-06 GB of counts or records are more than the 2e"
+    )
 
 
-@pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
+@pytest.mark.parametrize(
+    "problem", [ConnectionRefusedError(111, "refused"), EOFError()]
+)
 def test_a_jvm_that_dies_is_reported(needs_spark, problem):
     with (
-        pytest.raises(TableError, match=r"^Spark's Java virtual machine died .* more memory"),
+        pytest.raises(
+            TableError, match=r"^Spark's Java virtual machine died .* more memory"
+        ),
         translated_errors(),
     ):
         raise problem
@@ -80,11 +95,26 @@ def test_the_error_of_the_first_shard_is_the_result():
     [
         ("Job aborted\nKeyError: 'x'\n", "KeyError: 'x'"),
         ("Traceback\nMemoryError\n", "MemoryError"),
-        ("Job aborted: ExecutorLostFailure (exit 137)\nat x", "Job aborted: ExecutorLostFailure"),
-        ("[FAILED] Encountered error while reading file a.parquet\nKeyError: 'x'", "[FAILED] Enc"),
-        ("[CAST_INVALID_INPUT] The value 'x'\nJVM stacktrace:\nError: x", "[CAST_INVALID_INPUT]"),
-        ("ModuleNotFoundError: No module named 'seepage'\n", "its executors have no seepage; ins"),
-        ("[JAVA_GATEWAY_EXITED] Java gateway process exited\n", "Java did not start; it must be"),
+        (
+            "Job aborted: ExecutorLostFailure (exit 137)\nat x",
+            "Job aborted: ExecutorLostFailure",
+        ),
+        (
+            "[FAILED] Encountered error while reading file a.parquet\nKeyError: 'x'",
+            "[FAILED] Enc",
+        ),
+        (
+            "[CAST_INVALID_INPUT] The value 'x'\nJVM stacktrace:\nError: x",
+            "[CAST_INVALID_INPUT]",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'seepage'\n",
+            "its executors have no seepage; ins",
+        ),
+        (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited\n",
+            "Java did not start; it must be",
+        ),
         ("\n", "no reason given"),
     ],
 )
@@ -99,7 +129,9 @@ def written(path, groups):
     schema = pa.schema({"a": pa.int64()})
     with pq.ParquetWriter(path, schema) as writer:
         for rows in groups:
-            writer.write_table(pa.table({"a": np.zeros(rows, np.int64)}), row_group_size=rows or 1)
+            writer.write_table(
+                pa.table({"a": np.zeros(rows, np.int64)}), row_group_size=rows or 1
+            )
     return path
 
 
@@ -128,7 +160,9 @@ def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
 
 
 def test_a_shard_reads_its_row_groups_only(tmp_path):
-    file, other = (written(tmp_path / f"{number}.parquet", [10, 20]) for number in range(2))
+    file, other = (
+        written(tmp_path / f"{number}.parquet", [10, 20]) for number in range(2)
+    )
 
     def rows_read(source, first):
         return first, sum(batch.num_rows for batch in source.batches(["a"]))

@@ -1,4 +1,6 @@
-"""What shards found, put together in any order: the domain and the counts of the whole table."""
+"""What shards found, put together in any order: the domain and the counts of the whole
+table.
+"""
 
 import pickle
 from itertools import pairwise
@@ -26,7 +28,9 @@ def table(seed, numbers=8):
                 draw.choice(["b", "10", "9", "A"], ROWS), mask=draw.random(ROWS) < 0.1
             ),
             "truth": pa.array(draw.random(ROWS) < 0.5, mask=draw.random(ROWS) < 0.05),
-            "number": pa.array(draw.integers(-3, numbers, ROWS), mask=draw.random(ROWS) < 0.1),
+            "number": pa.array(
+                draw.integers(-3, numbers, ROWS), mask=draw.random(ROWS) < 0.1
+            ),
             "half": draw.choice([0.5, 1.0, 20.0], ROWS),
         }
     )
@@ -37,7 +41,8 @@ def joined(parts, order):
     left = [pickle.loads(part) for part in parts]
     draw = np.random.default_rng(order)
     while len(left) > 1:
-        one, other = left.pop(draw.integers(len(left))), left.pop(draw.integers(len(left)))
+        one = left.pop(draw.integers(len(left)))
+        other = left.pop(draw.integers(len(left)))
         one.merge(other)
         left.append(pickle.loads(pickle.dumps(one)))
     return left[0]
@@ -51,12 +56,16 @@ def counted(whole, cuts, order=0, **options):
         jobs.append(columns)
         sent = []
         for begin, end in pairwise([0, *sorted(cuts), len(whole)]):
-            sent.append(pickle.dumps(work(open_frame(whole.slice(begin, end - begin)), begin)))
+            sent.append(
+                pickle.dumps(work(open_frame(whole.slice(begin, end - begin)), begin))
+            )
         return joined(sent, order)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "run", run)
-        patch.setattr(engine, "open_input", lambda data: Input(None, tuple(whole.column_names)))
+        patch.setattr(
+            engine, "open_input", lambda data: Input(None, tuple(whole.column_names))
+        )
         return engine.count_with_spark(whole, DataOptions(**options)), len(jobs)
 
 
@@ -84,11 +93,18 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
 def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
     whole = table(1, numbers=90)
     expected = sp.count_pairs(whole, missing=missing)
-    assert [bool(attribute.edges) for attribute in expected.domain] == [False, False, True, False]
+    assert [bool(attribute.edges) for attribute in expected.domain] == [
+        False,
+        False,
+        True,
+        False,
+    ]
     assert counted(whole, cuts, order, missing=missing) == (expected, 3)
 
 
-@pytest.mark.parametrize("bins", [None, [0, 30, 60], {"n": [0, 30, 60]}, {"n": "width:2"}])
+@pytest.mark.parametrize(
+    "bins", [None, [0, 30, 60], {"n": [0, 30, 60]}, {"n": "width:2"}]
+)
 def test_numbers_of_all_shards_together_need_bins(bins):
     whole = pa.table({"n": np.arange(60)})
     jobs = 1 if bins == {"n": [0, 30, 60]} else 3
@@ -127,7 +143,8 @@ def test_a_shard_whose_records_are_all_dropped_changes_nothing(order):
 
 
 def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():
-    first, later = pa.array([1, None, 2], pa.int64()), pa.array(np.arange(60))
+    first = pa.array([1, None, 2], pa.int64())
+    later = pa.array(np.arange(60))
     whole = pa.table({"n": pa.chunked_array([first, later])})
     found, _ = counted(whole, [])
     assert found == sp.count_pairs(whole)

@@ -46,4 +46,7 @@ def labels(data, **options):
 
 def values(data, **options):
     """Return the values of each attribute of the domain."""
-    return {attribute.name: attribute.values for attribute in final_codes(data, **options)[0]}
+    return {
+        attribute.name: attribute.values
+        for attribute in final_codes(data, **options)[0]
+    }

@@ -21,7 +21,9 @@ from seepage.data.table.bins import (
 from seepage.errors import InputError
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
-real_columns = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=2, max_size=60)
+real_columns = st.lists(
+    st.floats(-1e6, 1e6, allow_subnormal=False), min_size=2, max_size=60
+)
 
 
 def summary_of(numbers):
@@ -47,7 +49,10 @@ def test_quantile_bins_cover_ascend_and_are_filled(numbers, bins):
     assert (counts(numbers, edges) > 0).all()
 
 
-@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=80, unique=True), st.integers(1, 9))
+@given(
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=80, unique=True),
+    st.integers(1, 9),
+)
 def test_quantile_bins_of_distinct_numbers_are_even(numbers, bins):
     edges = Quantile(bins).edges(summary_of(numbers))
     filled = counts(numbers, edges)
@@ -105,7 +110,8 @@ def test_a_bin_keeps_the_value_it_begins_with():
 
 @given(whole_columns | st.lists(st.integers(0, 6), min_size=2), st.integers(1, 12))
 def test_width_bins_of_integers_are_those_of_numpy(numbers, bins):
-    low, high = min(numbers), max(numbers)
+    low = min(numbers)
+    high = max(numbers)
     edges = Width(bins).edges(summary_of(numbers))
     if low == high:
         assert edges == ()

@@ -25,7 +25,9 @@ def test_priorities_do_not_depend_on_the_batch():
 
 def test_priorities_look_uniform():
     share = record_priorities(0, 100_000) / 2.0**64
-    assert np.histogram(share, bins=10, range=(0, 1))[0] == pytest.approx(10_000, abs=500)
+    assert np.histogram(share, bins=10, range=(0, 1))[0] == pytest.approx(
+        10_000, abs=500
+    )
     assert abs(np.corrcoef(share[1:], share[:-1])[0, 1]) < 0.01
 
 
@@ -60,7 +62,8 @@ def test_a_sample_is_bounded_and_does_not_depend_on_batches(monkeypatch):
     monkeypatch.setattr(bins, "MAX_COUNTED", 400)
     monkeypatch.setattr(distinct, "MIN_BUFFER", 500)
     values = np.random.default_rng(7).normal(size=20_000)
-    one, other = summarise(values, []), summarise(values, list(range(300, 20_000, 300)))
+    one = summarise(values, [])
+    other = summarise(values, list(range(300, 20_000, 300)))
     np.testing.assert_array_equal(one.distinct()[0], other.distinct()[0])
     assert one.distinct()[1].sum() == 500
     assert (one.low, one.high) == (values.min(), values.max())
@@ -76,9 +79,14 @@ def test_sampled_quantiles_are_near_the_exact_ones():
     assert values.max() <= edges[-1]
 
 
-def test_few_numbers_of_a_wide_span_are_counted_however_many_records_there_are(monkeypatch):
+def test_few_numbers_of_a_wide_span_are_counted_however_many_records_there_are(
+    monkeypatch,
+):
     monkeypatch.setattr(bins, "SAMPLE_SIZE", 20)
     values = np.array([0, 10**9, 5, 5] * 100)
     summary = summarise(values, [2, 150])
     assert summary.integral
-    assert [part.tolist() for part in summary.distinct()] == [[0, 5, 10**9], [100, 200, 100]]
+    assert [part.tolist() for part in summary.distinct()] == [
+        [0, 5, 10**9],
+        [100, 200, 100],
+    ]

@@ -1,4 +1,6 @@
-"""One record per person: the first that is not dropped, whichever way the table is read."""
+"""One record per person: the first that is not dropped, whichever way the table is
+read.
+"""
 
 import itertools
 
@@ -22,7 +24,9 @@ def visits(rows=3000, seed=4):
     return pa.table(
         {
             "id": draw.integers(0, 900, rows),
-            "ward": pa.array(draw.choice(["a", "b", "c"], rows), mask=draw.random(rows) < 0.1),
+            "ward": pa.array(
+                draw.choice(["a", "b", "c"], rows), mask=draw.random(rows) < 0.1
+            ),
             "age": draw.integers(0, 99, rows),
             "sex": draw.choice(["F", "M"], rows),
         }
@@ -43,19 +47,25 @@ def test_every_way_to_read_keeps_the_first_record(tmp_path, missing, kind):
     if kind == "text":
         table = table.set_column(0, "id", table["id"].cast(pa.string()))
     domain = sp.count_pairs(table, drop=["id"], missing=missing).domain
-    expected = sp.count_pairs(first_of_each(table, missing), domain=domain, missing=missing)
+    expected = sp.count_pairs(
+        first_of_each(table, missing), domain=domain, missing=missing
+    )
     assert 0 < expected.records < 901
     pa.csv.write_csv(table, tmp_path / "t.csv")
     (tmp_path / "parts").mkdir()
     for number in range(4):
         part = table.slice(number * 750, 750)
-        pa.parquet.write_table(part, tmp_path / "parts" / f"{number}.parquet", row_group_size=200)
+        pa.parquet.write_table(
+            part, tmp_path / "parts" / f"{number}.parquet", row_group_size=200
+        )
     for data in (table, table.to_pandas(), pl.from_arrow(table), tmp_path / "parts"):
         assert sp.count_pairs(data, person="id", missing=missing) == expected
     assert sp.count_pairs(tmp_path / "t.csv", person="id", missing=missing) == expected
     records = sp.Records.from_data(table, person="id", missing=missing)
     assert records.pairs() == expected
-    assert sp.count_pairs(table, person="id", domain=domain, missing=missing) == expected
+    assert (
+        sp.count_pairs(table, person="id", domain=domain, missing=missing) == expected
+    )
     again = sp.count_pairs(table, person="id", drop=["id"], missing=missing)
     assert again == expected, "the person may be dropped too, it is no attribute"
 
@@ -91,13 +101,15 @@ def test_a_second_pass_forgets_the_people_of_the_first(monkeypatch):
 def test_batches_do_not_matter(drawn, cuts):
     people = np.array([person for person, _ in drawn], dtype=np.int64)
     kept = np.array([there for _, there in drawn], dtype=bool)
-    truth, met = [], set()
+    truth = []
+    met = set()
     for number, (person, there) in enumerate(drawn):
         if there and person not in met:
             met.add(person)
             truth.append(number)
     ends = sorted({0, len(drawn), *(cut for cut in cuts if cut <= len(drawn))})
-    whole, masks = RecordChoice("id"), []
+    whole = RecordChoice("id")
+    masks = []
     for begin, end in itertools.pairwise(ends):
         batch = pa.RecordBatch.from_pydict({"id": people[begin:end]})
         mask = whole.chosen(batch, begin, kept[begin:end])
@@ -138,13 +150,17 @@ def test_keys_of_different_people_differ(array):
 )
 def test_no_records_raise(array, fields):
     number = 3 if array.null_count < 3 else 1
-    with pytest.raises(TableError, match=f"record {number + 10}: column 'id' is missing"):
+    with pytest.raises(
+        TableError, match=f"record {number + 10}: column 'id' is missing"
+    ):
         RecordChoice("id", fields=fields).keys(batch_of(array), 10)
 
 
 @pytest.mark.parametrize("read", [sp.count_pairs, sp.Records.from_data])
 def test_spark_does_not_look_for_first_records(read):
-    with pytest.raises(TableError, match=r"one for each person \(dropDuplicates\), without 'id'"):
+    with pytest.raises(
+        TableError, match=r"one for each person \(dropDuplicates\), without 'id'"
+    ):
         read("visits.parquet", engine="spark", person="id")
 
 
@@ -152,7 +168,11 @@ def test_spark_does_not_look_for_first_records(read):
     ("options", "error", "message"),
     [
         ({"person": "nobody"}, TableError, "person: there is no column 'nobody'"),
-        ({"person": "id", "columns": ["id", "sex"]}, TableError, "must not name the person"),
+        (
+            {"person": "id", "columns": ["id", "sex"]},
+            TableError,
+            "must not name the person",
+        ),
         ({"person": 3}, InputError, "person must be"),
     ],
 )

@@ -16,7 +16,15 @@ from seepage.data.table.scan import open_scan
 from seepage.data.table.text import number_label
 from seepage.errors import DomainError, InputError, TableError
 
-INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]
+INTEGERS = [
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.uint8(),
+    pa.uint32(),
+    pa.uint64(),
+]
 
 
 def column(draw, entries, kind):
@@ -38,10 +46,13 @@ def expected(entries):
 @st.composite
 def integer_columns(draw):
     kind = draw(st.sampled_from(INTEGERS))
-    low, high = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
+    low = np.iinfo(kind.to_pandas_dtype()).min
+    high = np.iinfo(kind.to_pandas_dtype()).max
     near = st.integers(max(low, -5), 12)
     far = st.integers(low, high)
-    number = draw(st.sampled_from([near, far, near | far, near | st.none(), far | st.none()]))
+    number = draw(
+        st.sampled_from([near, far, near | far, near | st.none(), far | st.none()])
+    )
     entries = draw(st.lists(number, min_size=1, max_size=40))
     return entries, column(draw, entries, kind)
 
@@ -60,11 +71,17 @@ def float_columns(draw):
     any_ = st.floats(width=width, allow_nan=False) | st.sampled_from([0.5, -0.0, 1e30])
     number = draw(st.sampled_from([whole, any_, whole | st.none(), any_ | st.none()]))
     entries = draw(st.lists(number, min_size=1, max_size=40))
-    return entries, column(draw, entries, kind), np.float64 if width == 64 else np.float32
+    return (
+        entries,
+        column(draw, entries, kind),
+        np.float64 if width == 64 else np.float32,
+    )
 
 
 def meaning(number):
-    """Return the number that a float stands for: its value if whole, else its shortest decimal."""
+    """Return the number that a float stands for: its value if whole, else its shortest
+    decimal.
+    """
     whole = abs(number) < 2**64 and number == np.floor(number)
     return int(number) if whole else float(str(number))
 
@@ -78,7 +95,9 @@ def test_floats(drawn):
 
 @st.composite
 def boolean_columns(draw):
-    entries = draw(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=40))
+    entries = draw(
+        st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=40)
+    )
     return entries, column(draw, entries, pa.bool_())
 
 
@@ -93,7 +112,9 @@ def test_booleans(drawn):
 def text_columns(draw):
     kind = draw(st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
     entries = draw(
-        st.lists(st.sampled_from(["", "a", "b", "Ä", "1", None]), min_size=1, max_size=40)
+        st.lists(
+            st.sampled_from(["", "a", "b", "Ä", "1", None]), min_size=1, max_size=40
+        )
     )
     data = column(draw, entries, kind)
     return entries, data.dictionary_encode() if draw(st.booleans()) else data
@@ -109,7 +130,11 @@ def test_text(drawn):
     )
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([None, 1, 2, 3])] * 3), min_size=1, max_size=30))
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([None, 1, 2, 3])] * 3), min_size=1, max_size=30
+    )
+)
 def test_dropping(records):
     complete = [record for record in records if None not in record]
     columns = zip("abc", zip(*records, strict=True), strict=True)
@@ -120,9 +145,14 @@ def test_dropping(records):
             read(table, missing="drop")
         return
     stream, _ = read(table, missing="drop")
-    assert (stream.rows_read, stream.rows_dropped) == (len(records), len(records) - len(complete))
+    assert (stream.rows_read, stream.rows_dropped) == (
+        len(records),
+        len(records) - len(complete),
+    )
     found = labels(table, missing="drop")
-    assert list(zip(*found.values(), strict=True)) == [tuple(map(str, r)) for r in complete]
+    assert list(zip(*found.values(), strict=True)) == [
+        tuple(map(str, r)) for r in complete
+    ]
     for place, name in enumerate("abc"):
         seen = sorted({record[place] for record in complete})
         assert values(table, missing="drop")[name] == tuple(map(str, seen))
@@ -130,8 +160,12 @@ def test_dropping(records):
 
 @given(
     st.lists(st.none() | st.integers(-40, 40), min_size=1, max_size=60),
-    st.lists(st.integers(-41, 41) | st.sampled_from([0.5, -7.25]), min_size=1, unique=True),
-    st.sampled_from([pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)]),
+    st.lists(
+        st.integers(-41, 41) | st.sampled_from([0.5, -7.25]), min_size=1, unique=True
+    ),
+    st.sampled_from(
+        [pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)]
+    ),
 )
 @settings(max_examples=60)
 def test_explicit_bins(entries, inner, kind):
@@ -139,7 +173,9 @@ def test_explicit_bins(entries, inner, kind):
     table = pa.table({"x": pa.array(entries, kind)})
     domain, (codes,) = final_codes(table, bins={"x": edges})
     truth = [
-        domain["x"].size - 1 if entry is None else sum(entry >= edge for edge in edges[1:-1])
+        domain["x"].size - 1
+        if entry is None
+        else sum(entry >= edge for edge in edges[1:-1])
         for entry in entries
     ]
     assert codes.tolist() == truth
@@ -167,9 +203,13 @@ def test_more_than_255_values_have_two_bytes():
 @pytest.mark.parametrize("missing", ["category", "drop"])
 def test_around_256_values(size, missing):
     entries = [*range(size), None, 0]
-    table = pa.table({"x": pa.chunked_array([entries[: size // 2], entries[size // 2 :]])})
+    table = pa.table(
+        {"x": pa.chunked_array([entries[: size // 2], entries[size // 2 :]])}
+    )
     found = labels(table, bins="none", missing=missing)["x"]
-    assert found == [label for label in expected(entries) if missing != "drop" or label != MISSING]
+    assert found == [
+        label for label in expected(entries) if missing != "drop" or label != MISSING
+    ]
     domain = final_codes(table, bins="none", missing=missing)[0]
     assert labels(table, domain=domain, missing=missing)["x"] == found
 
@@ -185,10 +225,14 @@ def test_codes_of_small_integers_are_views():
 
 def test_batches_can_be_used_from_another_thread_after_the_scan_went_on():
     numbers = np.random.default_rng(5).integers(0, 7, 400_000)
-    table = pa.table({"x": numbers, "y": (numbers % 2).astype(bool), "z": numbers.astype(np.int8)})
+    table = pa.table(
+        {"x": numbers, "y": (numbers % 2).astype(bool), "z": numbers.astype(np.int8)}
+    )
     sums = []
     batches = [batch.codes[2] for batch in open_scan(table).read(list)]
-    worker = threading.Thread(target=lambda: sums.extend(part.sum(dtype=int) for part in batches))
+    worker = threading.Thread(
+        target=lambda: sums.extend(part.sum(dtype=int) for part in batches)
+    )
     worker.start()
     worker.join()
     assert len(batches) > 1
@@ -261,22 +305,30 @@ def test_finish_before_the_end_raises():
 
 
 def test_constant_columns_are_kept():
-    domain, _ = final_codes(pa.table({"x": [1, 1], "y": [None, None], "z": [True, False]}))
+    domain, _ = final_codes(
+        pa.table({"x": [1, 1], "y": [None, None], "z": [True, False]})
+    )
     assert domain.sizes == (1, 1, 2)
     assert domain["y"].values == (MISSING,)
 
 
 def test_too_many_values_raise_with_hints():
     table = pa.table({"id": [f"person {n}" for n in range(1001)], "n": range(1001)})
-    with pytest.raises(TableError, match=r"column 'id' has more than 1,000 values; drop it"):
+    with pytest.raises(
+        TableError, match=r"column 'id' has more than 1,000 values; drop it"
+    ):
         read(table)
-    with pytest.raises(TableError, match=r"'n' has more than 1,000 values; bin it .*max_values"):
+    with pytest.raises(
+        TableError, match=r"'n' has more than 1,000 values; bin it .*max_values"
+    ):
         read(table, bins={"n": "none"}, columns=["n"])
     assert values(table, max_values=1001, columns=["id"])["id"][0] == "person 0"
 
 
 def test_markers_are_missing_in_text_and_numbers():
-    table = pa.table({"word": ["?", "a", "b"], "number": [999, 1, 2], "real": [1.5, 999.0, 2.5]})
+    table = pa.table(
+        {"word": ["?", "a", "b"], "number": [999, 1, 2], "real": [1.5, 999.0, 2.5]}
+    )
     markers = ["?", "999"]
     assert labels(table, missing_markers=markers) == {
         "word": [MISSING, "a", "b"],
@@ -285,14 +337,18 @@ def test_markers_are_missing_in_text_and_numbers():
     }
     stream, codes = read(table, missing_markers=markers, missing="drop")
     assert (stream.rows_dropped, len(codes[0])) == (2, 1)
-    binned = values(table, missing_markers=markers, bins={"number": "width:1", "real": "width:1"})
+    binned = values(
+        table, missing_markers=markers, bins={"number": "width:1", "real": "width:1"}
+    )
     assert binned["number"] == ("[1, 2]", MISSING)
     assert binned["real"] == ("[1.5, 2.5]", MISSING)
 
 
 def test_bins_by_name_and_for_all():
     rng = np.random.default_rng(6)
-    table = pa.table({"few": rng.integers(0, 9, 500), "many": rng.integers(0, 900, 500)})
+    table = pa.table(
+        {"few": rng.integers(0, 9, 500), "many": rng.integers(0, 900, 500)}
+    )
     assert len(values(table, bins="width:4")["few"]) == 9
     assert len(values(table, bins="width:4")["many"]) == 4
     assert values(table, bins={"few": [0, 5, 9]})["few"] == ("[0, 5)", "[5, 9]")
@@ -309,11 +365,17 @@ def test_a_constant_or_empty_column_stays_a_category_though_binned_by_name():
 
 
 def test_bins_that_do_not_fit_raise():
-    table = pa.table({"x": [1, 99, 5], "word": ["a", "b", "c"], "flag": [True, False, True]})
-    with pytest.raises(DomainError, match=r"record 2: column 'x' is outside .* from 0 to 50; use"):
+    table = pa.table(
+        {"x": [1, 99, 5], "word": ["a", "b", "c"], "flag": [True, False, True]}
+    )
+    with pytest.raises(
+        DomainError, match=r"record 2: column 'x' is outside .* from 0 to 50; use"
+    ):
         read(table, bins={"x": [0, 10, 50]})
     for name in ("word", "flag"):
-        with pytest.raises(TableError, match=f"column '{name}' must be numeric to be binned"):
+        with pytest.raises(
+            TableError, match=f"column '{name}' must be numeric to be binned"
+        ):
             read(table, bins={name: 4})
     endless = pa.table({"x": [*np.arange(60.0), np.inf]})
     with pytest.raises(TableError, match="'x' has infinite numbers; give it bins"):
@@ -332,7 +394,14 @@ DOMAIN = Domain(
 
 
 def record(**changes):
-    values = {"word": "b", "number": 2.0, "flag": True, "age": 30, "other": 1, **changes}
+    values = {
+        "word": "b",
+        "number": 2.0,
+        "flag": True,
+        "age": 30,
+        "other": 1,
+        **changes,
+    }
     kinds = (pa.string(), pa.float64(), pa.bool_(), pa.int64(), pa.int8())
     schema = pa.schema(zip(values, kinds, strict=True))
     return pa.table({name: [value] for name, value in values.items()}, schema=schema)
@@ -343,7 +412,12 @@ def test_coding_into_a_given_domain():
         [record(), record(word="z", number=0.5), record(number=None, flag=False, age=7)]
     )
     stream, codes = read(table.select([*reversed(table.column_names)]), domain=DOMAIN)
-    assert [part.tolist() for part in codes] == [[1, 0, 1], [1, 2, 3], [0, 0, 1], [1, 1, 0]]
+    assert [part.tolist() for part in codes] == [
+        [1, 0, 1],
+        [1, 2, 3],
+        [0, 0, 1],
+        [1, 1, 0],
+    ]
     assert stream.sizes == DOMAIN.sizes
     assert stream.finish()[0] == DOMAIN
     assert [order.tolist() for order in stream.finish()[1]] == [
@@ -355,10 +429,16 @@ def test_coding_into_a_given_domain():
     ("changes", "message"),
     [
         ({"word": "secret"}, "record 3: column 'word' has a value outside the domain$"),
-        ({"word": None}, "record 3: column 'word' is missing, and the domain has no category"),
+        (
+            {"word": None},
+            "record 3: column 'word' is missing, and the domain has no category",
+        ),
         ({"number": 7.25}, "record 3: column 'number' has a value outside the domain$"),
         ({"flag": None}, "record 3: column 'flag' is missing"),
-        ({"age": 121}, "record 3: column 'age' is outside its bins, which reach from 0 to 120;"),
+        (
+            {"age": 121},
+            "record 3: column 'age' is outside its bins, which reach from 0 to 120;",
+        ),
         ({"age": None}, "record 3: column 'age' is missing"),
     ],
 )
@@ -369,7 +449,9 @@ def test_a_value_outside_a_given_domain_raises_and_is_not_shown(changes, message
 
 
 def test_missing_values_outside_a_given_domain_can_be_dropped():
-    table = pa.concat_tables([record(), record(word=None), record(age=None), record(number=None)])
+    table = pa.concat_tables(
+        [record(), record(word=None), record(age=None), record(number=None)]
+    )
     stream, codes = read(table, domain=DOMAIN, missing="drop")
     assert stream.rows_dropped == 3
     assert [part.tolist() for part in codes] == [[1], [1], [0], [1]]
@@ -397,12 +479,20 @@ def test_a_bin_order_with_missing_in_front():
 def test_shards_with_a_common_domain_have_the_codes_of_the_whole():
     rng = np.random.default_rng(9)
     table = pa.table(
-        {"x": rng.integers(0, 500, 900), "w": pa.array([f"w{n}" for n in rng.integers(0, 9, 900)])}
+        {
+            "x": rng.integers(0, 500, 900),
+            "w": pa.array([f"w{n}" for n in rng.integers(0, 9, 900)]),
+        }
     )
     domain, whole = final_codes(table)
-    parts = [final_codes(table[begin : begin + 300], domain=domain)[1] for begin in (0, 300, 600)]
+    parts = [
+        final_codes(table[begin : begin + 300], domain=domain)[1]
+        for begin in (0, 300, 600)
+    ]
     for place, codes in enumerate(whole):
-        np.testing.assert_array_equal(np.concatenate([part[place] for part in parts]), codes)
+        np.testing.assert_array_equal(
+            np.concatenate([part[place] for part in parts]), codes
+        )
 
 
 def test_options_that_contradict():
@@ -412,8 +502,12 @@ def test_options_that_contradict():
         read(record(), domain=DOMAIN, drop=["age"])
 
 
-@pytest.mark.parametrize(("values", "column"), [(("true",), [None, False]), (("1",), [None, 0])])
+@pytest.mark.parametrize(
+    ("values", "column"), [(("true",), [None, False]), (("1",), [None, 0])]
+)
 def test_the_record_outside_a_domain_is_named_behind_missing_ones(values, column):
     domain = Domain([Attribute("b", (*values, MISSING)), Attribute("c", ("x",))])
-    with pytest.raises(DomainError, match="record 2: column 'b' has a value outside the domain"):
+    with pytest.raises(
+        DomainError, match="record 2: column 'b' has a value outside the domain"
+    ):
         sp.count_pairs(pa.table({"b": column, "c": ["x", "x"]}), domain=domain)

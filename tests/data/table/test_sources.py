@@ -53,14 +53,20 @@ def test_folders(tmp_path):
     assert labels(tmp_path) == {"a": ["1", "3"], "b": ["y", "x"]}
     assert labels(str(tmp_path / "**" / "*.csv"))["a"] == ["1", "3", "1"]
     pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
-    raises(tmp_path, "all files must have one format, got CSV (2.csv) and Parquet (x.parquet)")
+    raises(
+        tmp_path,
+        "all files must have one format, got CSV (2.csv) and Parquet (x.parquet)",
+    )
     assert labels(tmp_path / "x.parquet")["n"] == ["1", "2", "3"]
     assert labels([tmp_path / "2.csv", str(tmp_path / "1*.csv")])["b"] == ["x", "y"]
 
 
 def test_a_file_given_twice_raises(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n3,x\n")
-    raises([tmp_path / "1.csv", str(tmp_path / "1.csv")], "1.csv is given twice; its records")
+    raises(
+        [tmp_path / "1.csv", str(tmp_path / "1.csv")],
+        "1.csv is given twice; its records",
+    )
     (tmp_path / "2.csv").symlink_to(tmp_path / "1.csv")
     raises(tmp_path, f"2.csv is given twice, also as {tmp_path}/1.csv")
     (tmp_path / "2.csv").unlink()
@@ -69,7 +75,9 @@ def test_a_file_given_twice_raises(tmp_path):
     raises(str(tmp_path / "**" / "*.csv"), "1.csv is given twice, also as")
 
 
-@pytest.mark.parametrize("path", ["~nosuchuser/x.csv", "a" + chr(0xD800), "a" + chr(0xDCFF)])
+@pytest.mark.parametrize(
+    "path", ["~nosuchuser/x.csv", "a" + chr(0xD800), "a" + chr(0xDCFF)]
+)
 def test_paths_that_cannot_be_looked_up_raise(path):
     for data in (path, [path]):
         with pytest.raises(sp.SeepageError) as raised:
@@ -83,13 +91,17 @@ def test_a_path_in_a_folder_that_may_not_be_read(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.stat", forbidden)
-    with pytest.raises(sp.SeepageError, match="data must be a path that may be read, got"):
+    with pytest.raises(
+        sp.SeepageError, match="data must be a path that may be read, got"
+    ):
         sp.count_pairs(str(tmp_path / "x.csv"))
     raises([tmp_path / "x.csv"], "Permission denied")
 
 
 def test_a_query_that_fails_raises_in_one_line():
-    relation = duckdb.sql("select cast(x as integer) as n from (values ('1'), ('one')) t(x)")
+    relation = duckdb.sql(
+        "select cast(x as integer) as n from (values ('1'), ('one')) t(x)"
+    )
     raises(relation, "the frame cannot be read: Conversion Error")
 
 
@@ -105,7 +117,10 @@ def test_the_kind_of_an_unknown_ending_is_found_from_its_content(tmp_path):
 @pytest.mark.parametrize("name", ["x.json", "x.ndjson", "x.XLSX", "x.pairs"])
 def test_files_with_suffixes_of_other_formats_raise(tmp_path, name):
     (tmp_path / name).write_text("a,b\n1,2\n")
-    raises(tmp_path / name, f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}")
+    raises(
+        tmp_path / name,
+        f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}",
+    )
     pa.parquet.write_table(TABLE, tmp_path / name)
     assert values(tmp_path / name)
 
@@ -116,7 +131,9 @@ def test_empty_files(tmp_path, ending):
     raises(tmp_path / f"x.{ending}", "is empty")
 
 
-@pytest.mark.parametrize(("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")])
+@pytest.mark.parametrize(
+    ("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")]
+)
 def test_files_that_are_not_what_their_name_says(tmp_path, ending, kind):
     file = tmp_path / f"broken.{ending}"
     file.write_bytes(b"PAR1 no, not at all PAR1")
@@ -126,7 +143,8 @@ def test_files_that_are_not_what_their_name_says(tmp_path, ending, kind):
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
     table = pa.table({"n": np.random.default_rng(0).integers(0, 40, 100_000)})
-    good, bad = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
+    good = tmp_path / f"1.{ending}"
+    bad = tmp_path / f"2.{ending}"
     for file in (good, bad):
         if ending == "parquet":
             pyarrow.parquet.write_table(table, file, use_dictionary=False)
@@ -159,7 +177,9 @@ def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path):
         file.write_bytes(content[:place] + b"\x06" + content[place + 1 :])
         source = columnar.columnar_source(columnar.PARQUET, [file])
         if checksums:
-            with pytest.raises(TableError, match=r"x.parquet cannot be read as Parquet: .*CRC"):
+            with pytest.raises(
+                TableError, match=r"x.parquet cannot be read as Parquet: .*CRC"
+            ):
                 list(source.batches(["n"]))
         else:
             assert sum(batch.num_rows for batch in source.batches(["n"])) == 1000
@@ -193,7 +213,9 @@ def test_no_damage_of_feather_crashes_the_process(tmp_path, words, times):
     column = pa.array(rng.choice(["alpha", "beta", "a longer word"], 200)).cast(words)
     table = pa.table({"w": column, "v": rng.choice(["x", "yy"], 200)})
     file = tmp_path / "x.feather"
-    pyarrow.feather.write_feather(table, file, compression="uncompressed", chunksize=100)
+    pyarrow.feather.write_feather(
+        table, file, compression="uncompressed", chunksize=100
+    )
     done = subprocess.run(
         [sys.executable, "-c", FLIPPING, str(file), times],
         capture_output=True,
@@ -216,12 +238,19 @@ def test_a_column_of_feather_whose_name_is_not_utf8(tmp_path):
     ("other", "message"),
     [
         ({"n": [1]}, "'w' is missing here and string there"),
-        ({"n": [1], "w": ["a"], "extra": [1]}, "'extra' is int64 here and missing there"),
+        (
+            {"n": [1], "w": ["a"], "extra": [1]},
+            "'extra' is int64 here and missing there",
+        ),
         ({"n": ["1"], "x": [2.0]}, "'n' is string here and int64 there"),
     ],
 )
 def test_schemas_that_differ(tmp_path, ending, other, message):
-    write = pyarrow.parquet.write_table if ending == "parquet" else pyarrow.feather.write_feather
+    write = (
+        pyarrow.parquet.write_table
+        if ending == "parquet"
+        else pyarrow.feather.write_feather
+    )
     write(TABLE, tmp_path / f"1.{ending}")
     write(pa.table(other), tmp_path / f"2.{ending}")
     raises(tmp_path, message)
@@ -242,7 +271,9 @@ def test_no_records(tmp_path):
 
 
 def test_twice_the_same_column_in_parquet(tmp_path):
-    pyarrow.parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "x.parquet")
+    pyarrow.parquet.write_table(
+        pa.table([[1], [2]], names=["a", "a"]), tmp_path / "x.parquet"
+    )
     raises(tmp_path / "x.parquet", "the table has the column 'a' twice")
 
 
@@ -274,9 +305,13 @@ def test_each_row_group_has_its_own_dictionary(tmp_path):
 
 def test_a_large_row_group_is_decoded_in_batches(tmp_path):
     rng = np.random.default_rng(1)
-    table = pa.table({"n": rng.integers(0, 9, 300_000), "w": rng.choice(["a", "b"], 300_000)})
+    table = pa.table(
+        {"n": rng.integers(0, 9, 300_000), "w": rng.choice(["a", "b"], 300_000)}
+    )
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=300_000)
-    batches = columnar.columnar_source(columnar.PARQUET, [tmp_path / "x.parquet"]).batches(["n"])
+    batches = columnar.columnar_source(
+        columnar.PARQUET, [tmp_path / "x.parquet"]
+    ).batches(["n"])
     assert max(batch.num_rows for batch in batches) == columnar.BATCH_ROWS
     domain, codes = final_codes(tmp_path / "x.parquet")
     expected = final_codes(table)
@@ -288,13 +323,19 @@ def test_a_large_row_group_is_decoded_in_batches(tmp_path):
 def test_names_with_dots_and_blanks(tmp_path):
     table = pa.table({"a.b": [1, 2], "c d": ["x", "y"], "a": [3, 4]})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
-    assert labels(tmp_path / "x.parquet") == {"a.b": ["1", "2"], "c d": ["x", "y"], "a": ["3", "4"]}
+    assert labels(tmp_path / "x.parquet") == {
+        "a.b": ["1", "2"],
+        "c d": ["x", "y"],
+        "a": ["3", "4"],
+    }
     assert values(tmp_path / "x.parquet", columns=["a"]) == {"a": ("3", "4")}
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_records(tmp_path):
-    """30M x 20 records: twice the decoded size of a row group at most, not of the table."""
+    """30M x 20 records: twice the decoded size of a row group at most, not of the
+    table.
+    """
     part = pa.table({f"c{i}": np.full(1_000_000, i % 2, np.int8) for i in range(20)})
     rng = np.random.default_rng(0)
     part = part.set_column(0, "c0", [rng.integers(0, 40, 1_000_000).astype(np.int8)])

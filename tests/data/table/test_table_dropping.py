@@ -12,10 +12,13 @@ N = 300
 
 
 def table(seed=0):
-    """Words, integers, truths and fractions, with values that only dropped records have."""
+    """Words, integers, truths and fractions, with values that only dropped records
+    have.
+    """
     draw = np.random.default_rng(seed)
     words = np.array([f"w{i}" for i in draw.integers(0, 5, N)], dtype=object)
-    small, wide = draw.integers(0, 3, N), draw.normal(size=N)
+    small = draw.integers(0, 3, N)
+    wide = draw.normal(size=N)
     truth = np.zeros(N, dtype=bool)
     gone = np.zeros(N, dtype=bool)
     words[7], small[90], truth[120], gone[[7, 90, 120]] = "rare", 200, True, True
@@ -44,9 +47,13 @@ def test_a_table_can_be_read_in_the_domain_that_it_has():
 @pytest.mark.parametrize("with_missing", [False, True])
 def test_codes_have_room_for_what_is_outside(size, with_missing):
     values = tuple(str(number) for number in range(size - with_missing))
-    domain = Domain([Attribute("n", (*values, *[MISSING] * with_missing)), Attribute("m", ("1",))])
+    domain = Domain(
+        [Attribute("n", (*values, *[MISSING] * with_missing)), Attribute("m", ("1",))]
+    )
     inside = list(range(len(values)))
-    numbers = pa.table({"n": [-5, *inside, 70_000], "m": [None, *[1] * len(inside), None]})
+    numbers = pa.table(
+        {"n": [-5, *inside, 70_000], "m": [None, *[1] * len(inside), None]}
+    )
     assert labels(numbers, domain=domain, missing="drop")["n"] == list(values)
     words = numbers.set_column(0, "n", numbers["n"].cast(pa.string()))
     assert labels(words, domain=domain, missing="drop")["n"] == list(values)
@@ -65,12 +72,16 @@ def test_bins_have_room_for_what_is_outside(bins):
 def test_a_value_outside_the_domain_is_reported_by_its_record_number():
     domain = Domain([Attribute("a", ("x",)), Attribute("b", ("1",), ())])
     outside = pa.table({"a": ["y", "x", "y"], "b": [None, 1, 1]})
-    with pytest.raises(DomainError, match=r"^record 3: column 'a' has a value outside the domain$"):
+    with pytest.raises(
+        DomainError, match=r"^record 3: column 'a' has a value outside the domain$"
+    ):
         read(outside, domain=domain, missing="drop")
     with pytest.raises(DomainError, match=r"^record 1: column 'a' has a value outside"):
         read(outside, domain=domain)
     numbers = pa.table({"a": [-1, 5, 99], "b": [None, 1, 1]})
     bins = Domain([Attribute("a", ("low", "high"), (0, 1, 10)), domain["b"]])
     for options in ({"bins": {"a": [0, 1, 10]}}, {"domain": bins}):
-        with pytest.raises(DomainError, match=r"^record 3: column 'a' is outside its bins"):
+        with pytest.raises(
+            DomainError, match=r"^record 3: column 'a' is outside its bins"
+        ):
             read(numbers, **options, missing="drop")

@@ -22,7 +22,10 @@ N = 400
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(1)
-    days = [datetime.date(2020, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(0, 9, N)]
+    days = [
+        datetime.date(2020, 1, 1) + datetime.timedelta(int(d))
+        for d in rng.integers(0, 9, N)
+    ]
     moments = [
         datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=int(s) * 21_600)
         for s in rng.integers(0, 9, N)
@@ -32,11 +35,15 @@ def table():
     return pa.table(
         {
             "word": pa.array(words.tolist()),
-            "maybe": pa.array([None if w == "b" else w for w in words.tolist()], pa.large_string()),
+            "maybe": pa.array(
+                [None if w == "b" else w for w in words.tolist()], pa.large_string()
+            ),
             "flag": pa.array((rng.random(N) < 0.5).tolist()),
             "small": pa.array(rng.integers(-3, 4, N), pa.int8()),
             "gaps": pa.array(rng.choice([-1000, 5, 70_000], N), pa.int32()),
-            "holes": pa.array([None if v == 0 else int(v) for v in rng.integers(0, 5, N)]),
+            "holes": pa.array(
+                [None if v == 0 else int(v) for v in rng.integers(0, 5, N)]
+            ),
             "float": pa.array(scores),
             "whole": pa.array(np.floor(scores * 3)),
             "binned": pa.array(rng.integers(0, 1000, N)),
@@ -44,11 +51,18 @@ def table():
             "single": pa.array(np.round(rng.normal(size=N), 2), pa.float32()),
             "day": pa.array(days),
             "moment": pa.array(moments, pa.timestamp("us")),
-            "price": pa.array([decimal.Decimal(int(c)) / 4 for c in rng.integers(0, 9, N)]),
-            "exact": pa.array(
-                [decimal.Decimal(f"12345678901234567.0{c}") for c in rng.integers(1, 9, N)]
+            "price": pa.array(
+                [decimal.Decimal(int(c)) / 4 for c in rng.integers(0, 9, N)]
             ),
-            "huge": pa.array([2**64 - 1 - int(n) for n in rng.integers(0, 9, N)], pa.uint64()),
+            "exact": pa.array(
+                [
+                    decimal.Decimal(f"12345678901234567.0{c}")
+                    for c in rng.integers(1, 9, N)
+                ]
+            ),
+            "huge": pa.array(
+                [2**64 - 1 - int(n) for n in rng.integers(0, 9, N)], pa.uint64()
+            ),
             "nanoseconds": pa.array(2**60 + rng.integers(0, 2**60, N)),
             "berlin": pa.array(
                 [int(h) * 3_600_000_000 for h in rng.integers(0, 9, N)],
@@ -122,7 +136,9 @@ def _feather(table, folder):
 def _folder(table, folder):
     (folder / "parts").mkdir(exist_ok=True)
     for part in range(4):
-        pyarrow.parquet.write_table(table[part * 100 :][:100], folder / "parts" / f"{part}.parquet")
+        pyarrow.parquet.write_table(
+            table[part * 100 :][:100], folder / "parts" / f"{part}.parquet"
+        )
     (folder / "parts" / "_SUCCESS").touch()
     return folder / "parts"
 
@@ -150,7 +166,9 @@ ENGINES = [
 
 
 @pytest.mark.parametrize("missing", ["category", "drop"])
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "engine", ENGINES, ids=lambda engine: engine.__name__.strip("_")
+)
 def test_engines_agree(table, tmp_path, engine, missing):
     expected_domain, expected = final_codes(table, missing=missing)
     domain, codes = final_codes(engine(table, tmp_path), missing=missing)
@@ -163,7 +181,9 @@ def test_the_values_are_what_they_should_be(table):
     found = labels(table)
     assert found["word"] == table["word"].to_pylist()
     assert found["maybe"] == [w or "(missing)" for w in table["maybe"].to_pylist()]
-    assert found["flag"] == ["true" if flag else "false" for flag in table["flag"].to_pylist()]
+    assert found["flag"] == [
+        "true" if flag else "false" for flag in table["flag"].to_pylist()
+    ]
     assert found["small"] == [str(v) for v in table["small"].to_pylist()]
     assert found["gaps"] == [str(v) for v in table["gaps"].to_pylist()]
     assert found["day"] == [day.isoformat() for day in table["day"].to_pylist()]
@@ -172,7 +192,9 @@ def test_the_values_are_what_they_should_be(table):
     assert set(found["moment"]) >= {"2020-01-01", "2020-01-01T06:00:00"}
     assert found["exact"] == [str(number) for number in table["exact"].to_pylist()]
     assert found["huge"] == [str(number) for number in table["huge"].to_pylist()]
-    assert set(found["berlin"]) == {f"1970-01-01T0{hour}:00:00+00:00" for hour in range(9)}
+    assert set(found["berlin"]) == {
+        f"1970-01-01T0{hour}:00:00+00:00" for hour in range(9)
+    }
 
 
 def test_values_are_in_order(table):
@@ -202,10 +224,14 @@ def test_pandas_kinds():
             "object": np.array([True, None, False], dtype=object),
             "nullable": pd.array([1, None, 3], dtype="Int64"),
             "boolean": pd.array([True, None, False], dtype="boolean"),
-            "category": pd.Categorical(["x", "y", None], categories=["unused", "y", "x"]),
+            "category": pd.Categorical(
+                ["x", "y", None], categories=["unused", "y", "x"]
+            ),
             "numbers": pd.Categorical([2, 10, 2], categories=[10, 5, 2]),
             "nan": [1.0, np.nan, 2.0],
-            "stamp": pd.to_datetime(["2020-01-02", None, "2020-01-02 03:00"], format="mixed"),
+            "stamp": pd.to_datetime(
+                ["2020-01-02", None, "2020-01-02 03:00"], format="mixed"
+            ),
         },
         index=[7, 7, 7],
     )
@@ -223,13 +249,18 @@ def test_pandas_kinds():
 
 
 def test_nan_is_missing_from_every_engine(tmp_path):
-    table = pa.table({"x": [0.5, float("nan"), None, 2.0], "one": pa.array([1, 2, 2, 1])})
+    table = pa.table(
+        {"x": [0.5, float("nan"), None, 2.0], "one": pa.array([1, 2, 2, 1])}
+    )
     frames = [table, table.to_pandas(), pl.from_arrow(table)]
     files = [writer(table, tmp_path) for writer in (_parquet, _feather)]
     pyarrow.csv.write_csv(table, tmp_path / "arrow.csv")
     pl.from_arrow(table).write_csv(tmp_path / "polars.csv")
     texts = [tmp_path / "arrow.csv", tmp_path / "polars.csv"]
-    assert ["nan" in texts[0].read_text(), "NaN" in texts[1].read_text()] == [True, True]
+    assert ["nan" in texts[0].read_text(), "NaN" in texts[1].read_text()] == [
+        True,
+        True,
+    ]
     for engine in (*frames, *files, *texts):
         assert labels(engine)["x"] == ["0.5", "(missing)", "(missing)", "2"]
         assert values(engine, bins={"x": 2})["x"][-1] == "(missing)"
@@ -249,10 +280,14 @@ def test_a_column_without_any_value_may_have_a_type_or_none(tmp_path, rule):
 
 def test_other_arrow_types_raise():
     broken = pa.Array.from_buffers(
-        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa")]
+        pa.string(),
+        2,
+        [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa")],
     )
     for words in (broken, broken.dictionary_encode()):
-        with pytest.raises(TableError, match=r"^column 'x' holds text that is not UTF-8$"):
+        with pytest.raises(
+            TableError, match=r"^column 'x' holds text that is not UTF-8$"
+        ):
             labels(pa.table({"x": words}))
     with pytest.raises(TableError, match=r"^column 'x' must hold values of one type: "):
         labels(pd.DataFrame({"x": [2**70, 1]}))

@@ -30,7 +30,9 @@ def test_choose_and_drop():
 
 
 def test_a_domain_has_its_own_bins_whatever_max_values():
-    stream, _ = read(TABLE, columns=["age", "sex"], bins={"age": [0, 2, 9]}, max_values=2)
+    stream, _ = read(
+        TABLE, columns=["age", "sex"], bins={"age": [0, 2, 9]}, max_values=2
+    )
     domain = stream.finish()[0]
     assert read(TABLE, domain=domain, max_values=2)[0].finish()[0] == domain
 
@@ -60,13 +62,22 @@ def test_columns_that_do_not_fit(options, message):
         ({"columns": "age"}, "columns must be a sequence of strings, got 'age'"),
         ({"columns": [1]}, "each of columns must be a string, got 1"),
         ({"drop": 3}, "drop must be a sequence of strings, got 3"),
-        ({"missing": "drpo"}, "missing must be one of category, drop.*did you mean 'drop'"),
+        (
+            {"missing": "drpo"},
+            "missing must be one of category, drop.*did you mean 'drop'",
+        ),
         ({"max_values": 0}, "max_values must be an integer from 1 to 65534"),
         ({"max_values": 70_000}, "max_values must be an integer"),
         ({"delimiter": "ab"}, "delimiter must be one ASCII character"),
         ({"delimiter": ""}, "delimiter must be one ASCII character"),
-        ({"encoding": "klingon"}, "encoding must be a text encoding that Python knows, got 'kl"),
-        ({"encoding": "hex"}, "encoding must be a text encoding that Python knows, got 'hex'"),
+        (
+            {"encoding": "klingon"},
+            "encoding must be a text encoding that Python knows, got 'kl",
+        ),
+        (
+            {"encoding": "hex"},
+            "encoding must be a text encoding that Python knows, got 'hex'",
+        ),
         ({"encoding": "a\0b"}, "encoding must be a text encoding that Python knows"),
         ({"bins": "deciles"}, "bins must be"),
         ({"bins": {"age": [3, 2]}}, "ascending"),
@@ -79,7 +90,9 @@ def test_invalid_options_raise(options, message):
         TableOptions(**options)
 
 
-@pytest.mark.parametrize("what", [3, None, {"a": [1]}, "", b"x", object(), np.zeros((2, 2))])
+@pytest.mark.parametrize(
+    "what", [3, None, {"a": [1]}, "", b"x", object(), np.zeros((2, 2))]
+)
 def test_data_that_is_no_table_raises(what):
     with pytest.raises(TableError) as raised:
         open_scan(what)
@@ -134,17 +147,28 @@ def test_importing_the_table_layer_is_cheap():
         "heavy = {'pyarrow', 'narwhals', 'pandas', 'polars', 'numba'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["rot13", "base64", "zlib", "undefined", "punycode", 5, b"utf-8"])
+@pytest.mark.parametrize(
+    "name", ["rot13", "base64", "zlib", "undefined", "punycode", 5, b"utf-8"]
+)
 def test_encodings_that_are_none_of_text(name):
     with pytest.raises(InputError, match=r"^encoding must be a text encoding"):
         TableOptions(encoding=name)
 
 
 def test_every_text_encoding_of_python_is_one():
-    others = {"bz2_codec", "zlib_codec", "hex_codec", "uu_codec", "base64_codec", "quopri_codec"}
+    others = {
+        "bz2_codec",
+        "zlib_codec",
+        "hex_codec",
+        "uu_codec",
+        "base64_codec",
+        "quopri_codec",
+    }
     for name in sorted(set(aliases.values()) - others - {"rot_13", "mbcs", "oem"}):
         assert TableOptions(encoding=name).encoding == name

@@ -1,4 +1,6 @@
-"""The published datasets, read as they are, against pandas and their documented figures."""
+"""The published datasets, read as they are, against pandas and their documented
+figures.
+"""
 
 import gzip
 import os
@@ -11,11 +13,20 @@ from table_oracle import final_codes, read
 
 FOLDER = Path(os.environ.get("SEEPAGE_DATA", ""))
 pytestmark = pytest.mark.skipif(
-    "SEEPAGE_DATA" not in os.environ, reason="SEEPAGE_DATA names no folder with the datasets"
+    "SEEPAGE_DATA" not in os.environ,
+    reason="SEEPAGE_DATA names no folder with the datasets",
 )
 
 ADULT = (
-    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *(
+        "age",
+        "workclass",
+        "fnlwgt",
+        "education",
+        "education-num",
+        "marital-status",
+        "occupation",
+    ),
     *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
     *("native-country", "income"),
 )
@@ -26,7 +37,11 @@ def counts(data, **options):
     domain, codes = final_codes(data, **options)
     return {
         attribute.name: dict(
-            zip(attribute.values, np.bincount(column, minlength=attribute.size), strict=True)
+            zip(
+                attribute.values,
+                np.bincount(column, minlength=attribute.size),
+                strict=True,
+            )
         )
         for attribute, column in zip(domain, codes, strict=True)
     }
@@ -44,7 +59,9 @@ def test_adult():
     file = FOLDER / "adult" / "adult.data.gz"
     options = {"column_names": ADULT, "missing_markers": ["?"]}
     found = counts(file, bins="none", max_values=30_000, **options)
-    frame = pd.read_csv(file, names=ADULT, skipinitialspace=True, dtype=str, keep_default_na=False)
+    frame = pd.read_csv(
+        file, names=ADULT, skipinitialspace=True, dtype=str, keep_default_na=False
+    )
     assert {name: expected(frame[name]) for name in ADULT} == found
     distinct = [73, 9, 21648, 16, 16, 7, 15, 6, 5, 2, 119, 92, 94, 42, 2]
     assert [len(found[name]) for name in ADULT] == distinct
@@ -55,7 +72,9 @@ def test_adult():
 
 def test_the_default_bins_of_adult_are_deciles_with_readable_names():
     file = FOLDER / "adult" / "adult.data.gz"
-    domain, codes = final_codes(file, column_names=ADULT, columns=["age", "capital-gain"])
+    domain, codes = final_codes(
+        file, column_names=ADULT, columns=["age", "capital-gain"]
+    )
     assert domain["age"].values[0] == "[17, 22)"
     assert domain["age"].values[-1] == "[58, 90]"
     shares = np.bincount(codes[0]) / 32_561
@@ -67,7 +86,9 @@ def test_cardio_with_semicolons():
     file = FOLDER / "cardio" / "cardio_train.csv.gz"
     found = counts(file, drop=["id"])
     assert found["cardio"] == {"0": 35_021, "1": 34_979}
-    assert [len(found[name]) for name in ("gender", "cholesterol", "gluc", "smoke")] == [2, 3, 3, 2]
+    assert [
+        len(found[name]) for name in ("gender", "cholesterol", "gluc", "smoke")
+    ] == [2, 3, 3, 2]
     frame = pd.read_csv(file, sep=";")
     edges = final_codes(file, columns=["weight"])[0]["weight"].edges
     np.testing.assert_array_equal(
@@ -77,11 +98,17 @@ def test_cardio_with_semicolons():
 
 def test_diabetes_with_constant_columns():
     file = FOLDER / "diabetes130" / "diabetic_data.csv.gz"
-    stream, codes = read(file, missing_markers=["?"], drop=["encounter_id", "patient_nbr"])
-    constant = [attribute.name for attribute in stream.finish()[0] if attribute.size == 1]
+    stream, codes = read(
+        file, missing_markers=["?"], drop=["encounter_id", "patient_nbr"]
+    )
+    constant = [
+        attribute.name for attribute in stream.finish()[0] if attribute.size == 1
+    ]
     assert constant == ["examide", "citoglipton"]
     domain = stream.finish()[0]
-    assert [domain[name].size for name in ("race", "medical_specialty", "number_outpatient")] == [
+    assert [
+        domain[name].size for name in ("race", "medical_specialty", "number_outpatient")
+    ] == [
         6,
         73,
         39,

@@ -72,14 +72,23 @@ def test_quotes(file):
 
 
 def test_blanks_around_fields_do_not_count(file):
-    assert labels(file("a, b\n 1 , x y \n2,x y\n")) == {"a": ["1", "2"], "b": ["x y", "x y"]}
+    assert labels(file("a, b\n 1 , x y \n2,x y\n")) == {
+        "a": ["1", "2"],
+        "b": ["x y", "x y"],
+    }
 
 
 def test_tab_separated_by_name_and_gzip(file):
     text = "a\tb\n1;2\t3\n"
     assert labels(file(text, "x.tsv")) == {"a": ["1;2"], "b": ["3"]}
-    assert labels(file(gzip.compress(text.encode()), "y.tsv.gz")) == {"a": ["1;2"], "b": ["3"]}
-    assert labels(file(gzip.compress(b"a,b\n1,2\n"), "z.csv")) == {"a": ["1"], "b": ["2"]}
+    assert labels(file(gzip.compress(text.encode()), "y.tsv.gz")) == {
+        "a": ["1;2"],
+        "b": ["3"],
+    }
+    assert labels(file(gzip.compress(b"a,b\n1,2\n"), "z.csv")) == {
+        "a": ["1"],
+        "b": ["2"],
+    }
 
 
 def test_damaged_gzip(file):
@@ -90,7 +99,9 @@ def test_damaged_gzip(file):
 
 def test_files_without_header(file):
     path = file("39, Male, ?\n40, Female, x\n")
-    raises(path, "must name the columns, but has the number 39; name them (column_names)")
+    raises(
+        path, "must name the columns, but has the number 39; name them (column_names)"
+    )
     options = {"column_names": ["age", "sex", "job"], "missing_markers": ["?"]}
     assert labels(path, **options) == {
         "age": ["39", "40"],
@@ -102,7 +113,10 @@ def test_files_without_header(file):
 
 
 def test_header_with_empty_lines_before_and_names_left_out(file):
-    assert labels(file("\n\n ,b\n1,2\n3,4\n")) == {"column 1": ["1", "3"], "b": ["2", "4"]}
+    assert labels(file("\n\n ,b\n1,2\n3,4\n")) == {
+        "column 1": ["1", "3"],
+        "b": ["2", "4"],
+    }
     raises(file("a,b,a\n1,2,3\n"), "has the column 'a' twice")
 
 
@@ -149,7 +163,9 @@ def test_encodings(file):
     assert labels(path, encoding="latin-1") == {"name": ["José"]}
     raises(file("José\nx\n", encoding="latin-1"), "name it (encoding)")
     assert labels(file("\ufeffname,b\nJosé,1\n"))["name"] == ["José"]
-    assert labels(file("name,b\nJosé,1\n", encoding="utf-16"), encoding="utf-16")["b"] == ["1"]
+    assert labels(file("name,b\nJosé,1\n", encoding="utf-16"), encoding="utf-16")[
+        "b"
+    ] == ["1"]
 
 
 def test_a_column_means_the_same_whatever_its_first_rows(file, monkeypatch):
@@ -160,7 +176,14 @@ def test_a_column_means_the_same_whatever_its_first_rows(file, monkeypatch):
         "a": ("0", "1", "2", "3", "4", "5", "6", "?"),
         "b": ("0", "1", "2", "3", "3.5", "4"),
     }
-    assert values(file("a,b\n" + many + ",NaN\n"))["b"] == ("0", "1", "2", "3", "4", "(missing)")
+    assert values(file("a,b\n" + many + ",NaN\n"))["b"] == (
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+        "(missing)",
+    )
 
 
 def test_numbers_with_a_late_word_are_categories(file, monkeypatch):
@@ -171,11 +194,18 @@ def test_numbers_with_a_late_word_are_categories(file, monkeypatch):
     assert values(file(text + "?\n"))["a"] == (*numbers, "?")
     assert len(values(file(text + "?\n"), missing_markers=["?"])["a"]) == 11
     raises(file(text + "?\n"), "record 401: column 'a' must be a number", bins={"a": 4})
-    raises(file(text + "?\n"), "record 401: column 'a' must be a number", bins={"a": [0, 40, 80]})
+    raises(
+        file(text + "?\n"),
+        "record 401: column 'a' must be a number",
+        bins={"a": [0, 40, 80]},
+    )
     assert values(file(text + "?\n"), bins=[0, 40, 80])["a"] == (*numbers, "?")
     wide = "a\n" + "".join(f"{n}\n" for n in range(1500)) + "N\n"
     raises(file(wide), "if 'N' means missing, say so (missing_markers)")
-    assert values(file(wide), missing_markers=["N"], bins="width:2")["a"][-1] == "(missing)"
+    assert (
+        values(file(wide), missing_markers=["N"], bins="width:2")["a"][-1]
+        == "(missing)"
+    )
 
 
 def test_numbers_in_every_notation_are_binned_alike(file):
@@ -207,7 +237,10 @@ def test_boolean_columns(file):
 
 def test_a_given_domain_reads_fields_by_their_label(file):
     found = read(file("a,b\n2,x\n10,y\n"))[0].finish()[0]
-    assert labels(file("b,a\ny,2.0\nx,10\n"), domain=found) == {"a": ["2", "10"], "b": ["y", "x"]}
+    assert labels(file("b,a\ny,2.0\nx,10\n"), domain=found) == {
+        "a": ["2", "10"],
+        "b": ["y", "x"],
+    }
 
 
 def test_single_column_and_wide_table(file):
@@ -257,20 +290,25 @@ def test_a_nul_byte_in_the_header_raises(file, text):
 
 
 @pytest.mark.parametrize("shift", range(-2, 3))
-def test_line_ends_inside_quotes_are_kept_at_the_ends_of_blocks(file, monkeypatch, shift):
+def test_line_ends_inside_quotes_are_kept_at_the_ends_of_blocks(
+    file, monkeypatch, shift
+):
     """Arrow removes a line feed that begins a block after a carriage return."""
     monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 1024)
     before = "a,b\n" + "x,1\n" * 200
     value = "z" * (1024 - len(before) - 2 + shift) + "\r\n\r\r\r\nw"
     found = labels(file(f'{before}"{value}",2\n' + "x,1\n" * 500))["a"]
     assert found == ["x"] * 200 + [value] + ["x"] * 500
-    ends = file((before + "y" * (1022 - len(before) + shift) + ",1\n").replace("\n", "\r\n"))
+    ends = file(
+        (before + "y" * (1022 - len(before) + shift) + ",1\n").replace("\n", "\r\n")
+    )
     assert len(labels(ends)["a"]) == 201
 
 
 def test_long_fields_are_read_in_every_record(file):
     long = "v" * 200_000
-    first, later = file(f"a,b\n{long},1\nx,2\n", "1.csv"), "x,2\n" * 100_000
+    first = file(f"a,b\n{long},1\nx,2\n", "1.csv")
+    later = "x,2\n" * 100_000
     assert labels(first)["a"] == [long, "x"]
     assert labels(file(f"a,b\n{later}{long},1\n", "2.csv"))["a"][-1] == long
     limit = csv.field_size_limit()

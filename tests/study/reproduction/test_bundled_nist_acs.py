@@ -21,10 +21,14 @@ def test_puma_and_density_determine_one_another():
 
 def test_bundled_files_are_small():
     for name in BUNDLED.values():
-        content = (resources.files("seepage.data.datasets") / "bundled" / name).read_bytes()
+        content = (
+            resources.files("seepage.data.datasets") / "bundled" / name
+        ).read_bytes()
         assert len(content) < 500_000
 
 
-@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA is not set")
+@pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA is not set"
+)
 def test_it_is_what_the_published_file_gives():
     assert sp.dataset("nist-acs").pairs() == sp.load_pairs("nist-acs")

@@ -19,20 +19,24 @@ from seepage.study.reproduction.tables_fig6 import (
 )
 
 real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 CELLS = [(name, epsilon) for name in ("grr", "exp") for epsilon in (1.0, 3.0)]
 
 
 def authors_channel(records):
-    """The matrix as the authors' artifacts compute it from two columns, in exact fractions.
+    """The matrix as the authors' artifacts compute it from two columns, in exact
+    fractions.
 
-    Every cell begins with one; every record adds one to its cell; cells below 3 are set to 0; each
-    row is divided by its sum.
+    Every cell begins with one; every record adds one to its cell; cells below 3 are set
+    to 0; each row is divided by its sum.
     """
     cells = [[1, 1], [1, 1]]
-    for (x, u), count in zip(records.codes.tolist(), records.weights.tolist(), strict=True):
+    for (x, u), count in zip(
+        records.codes.tolist(), records.weights.tolist(), strict=True
+    ):
         cells[x][u] += count
     kept = [[cell if cell >= 3 else 0 for cell in row] for row in cells]
     return [[Fraction(cell, sum(row)) for cell in row] for row in kept]
@@ -67,12 +71,16 @@ def test_the_option_gives_the_authors_matrices_of_celeba(data):
     for pair in permutations(few.domain.names, 2):
         exact = authors_channel(few.select(pair))
         found = data.pairs("celeba").channel(*pair, **AUTHORS)
-        assert found.matrix.tolist() == [[float(cell) for cell in row] for row in exact], pair
+        assert found.matrix.tolist() == [
+            [float(cell) for cell in row] for row in exact
+        ], pair
         dropped += sum(cell == 0 for row in exact for cell in row)
     assert dropped > 0
     for pair, matrix in BY_HAND.items():
         ratios = [max(a, b) / min(a, b) for a, b in zip(*_grr(matrix), strict=True)]
-        ours = leakage_matrix(data.pairs("celeba"), 1.0, mechanism="grr", **AUTHORS)[pair].value
+        ours = leakage_matrix(data.pairs("celeba"), 1.0, mechanism="grr", **AUTHORS)[
+            pair
+        ].value
         assert ours == pytest.approx(float(np.log(float(max(ratios)))), abs=1e-12)
 
 
@@ -84,7 +92,9 @@ def _grr(matrix):
 
 @real_data
 def test_the_authors_estimator_explains_no_number_of_table_one(data):
-    """CelebA has hardly a cell below 3; the floor on Adult is far below the printed 2e-4."""
+    """CelebA has hardly a cell below 3; the floor on Adult is far below the printed
+    2e-4.
+    """
     readings = {one.label: one for one in table_readings(data)}
     for label, most in (("CelebA", 1e-6), (NEAR_ADULT, 1e-4)):
         for name, epsilon in CELLS:
@@ -101,17 +111,26 @@ def test_every_reading_that_deviates_in_the_committed_run_has_a_reason(expected)
         paper = label.partition(",")[0]
         if paper not in PAPER["table1"].table:
             continue
-        cells = [f"{label}: {name.upper()}, epsilon {epsilon:g}" for name, epsilon in CELLS]
-        ratios = np.array([known[cell] for cell in cells]) / PAPER["table1"].table[paper]
+        cells = [
+            f"{label}: {name.upper()}, epsilon {epsilon:g}" for name, epsilon in CELLS
+        ]
+        ratios = (
+            np.array([known[cell] for cell in cells]) / PAPER["table1"].table[paper]
+        )
         if np.any(np.abs(np.log(ratios)) > np.log(3)):
             assert REASONS[label]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_simulated_error_is_that_of_the_committed_run(name, data, expected):
-    """The last bits of a mechanism's probabilities decide the draws, so this sees them change."""
-    label, pairs = "Adult, documented columns", data.pairs("adult")
-    row = TableReading(label, "Adult", pairs).row(name, 3.0, leakage_matrix(pairs, 3.0).values)
+    """The last bits of a mechanism's probabilities decide the draws, so this sees them
+    change.
+    """
+    label = "Adult, documented columns"
+    pairs = data.pairs("adult")
+    row = TableReading(label, "Adult", pairs).row(
+        name, 3.0, leakage_matrix(pairs, 3.0).values
+    )
     known = expected["table2"][f"{label}: {MECHANISMS[name]}, epsilon 3"]
     assert row["nmse"] == pytest.approx(known, rel=1e-6)
 

@@ -49,7 +49,9 @@ def test_a_printed_number_within_a_factor(found, verdict):
 
 def test_a_chosen_reading_is_consistent_at_best_and_a_deviation_has_its_reason():
     choice = {"chosen": "the near reading", "reason": "rare values"}
-    agreeing, outside = (printed("x", 1.0, value, 0.1, **choice) for value in (1.05, 2.0))
+    agreeing, outside = (
+        printed("x", 1.0, value, 0.1, **choice) for value in (1.05, 2.0)
+    )
     assert (agreeing.verdict, agreeing.reason) == ("consistent", "the near reading")
     assert (outside.verdict, outside.reason) == ("deviates", "rare values")
     assert stated("x", "all", 3, minimum=5, reason="why").verdict == "deviates"
@@ -97,9 +99,19 @@ def test_verdicts_without_a_comparison():
     found = Finding("item", PAPER["fig4a"])
     found.not_compared("x", "0.3", "no file")
     [missing] = found.comparisons
-    assert (missing.ours, missing.verdict, missing.reason) == (None, "not testable", "no file")
+    assert (missing.ours, missing.verdict, missing.reason) == (
+        None,
+        "not testable",
+        "no file",
+    )
     assert ours("y", 1.0).verdict == "ours"
-    assert list(VERDICTS) == ["confirmed", "deviates", "consistent", "not testable", "ours"]
+    assert list(VERDICTS) == [
+        "confirmed",
+        "deviates",
+        "consistent",
+        "not testable",
+        "ours",
+    ]
 
 
 def test_the_placeholders_of_a_claim_are_filled():
@@ -108,7 +120,9 @@ def test_the_placeholders_of_a_claim_are_filled():
         "words": Claim("{label}: b", "{label} is small", maximum=1.0),
         "ours": Claim("c"),
     }
-    item = PaperItem("Fig. 0", "title", "shows", claims=claims, missing=Claim("{label}: d", "e"))
+    item = PaperItem(
+        "Fig. 0", "title", "shows", claims=claims, missing=Claim("{label}: d", "e")
+    )
     found = Finding("fig0", item)
     found.claim("number", 2.1, label="x")
     found.claim("words", 3.0, {"reason": "{label} is large"}, label="x")
@@ -118,7 +132,9 @@ def test_the_placeholders_of_a_claim_are_filled():
         printed("x: a", 2.0, 2.1, 0.1, group="x"),
         stated("x: b", "x is small", 3.0, maximum=1.0, reason="x is large"),
         ours("c", 3.0),
-        Comparison("x: d", "e", None, "", "", "not testable", "", "the data are not at hand"),
+        Comparison(
+            "x: d", "e", None, "", "", "not testable", "", "the data are not at hand"
+        ),
     ]
 
 
@@ -127,7 +143,7 @@ def test_every_claim_is_compared_in_one_way():
     assert len(claims) > 40
     for claim in claims:
         assert not (claim.says and claim.printed is not None), claim
-        assert bool(claim.says) == (math.isfinite(claim.minimum) or math.isfinite(claim.maximum)), (
-            claim
-        )
+        assert bool(claim.says) == (
+            math.isfinite(claim.minimum) or math.isfinite(claim.maximum)
+        ), claim
         assert (claim.printed is not None) == bool(claim.within or claim.factor), claim

@@ -24,4 +24,6 @@ def test_the_papers_algorithm_overshoots_by_up_to_two_steps(few):
 
     assert total(budget) > 2.0
     assert ours < budget <= ours + 0.02 + 1e-9
-    assert (budget - 2.0 / 6) / 0.01 == pytest.approx(round((budget - 2.0 / 6) / 0.01), abs=1e-6)
+    assert (budget - 2.0 / 6) / 0.01 == pytest.approx(
+        round((budget - 2.0 / 6) / 0.01), abs=1e-6
+    )

@@ -5,7 +5,12 @@ import re
 import pytest
 
 from seepage.charts import curve_panels, save_chart
-from seepage.charts.panels import agreement_chart, bar_panels, histogram_panels, spread_panels
+from seepage.charts.panels import (
+    agreement_chart,
+    bar_panels,
+    histogram_panels,
+    spread_panels,
+)
 
 
 def _words(chart, tmp_path):
@@ -21,9 +26,18 @@ def test_bars_with_marks(tmp_path):
         for group in ("occupation", "education")
         for series in ("GRR", "OUE")
     ]
-    chart = bar_panels(rows, "Leakage (nats)", mark="closed form", colour_title="Mechanism")
+    chart = bar_panels(
+        rows, "Leakage (nats)", mark="closed form", colour_title="Mechanism"
+    )
     words, svg = _words(chart, tmp_path)
-    for word in ("left; black: closed form", "right", "Leakage (nats)", "occupation", "GRR", "OUE"):
+    for word in (
+        "left; black: closed form",
+        "right",
+        "Leakage (nats)",
+        "occupation",
+        "GRR",
+        "OUE",
+    ):
         assert word in words
     assert svg.count('aria-roledescription="bar"') == 8
 
@@ -31,12 +45,22 @@ def test_bars_with_marks(tmp_path):
 @pytest.mark.parametrize("diagonal", ["", "leakage = epsilon"])
 def test_curves(tmp_path, diagonal):
     rows = [
-        {"panel": "CelebA", "axis": "Leakage (nats)", "series": series, "x": x, "y": x / 2}
+        {
+            "panel": "CelebA",
+            "axis": "Leakage (nats)",
+            "series": series,
+            "x": x,
+            "y": x / 2,
+        }
         for series in ("exact", "sum")
         for x in (1.0, 2.0)
     ]
     chart = curve_panels(
-        rows, x_title="Epsilon", series=["exact", "sum"], dashed={"sum": 1}, diagonal=diagonal
+        rows,
+        x_title="Epsilon",
+        series=["exact", "sum"],
+        dashed={"sum": 1},
+        diagonal=diagonal,
     )
     words, _ = _words(chart, tmp_path)
     for word in ("CelebA", "Leakage (nats)", "Epsilon", "exact", "sum"):
@@ -56,7 +80,13 @@ def test_histograms(tmp_path):
 
 
 def test_spreads(tmp_path):
-    numbers = {"mean": 0.4, "standard_deviation": 0.1, "least": 0.35, "most": 0.9, "pairs": 9}
+    numbers = {
+        "mean": 0.4,
+        "standard_deviation": 0.1,
+        "least": 0.35,
+        "most": 0.9,
+        "pairs": 9,
+    }
     bins = {"from": 0.4, "to": 0.5}
     rows = [{"metric": metric, **bins, **numbers} for metric in ("NMI", "PCC")]
     words, svg = _words(spread_panels(rows, "Leakage (nats)"), tmp_path)

@@ -1,4 +1,6 @@
-"""The items: all of the paper's, equal to the committed run, and right where truth is known."""
+"""The items: all of the paper's, equal to the committed run, and right where truth is
+known.
+"""
 
 import os
 from functools import cache
@@ -17,7 +19,8 @@ from seepage.study.reproduction.tables_fig6 import (
 )
 
 real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+    not os.environ.get("SEEPAGE_DATA"),
+    reason="SEEPAGE_DATA does not name the folder of the data",
 )
 
 SAME = 1e-6
@@ -34,14 +37,28 @@ def finding(data):
 
 def test_every_item_of_the_paper_is_there():
     assert list(ITEMS) == [
-        "fig4a", "fig4b", "fig4c", "fig4d", "significance", "fig5", "example", "table1", "table2",
-        "fig6", "fig7", "fig8", "observations", "beyond",
-    ]  # fmt: skip
+        "fig4a",
+        "fig4b",
+        "fig4c",
+        "fig4d",
+        "significance",
+        "fig5",
+        "example",
+        "table1",
+        "table2",
+        "fig6",
+        "fig7",
+        "fig8",
+        "observations",
+        "beyond",
+    ]
 
 
 def test_the_committed_run_has_every_item_and_finite_numbers(expected):
     assert set(expected) == set(ITEMS)
-    assert all(np.isfinite(value) for item in expected.values() for value in item.values())
+    assert all(
+        np.isfinite(value) for item in expected.values() for value in item.values()
+    )
 
 
 @real_data
@@ -70,22 +87,36 @@ def without_files():
 def test_items_of_bundled_data_need_no_files(name, without_files, expected):
     found = without_files[name]
     assert found.numbers == pytest.approx(expected[name], rel=SAME, abs=1e-12)
-    assert {one.verdict for one in found.comparisons} == {"confirmed", "consistent", "ours"}
+    assert {one.verdict for one in found.comparisons} == {
+        "confirmed",
+        "consistent",
+        "ours",
+    }
 
 
-@pytest.mark.parametrize("name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"])
+@pytest.mark.parametrize(
+    "name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"]
+)
 def test_missing_data_are_named(name, monkeypatch, tmp_path):
     monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
     finding = compute(name, Data())
-    said = " ".join(one.what + one.reason for one in finding.comparisons if one.ours is None)
-    label = {"fig4b": "CelebA", "fig4c": "CVD", "fig8": "CelebA and LFW"}.get(name, "CelebA")
+    said = " ".join(
+        one.what + one.reason for one in finding.comparisons if one.ours is None
+    )
+    label = {"fig4b": "CelebA", "fig4c": "CVD", "fig8": "CelebA and LFW"}.get(
+        name, "CelebA"
+    )
     assert label in said
     assert "not at hand" in said
 
 
 def test_the_example_has_the_values_of_the_theory(without_files):
     rows = {(r["epsilon"], r["direction"]): r for r in without_files["example"].rows}
-    exact = {(0.5, "Xk -> X^"): 0.2809, (1.0, "Xk -> X^"): 0.6201, (2.0, "Xk -> X^"): 1.4338}
+    exact = {
+        (0.5, "Xk -> X^"): 0.2809,
+        (1.0, "Xk -> X^"): 0.6201,
+        (2.0, "Xk -> X^"): 1.4338,
+    }
     for key, value in exact.items():
         assert rows[key]["bound"] == pytest.approx(value, abs=6e-5)
         assert rows[key]["grr"] == pytest.approx(rows[key]["bound"], rel=1e-9)
@@ -102,28 +133,41 @@ def test_the_heat_map_has_the_values_of_the_theory(finding):
 
 @real_data
 def test_the_near_readings_come_near_table_two_in_closed_form(data):
-    """All sixteen numbers of Adult and CVD but those that are noise, without any simulation."""
+    """All sixteen numbers of Adult and CVD but those that are noise, without any
+    simulation.
+    """
     near = [reading for reading in table_readings(data) if "near" in reading.label]
     assert [reading.paper for reading in near] == ["Adult", "CVD"]
     for label, paper, pairs, *_ in near:
         for epsilon in (1.0, 3.0):
             bound = leakage_matrix(pairs, epsilon).values
             for (name, title), value in zip(
-                MECHANISMS.items(), PAPER["table2"].table[f"{paper}, {epsilon:g}"], strict=True
+                MECHANISMS.items(),
+                PAPER["table2"].table[f"{paper}, {epsilon:g}"],
+                strict=True,
             ):
                 how = library_subset_selection(pairs, epsilon) if name == "ss" else name
                 found = nmse(
-                    leakage_matrix(pairs, epsilon, mechanism=how, view="inferred").values, bound
+                    leakage_matrix(
+                        pairs, epsilon, mechanism=how, view="inferred"
+                    ).values,
+                    bound,
                 )[0]
                 if value >= 1e-3:
-                    assert found == pytest.approx(value, rel=0.15), (label, title, epsilon)
+                    assert found == pytest.approx(value, rel=0.15), (
+                        label,
+                        title,
+                        epsilon,
+                    )
 
 
 @real_data
 def test_the_floor_of_the_papers_text_does_not_give_its_errors(data):
     pairs = data.near_adult
     bound = leakage_matrix(pairs, 1.0).values
-    floored = nmse(leakage_matrix(pairs, 1.0, mechanism="ss", view="inferred").values, bound)[0]
+    floored = nmse(
+        leakage_matrix(pairs, 1.0, mechanism="ss", view="inferred").values, bound
+    )[0]
     assert floored < 0.5 * 0.082
 
 
@@ -162,8 +206,12 @@ def test_the_text_of_the_paper_does_not_give_its_errors_of_rappor_and_she(expect
     text = {"RAPPOR": "RAPPOR, f 0.5, p 0.5, q 0.75", "SHE": "SHE, Bayes-optimal guess"}
     for name, values in printed.items():
         for epsilon, value in zip((1, 3), values, strict=True):
-            assert known[f"CelebA: {name}, epsilon {epsilon}"] == pytest.approx(value, abs=0.01)
-            assert abs(known[f"CelebA: {text[name]}, epsilon {epsilon}"] / value - 1) > 0.4
+            assert known[f"CelebA: {name}, epsilon {epsilon}"] == pytest.approx(
+                value, abs=0.01
+            )
+            assert (
+                abs(known[f"CelebA: {text[name]}, epsilon {epsilon}"] / value - 1) > 0.4
+            )
             said = f"{known[f'CelebA: {text[name]}, epsilon {epsilon}']:.2f}"
             assert sum(said in words for words in CONTRADICTIONS) == 1
 
@@ -177,7 +225,14 @@ def test_intervals_stand_beside_the_estimate_that_they_belong_to(without_files):
 @real_data
 def test_the_near_adult_has_no_rare_category(data):
     pairs = data.near_adult
-    categories = ["workclass", "marital-status", "occupation", "relationship", "race", "sex"]
+    categories = [
+        "workclass",
+        "marital-status",
+        "occupation",
+        "relationship",
+        "race",
+        "sex",
+    ]
     assert min(pairs.marginal(name).min() for name in categories) >= 50
     assert all("(missing)" not in attribute.values for attribute in pairs.domain)
 

@@ -22,7 +22,8 @@ class _Tags(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.seen = [], []
+        self.open = []
+        self.seen = []
 
     def handle_starttag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
@@ -45,7 +46,9 @@ def test_everything_is_escaped(tmp_path, monkeypatch):
     words = dict.fromkeys(("place", "title", "shows"), EVIL)
     found = _found([evil], notes=(EVIL,), **words)
     found.rows += [{EVIL: EVIL}]
-    monkeypatch.setattr("seepage.study.reproduction.PAPER", PAPER | {"fig4a": found.paper})
+    monkeypatch.setattr(
+        "seepage.study.reproduction.PAPER", PAPER | {"fig4a": found.paper}
+    )
     page = make_page([found], tmp_path)
     assert not any(tag in ("script", "img") for tag, _ in _tags(page))
     assert page.count("&lt;script&gt;") >= 10
@@ -75,13 +78,21 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
         Claim("own").compare(1.5),
     ]
     page = make_page([_found(comparisons)], tmp_path)
-    for words in ("✓ confirmed", "✗ deviates", "○ consistent", "– not testable", "± 10 %"):
+    for words in (
+        "✓ confirmed",
+        "✗ deviates",
+        "○ consistent",
+        "– not testable",
+        "± 10 %",
+    ):
         assert words in page
     for words in ("one of two", "no such file"):
         assert f'<span class="reason">{words}</span>' in page
     text = " ".join(re.sub(r"<[^>]*>", "", page).split())
     assert "1 numbers and statements are confirmed and 1 deviate." in text
-    assert "1 are consistent with a reading that we chose, and 1 are not testable" in text
+    assert (
+        "1 are consistent with a reading that we chose, and 1 are not testable" in text
+    )
     rows = re.findall(r"<tr><td>(\w+)</td>.*?class=\"verdict ([\w-]+)\"", page)
     verdicts = ["confirmed", "deviates", "consistent", "not-testable", "ours"]
     assert [verdict for _, verdict in rows] == verdicts

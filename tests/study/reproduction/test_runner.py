@@ -55,7 +55,9 @@ def finds(monkeypatch):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Files of charts without their pictures, which take longest."""
-    monkeypatch.setattr(reproduction, "save_chart", lambda chart, path: path.write_text("chart"))
+    monkeypatch.setattr(
+        reproduction, "save_chart", lambda chart, path: path.write_text("chart")
+    )
 
 
 def _calls(finds):
@@ -89,7 +91,9 @@ def test_a_run_into_the_folder_of_an_earlier_one_replaces_its_files(finds, tmp_p
 @pytest.mark.parametrize("name", ["index.html", "second.csv", "second.docx"])
 def test_files_of_others_are_kept(finds, tmp_path, name):
     (tmp_path / name).write_text("my own work")
-    with pytest.raises(InputError, match="holds other files than those of an earlier run"):
+    with pytest.raises(
+        InputError, match="holds other files than those of an earlier run"
+    ):
         reproduce(["second"], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "my own work"

@@ -1,11 +1,13 @@
-"""Counting: one pass over the records, pair counts summed over batches by several threads.
+"""Counting: one pass over the records, pair counts summed over batches by several
+threads.
 
-`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `PairAccumulator` sums batches,
-`distinct` keeps distinct or sampled records.
+`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `PairAccumulator` sums
+batches, `distinct` keeps distinct or sampled records.
 
-The caller's thread decodes batches, mostly in PyArrow without the GIL, while worker threads count
-earlier batches, each into its own accumulator.  Only a few batches are in memory.  Counts are
-integers, so the result does not depend on the assignment of batches to threads.
+The caller's thread decodes batches, mostly in PyArrow without the GIL, while worker
+threads count earlier batches, each into its own accumulator.  Only a few batches are in
+memory.  Counts are integers, so the result does not depend on the assignment of batches
+to threads.
 """
 
 import os
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 DECODED_AHEAD = 2
 """Batches decoded ahead of those that are being counted."""
 MAX_SHARED_CELLS = 1 << 26
-"""Pair cells of all threads together (512 MB); larger tables are counted by fewer threads."""
+"""Pair cells of all threads together (512 MB); larger tables are counted by fewer
+threads."""
 MAX_SIZE = 1 << 16
 """Maximum alphabet size: codes have 16 bits."""
 
@@ -43,8 +46,8 @@ Batch: TypeAlias = "tuple[Sequence[NDArray[Any]], Sequence[int]] | CodedBatch"
 class PairAccumulator:
     """Counts of every pair of columns, summed over batches of codes.
 
-    It grows with the alphabets, and accumulators of other batches can be merged into it.  Its state
-    is plain arrays, so it can be pickled.
+    It grows with the alphabets, and accumulators of other batches can be merged into
+    it.  Its state is plain arrays, so it can be pickled.
 
     Parameters
     ----------
@@ -70,7 +73,9 @@ class PairAccumulator:
     >>> accumulator.add([np.array([0, 1, 1]), np.array([0, 0, 1])], sizes=(2, 2))
     >>> accumulator.add([np.array([0, 2]), np.array([1, 1])], sizes=(3, 2))
     >>> from seepage import Attribute
-    >>> domain = Domain([Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))])
+    >>> domain = Domain(
+    ...     [Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))]
+    ... )
     >>> accumulator.counts(domain).table("a", "b").tolist()
     [[1, 1], [1, 1], [0, 1]]
     """
@@ -81,7 +86,8 @@ class PairAccumulator:
         self._cells = PairCells((1,) * columns)
 
     def add(self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *_: Any) -> None:
-        """Add a batch of rows: the first fields of `CodedBatch`, the others are ignored.
+        """Add a batch of rows: the first fields of `CodedBatch`, the others are
+        ignored.
 
         Parameters
         ----------
@@ -96,7 +102,9 @@ class PairAccumulator:
             )
         rows = len(codes[0])
         narrow = [
-            np.require(column, np.uint8 if column.itemsize == 1 else np.uint16, ("C", "A"))
+            np.require(
+                column, np.uint8 if column.itemsize == 1 else np.uint16, ("C", "A")
+            )
             for column in codes
         ]
         self._cells = self._cells.with_room(sizes)
@@ -104,7 +112,9 @@ class PairAccumulator:
         wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
         if wrong >= 0:
             most = int(narrow[wrong].max())
-            raise DomainError(f"codes of column {wrong} must be below {sizes[wrong]}, got {most}")
+            raise DomainError(
+                f"codes of column {wrong} must be below {sizes[wrong]}, got {most}"
+            )
         self.rows += rows
 
     def merge(self, other: "PairAccumulator") -> None:
@@ -123,8 +133,8 @@ class PairAccumulator:
         domain
             The columns' attributes.
         orders
-            For each column, the code under which each value of its attribute was counted; by
-            default value i has code i.
+            For each column, the code under which each value of its attribute was
+            counted; by default value i has code i.
         """
         if orders is None:
             orders = [np.arange(size) for size in domain.sizes]
@@ -134,7 +144,8 @@ class PairAccumulator:
 
 def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:
     """Return the pair counts of a table scan, in its final domain."""
-    rows, columns = scan.source.rows_total, len(scan.names)
+    rows = scan.source.rows_total
+    columns = len(scan.names)
     count = partial(count_batches, columns=columns, rows_total=rows)
     return scan.read(count, progress).counts(*scan.finish())
 
@@ -147,13 +158,13 @@ def count_batches(
     Parameters
     ----------
     batches
-        Iterated over in the caller's thread; an exception there or in a worker thread ends the
-        count and is raised unchanged.
+        Iterated over in the caller's thread; an exception there or in a worker thread
+        ends the count and is raised unchanged.
     columns
         The number of columns.
     rows_total
-        The number of rows; None if unknown: then NumPy counts until the rows counted would have
-        justified Numba.
+        The number of rows; None if unknown: then NumPy counts until the rows counted
+        would have justified Numba.
     """
     workers = usable_cores()
     expected = (rows_total or 0) // workers
@@ -186,7 +197,9 @@ def count_batches(
 
 
 def _max_pending(sizes: Sequence[int], workers: int) -> int:
-    """Return the maximum number of batches in memory; fewer if each thread's counts are large."""
+    """Return the maximum number of batches in memory; fewer if each thread's counts are
+    large.
+    """
     cells = int(pair_offsets(sizes)[-1])
     return max(1, min(workers + DECODED_AHEAD, MAX_SHARED_CELLS // max(cells, 1)))
 

@@ -1,12 +1,13 @@
 """The counting kernel compiled by Numba: AND and popcount of bitmaps, and histograms.
 
-Imported only if the work is large: importing Numba and loading the cached machine code takes about
-a second, compiling it for the first time several.  Rows are processed in chunks that stay in the
-cache.  Within a stretch of rows, tiles of eight bitmaps stay in the L1 cache while each is compared
-with the bitmaps of all smaller columns.  Alphabets too large for bitmaps are counted by histograms.
+Imported only if the work is large: importing Numba and loading the cached machine code
+takes about a second, compiling it for the first time several.  Rows are processed in
+chunks that stay in the cache.  Within a stretch of rows, tiles of eight bitmaps stay in
+the L1 cache while each is compared with the bitmaps of all smaller columns.  Alphabets
+too large for bitmaps are counted by histograms.
 
-LLVM intrinsics that Numba does not expose are defined first.  All compiled code is in this file,
-since Numba's cache detects changes of a function's own file only.
+LLVM intrinsics that Numba does not expose are defined first.  All compiled code is in
+this file, since Numba's cache detects changes of a function's own file only.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -26,7 +27,8 @@ entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 """Decorator of a function called from Python; the machine code is cached on disk."""
 
 compiled: Any = extending.register_jitable(error_model="numpy")
-"""Decorator of a function called from compiled functions only, so it gets no wrapper for Python."""
+"""Decorator of a function called from compiled functions only, so it gets no wrapper
+for Python."""
 
 intrinsic: Any = extending.intrinsic
 
@@ -56,7 +58,8 @@ def equal_bits(typing_context, codes, word, value):
     """Return the bitmap of `codes[64 * word : 64 * word + 64] == value` as a uint64."""
 
     def generate(context, builder, signature, arguments):
-        number, code = ir.IntType(32), ir.IntType(codes.dtype.bitwidth)
+        number = ir.IntType(32)
+        code = ir.IntType(codes.dtype.bitwidth)
         vector = ir.VectorType(code, WORD)
         undefined = ir.Constant(vector, ir.Undefined)
         array = context.make_array(codes)(context, builder, arguments[0])
@@ -85,7 +88,8 @@ def shorts_at(address, rows):
 
 
 CHUNK = 1 << 16
-"""Rows processed at once: 64 kB of a uint8 column, long enough for the memory to stream."""
+"""Rows processed at once: 64 kB of a uint8 column, long enough for the memory to
+stream."""
 STRETCH = 256
 """Words of a bitmap compared at once: 2 kB; eight fill half of an L1 cache."""
 TILE = 8
@@ -93,9 +97,11 @@ TILE = 8
 JOINT_ROWS = 1 << 11
 """Rows whose joint codes are computed at once; they stay in the L1 cache."""
 FOUR_COPIES = 1 << 11
-"""Maximum size of a histogram with four copies, against store-to-load stalls of equal codes."""
+"""Maximum size of a histogram with four copies, against store-to-load stalls of equal
+codes."""
 TWO_COPIES = 1 << 14
-"""Maximum size of a histogram of two columns with two copies; larger ones have a single one."""
+"""Maximum size of a histogram of two columns with two copies; larger ones have a single
+one."""
 
 
 class KernelColumns(NamedTuple):
@@ -107,7 +113,9 @@ class KernelColumns(NamedTuple):
 
 
 class KernelGroups(NamedTuple):
-    """The fields of `PairSchedule`, `bitmaps` padded to tiles, pairs grouped into triples."""
+    """The fields of `PairSchedule`, `bitmaps` padded to tiles, pairs grouped into
+    triples.
+    """
 
     packed: Any
     first: Any
@@ -126,7 +134,9 @@ class Totals(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch memory: a pair; joint codes of small and large histograms; cells of small ones."""
+    """Scratch memory: a pair; joint codes of small and large histograms; cells of small
+    ones.
+    """
 
     pair: Any
     joint: Any
@@ -204,7 +214,9 @@ def _pack(codes, bits):
         if words * WORD < len(codes):
             tail = np.uint64(0)
             for row in range(words * WORD, len(codes)):
-                tail |= np.uint64(codes[row] == bitmap + 1) << np.uint64(row - words * WORD)
+                tail |= np.uint64(codes[row] == bitmap + 1) << np.uint64(
+                    row - words * WORD
+                )
             bits[bitmap, words] = tail
 
 
@@ -262,7 +274,8 @@ def _compare_tile(bits, tile, other, words):
 
 @compiled
 def _tally_all(columns, rows, groups, totals, scratch):
-    """Add the histograms of a chunk: of triples, of pairs, and of columns without a marginal yet.
+    """Add the histograms of a chunk: of triples, of pairs, and of columns without a
+    marginal yet.
 
     The marginals of packed columns are those of their bitmaps.
     """
@@ -271,13 +284,26 @@ def _tally_all(columns, rows, groups, totals, scratch):
         no_marginal[column] = False
     for index in range(len(groups.triples)):
         triple = groups.triples[index]
-        cells = columns.sizes[triple[0]] * columns.sizes[triple[1]] * columns.sizes[triple[2]]
+        cells = (
+            columns.sizes[triple[0]]
+            * columns.sizes[triple[1]]
+            * columns.sizes[triple[2]]
+        )
         if cells <= rows:
             copies = np.int64(2)
             _histogram(
-                columns, rows, triple, columns.sizes, copies, scratch.joint, scratch.cells, cells
+                columns,
+                rows,
+                triple,
+                columns.sizes,
+                copies,
+                scratch.joint,
+                scratch.cells,
+                cells,
             )
-            _marginalise(scratch.cells, cells, triple, columns.sizes, no_marginal, totals)
+            _marginalise(
+                scratch.cells, cells, triple, columns.sizes, no_marginal, totals
+            )
         else:
             for one, two in ((0, 1), (0, 2), (1, 2)):
                 scratch.pair[0], scratch.pair[1] = triple[one], triple[two]
@@ -289,7 +315,9 @@ def _tally_all(columns, rows, groups, totals, scratch):
             scratch.pair[0] = column
             start = totals.offsets[column, column]
             marginal = totals.marginals[start : start + totals.capacities[column]]
-            _tally(columns, rows, scratch.pair[:1], totals.capacities, scratch, marginal)
+            _tally(
+                columns, rows, scratch.pair[:1], totals.capacities, scratch, marginal
+            )
 
 
 @compiled
@@ -302,7 +330,8 @@ def _tally_pair(columns, rows, pair, totals, scratch):
 
 @compiled
 def _marginalise(counted, cells, triple, sizes, no_marginal, totals):
-    """Add the two copies of a histogram of three columns to the tables of its three pairs.
+    """Add the two copies of a histogram of three columns to the tables of its three
+    pairs.
 
     Also to the marginals of its columns with `no_marginal`, which is cleared.
     """
@@ -329,13 +358,17 @@ def _marginalise(counted, cells, triple, sizes, no_marginal, totals):
 
 @compiled
 def _tally(columns, rows, group, strides, scratch, table):
-    """Add the histogram of a group of columns to its table, row-major with these strides."""
+    """Add the histogram of a group of columns to its table, row-major with these
+    strides.
+    """
     cells = len(table)
     copies = 4 if cells <= FOUR_COPIES else 2
     if cells > TWO_COPIES or copies * cells > rows:
         _histogram(columns, rows, group, strides, 1, scratch.wide_joint, table, 0)
         return
-    _histogram(columns, rows, group, strides, copies, scratch.joint, scratch.cells, cells)
+    _histogram(
+        columns, rows, group, strides, copies, scratch.joint, scratch.cells, cells
+    )
     for copy in range(copies):
         for cell in range(cells):
             table[cell] += scratch.cells[copy * cells + cell]
@@ -343,22 +376,28 @@ def _tally(columns, rows, group, strides, scratch, table):
 
 @compiled
 def _histogram(columns, rows, group, strides, copies, joint, cells, size):
-    """Count the joint codes of some columns in copies of a histogram, `size` cells apart.
+    """Count the joint codes of some columns in copies of a histogram, `size` cells
+    apart.
 
-    The joint code of columns a, b, c is (code_a * stride_b + code_b) * stride_c + code_c.
-    With `size` 0 there is one histogram, to which counts are added; else cells are zeroed first.
+    The joint code of columns a, b, c is (code_a * stride_b + code_b) * stride_c +
+    code_c. With `size` 0 there is one histogram, to which counts are added; else cells
+    are zeroed first.
     """
     cells[: copies * size] = 0
     for start in range(0, rows, JOINT_ROWS):
         part = joint[: min(JOINT_ROWS, rows - start)]
         for index in range(len(group)):
             column = group[index]
-            address = columns.addresses[column] + np.uintp(start * columns.widths[column])
+            address = columns.addresses[column] + np.uintp(
+                start * columns.widths[column]
+            )
             if columns.widths[column] == 1:
                 _fold(bytes_at(address, len(part)), strides[column], index == 0, part)
             else:
                 _fold(shorts_at(address, len(part)), strides[column], index == 0, part)
-        _increment(part, cells, size * (1 % copies), size * (2 % copies), size * (3 % copies))
+        _increment(
+            part, cells, size * (1 % copies), size * (2 % copies), size * (3 % copies)
+        )
 
 
 @compiled
@@ -375,8 +414,12 @@ def _fold(codes, stride, first, joint):
 
 @compiled
 def _increment(joint, cells, second, third, fourth):
-    """Count joint codes, row r in copy r mod 4; the other copies begin at these offsets."""
-    b, c, d = np.uint64(second), np.uint64(third), np.uint64(fourth)
+    """Count joint codes, row r in copy r mod 4; the other copies begin at these
+    offsets.
+    """
+    b = np.uint64(second)
+    c = np.uint64(third)
+    d = np.uint64(fourth)
     unrolled = len(joint) // 4 * 4
     for row in range(0, unrolled, 4):
         cells[joint[row]] += 1

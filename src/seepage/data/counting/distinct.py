@@ -38,8 +38,8 @@ SEED = 20_240_607
 class DistinctRecords:
     """All distinct records with their multiplicities.
 
-    The buffer is reduced to distinct records whenever it has doubled, so memory grows with the
-    number of distinct records only; O(n log n) for n records.
+    The buffer is reduced to distinct records whenever it has doubled, so memory grows
+    with the number of distinct records only; O(n log n) for n records.
     """
 
     def __init__(self) -> None:
@@ -49,9 +49,15 @@ class DistinctRecords:
         self._limit = MIN_BUFFER
 
     def add(
-        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
+        self,
+        codes: Sequence[NDArray[Any]],
+        sizes: Sequence[int],
+        first: int,
+        kept: Booleans | None,
     ) -> None:
-        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to batch."""
+        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to
+        batch.
+        """
         columns = np.stack(codes)
         ones = np.ones(columns.shape[1], dtype=np.int64)
         self._append(distinct(columns, ones, sizes), sizes, len(ones))
@@ -61,7 +67,9 @@ class DistinctRecords:
         if other.seen:
             self._append(other.rows(), other._sizes, other.seen)
 
-    def _append(self, part: tuple[Codes, Integers], sizes: Sequence[int], seen: int) -> None:
+    def _append(
+        self, part: tuple[Codes, Integers], sizes: Sequence[int], seen: int
+    ) -> None:
         self.seen += seen
         self._sizes = tuple(sizes)
         self._buffer.append(part)
@@ -69,7 +77,9 @@ class DistinctRecords:
             self._limit = max(MIN_BUFFER, 2 * len(self.rows()[1]))
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records, shape (attributes, records), and their multiplicities."""
+        """Return the distinct records, shape (attributes, records), and their
+        multiplicities.
+        """
         columns = np.concatenate([codes for codes, _ in self._buffer], axis=1)
         weights = np.concatenate([weights for _, weights in self._buffer])
         self._buffer = [distinct(columns, weights, self._sizes)]
@@ -83,7 +93,8 @@ class DistinctRecords:
 
 
 def own_seed(purpose: str, rng: int) -> int:
-    """Return a seed for one purpose: NumPy's stream of `rng` itself may have made the table.
+    """Return a seed for one purpose: NumPy's stream of `rng` itself may have made the
+    table.
 
     Examples
     --------
@@ -95,12 +106,16 @@ def own_seed(purpose: str, rng: int) -> int:
 
 
 def record_priorities(first: int, count: int, seed: int = SEED) -> Priorities:
-    """Return a pseudo-random 64-bit priority for each of `count` records from index `first` on.
+    """Return a pseudo-random 64-bit priority for each of `count` records from index
+    `first` on.
 
-    A priority depends on the record's index in the table and the seed alone, so the n records of
-    lowest priority are a uniform sample that does not depend on how the table is cut into batches.
+    A priority depends on the record's index in the table and the seed alone, so the n
+    records of lowest priority are a uniform sample that does not depend on how the
+    table is cut into batches.
     """
-    return np.asarray(np.random.PCG64(seed).advance(first).random_raw(count), dtype=np.uint64)
+    return np.asarray(
+        np.random.PCG64(seed).advance(first).random_raw(count), dtype=np.uint64
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,8 @@ class RandomPart:
     seed
         The seed of the priorities, of records by index or of people by key.
     threshold
-        A record belongs to the part if its priority is below; the share is threshold / 2^64.
+        A record belongs to the part if its priority is below; the share is threshold /
+        2^64.
     """
 
     seed: int
@@ -137,7 +153,9 @@ class RandomPart:
 
 
 def part_share(records: int) -> float:
-    """Return the share of a random part: a fifth of fewer than 20,000 records, else a twentieth."""
+    """Return the share of a random part: a fifth of fewer than 20,000 records, else a
+    twentieth.
+    """
     return 1 / 5 if records < 20_000 else 1 / 20
 
 
@@ -146,8 +164,8 @@ def read_part(
 ) -> "tuple[pa.Table, RandomPart]":
     """Return the records of a random part, one of each person, and the part.
 
-    It is the share of `part_share`, and less where that is more than `MAX_PART`; `whole`: all, up
-    to `MAX_PART`.
+    It is the share of `part_share`, and less where that is more than `MAX_PART`;
+    `whole`: all, up to `MAX_PART`.
     """
     import pyarrow as pa
 
@@ -156,9 +174,12 @@ def read_part(
     threshold = 2**64
     part = RandomPart(own_seed("part", rng), threshold)
     choice = RecordChoice(person, fields=source.fields)
-    kept, rows = list[tuple["pa.RecordBatch", Priorities]](), 0
+    kept = list[tuple["pa.RecordBatch", Priorities]]()
+    rows = 0
     for batch in source.batches(names if person is None else [*names, person]):
-        kept.append((batch, part.priorities(choice.keys(batch, rows), rows, batch.num_rows)))
+        kept.append(
+            (batch, part.priorities(choice.keys(batch, rows), rows, batch.num_rows))
+        )
         rows += batch.num_rows
         if not whole:
             threshold = min(threshold, int(part_share(rows) * 2**64))
@@ -174,17 +195,24 @@ def read_part(
         )
     masks = [choice.chosen(batch) for batch, _ in kept]
     chosen = [
-        b if mask is None else b.filter(mask) for (b, _), mask in zip(kept, masks, strict=True)
+        b if mask is None else b.filter(mask)
+        for (b, _), mask in zip(kept, masks, strict=True)
     ]
-    return pa.Table.from_batches(chosen).select(names), replace(part, threshold=threshold)
+    return pa.Table.from_batches(chosen).select(names), replace(
+        part, threshold=threshold
+    )
 
 
 def _below(
     threshold: int, kept: Sequence[tuple["pa.RecordBatch", Priorities]]
 ) -> list[tuple["pa.RecordBatch", Priorities]]:
-    """Return the records of priorities below a threshold, and these, without empty batches."""
+    """Return the records of priorities below a threshold, and these, without empty
+    batches.
+    """
     limit = np.uint64(min(threshold, 2**64 - 1))
-    inside = ((batch.filter(found < limit), found[found < limit]) for batch, found in kept)
+    inside = (
+        (batch.filter(found < limit), found[found < limit]) for batch, found in kept
+    )
     return [(batch, found) for batch, found in inside if len(found)]
 
 
@@ -206,7 +234,11 @@ class PrioritySample:
 
     def candidates(self, priorities: Priorities) -> Booleans | slice:
         """Return which records of these priorities may still enter the sample."""
-        return slice(None) if self._threshold is None else priorities < np.uint64(self._threshold)
+        return (
+            slice(None)
+            if self._threshold is None
+            else priorities < np.uint64(self._threshold)
+        )
 
     def add(self, values: NDArray[Any], priorities: Priorities) -> None:
         """Add records, along the last axis of `values`, with their priorities."""
@@ -222,14 +254,22 @@ class PrioritySample:
             self.add(*other.thinned())
 
     def thinned(self) -> tuple[NDArray[Any], Priorities]:
-        """Drop all but the records of lowest priority; return these and their priorities."""
-        values, priorities = np.concatenate(self._values, axis=-1), np.concatenate(self._priorities)
+        """Drop all but the records of lowest priority; return these and their
+        priorities.
+        """
+        values = np.concatenate(self._values, axis=-1)
+        priorities = np.concatenate(self._priorities)
         if len(priorities) > self._size:
             lowest = np.argpartition(priorities, self._size)
             self._threshold = int(priorities[lowest[self._size]])
             lowest = lowest[: self._size]
-            values, priorities = values[..., lowest], priorities[lowest]
-        self._values, self._priorities, self.kept = [values], [priorities], len(priorities)
+            values = values[..., lowest]
+            priorities = priorities[lowest]
+        self._values, self._priorities, self.kept = (
+            [values],
+            [priorities],
+            len(priorities),
+        )
         return values, priorities
 
     def __getstate__(self) -> dict[str, Any]:
@@ -242,8 +282,9 @@ class PrioritySample:
 class RecordSample:
     """A uniform sample of records without replacement.
 
-    The records of lowest pseudo-random priority are kept; a priority depends on the record's index
-    in the table and the seed alone, so the sample does not depend on batches and shards.
+    The records of lowest pseudo-random priority are kept; a priority depends on the
+    record's index in the table and the seed alone, so the sample does not depend on
+    batches and shards.
 
     Parameters
     ----------
@@ -260,15 +301,25 @@ class RecordSample:
         self._sizes: tuple[int, ...] = ()
 
     def add(
-        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
+        self,
+        codes: Sequence[NDArray[Any]],
+        sizes: Sequence[int],
+        first: int,
+        kept: Booleans | None,
     ) -> None:
-        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to batch."""
-        priorities = record_priorities(first, len(codes[0] if kept is None else kept), self._seed)
+        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to
+        batch.
+        """
+        priorities = record_priorities(
+            first, len(codes[0] if kept is None else kept), self._seed
+        )
         priorities = priorities if kept is None else priorities[kept]
         self.seen += len(priorities)
         self._sizes = tuple(sizes)
         candidates = self._sample.candidates(priorities)
-        self._sample.add(np.stack([column[candidates] for column in codes]), priorities[candidates])
+        self._sample.add(
+            np.stack([column[candidates] for column in codes]), priorities[candidates]
+        )
 
     def merge(self, other: "RecordSample") -> None:
         """Add the sample of another part of the table."""
@@ -278,7 +329,9 @@ class RecordSample:
             self._sample.merge(other._sample)
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the sample's distinct records, shape (attributes, records), and multiplicities."""
+        """Return the sample's distinct records, shape (attributes, records), and
+        multiplicities.
+        """
         columns, priorities = self._sample.thinned()
         return distinct(columns, np.ones(len(priorities), dtype=np.int64), self._sizes)
 
@@ -334,7 +387,8 @@ def gather_local(
 def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
     """Return records as mixed-radix integers, in as few 64-bit words as possible.
 
-    The most significant word is first, so lexicographic order of the words is that of the records.
+    The most significant word is first, so lexicographic order of the words is that of
+    the records.
 
     Parameters
     ----------
@@ -362,7 +416,9 @@ def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
 
 
 def runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the permutation that sorts packed records, and the mask of first occurrences in it."""
+    """Return the permutation that sorts packed records, and the mask of first
+    occurrences in it.
+    """
     order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
     starts = np.zeros(len(order), dtype=np.bool_)
     starts[:1] = True
@@ -372,11 +428,16 @@ def runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
     return order, starts
 
 
-def distinct(columns: Codes, weights: Integers, sizes: Sequence[int]) -> tuple[Codes, Integers]:
-    """Return the distinct records, shape (attributes, records), and the sums of their weights."""
+def distinct(
+    columns: Codes, weights: Integers, sizes: Sequence[int]
+) -> tuple[Codes, Integers]:
+    """Return the distinct records, shape (attributes, records), and the sums of their
+    weights.
+    """
     positive = weights > 0
     if not positive.all():
-        columns, weights = columns[:, positive], weights[positive]
+        columns = columns[:, positive]
+        weights = weights[positive]
     if not len(weights):
         return columns, weights
     order, starts = runs(pack(columns, sizes))

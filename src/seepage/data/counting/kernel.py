@@ -1,13 +1,13 @@
 """Counting of one batch of rows, with NumPy, or with Numba if the work is large.
 
-Pairs of columns are counted by bitmaps or by a histogram.  A column of k values has k - 1 bitmaps,
-one for each code but 0.  The count of two codes is the popcount of the AND of their bitmaps; counts
-of code 0 follow by subtraction, see `PairAccumulator`.  Two columns need (k_a - 1)(k_b - 1)
-comparisons of bitmaps, 64 rows per operation, or one histogram, a few operations per row.  Costs
-are in units of one comparison.
+Pairs of columns are counted by bitmaps or by a histogram.  A column of k values has k -
+1 bitmaps, one for each code but 0.  The count of two codes is the popcount of the AND
+of their bitmaps; counts of code 0 follow by subtraction, see `PairAccumulator`.  Two
+columns need (k_a - 1)(k_b - 1) comparisons of bitmaps, 64 rows per operation, or one
+histogram, a few operations per row.  Costs are in units of one comparison.
 
-A histogram of three columns gives the counts of three pairs in little more than the time of one if
-it fits in the cache, so pairs are grouped into triples.
+A histogram of three columns gives the counts of three pairs in little more than the
+time of one if it fits in the cache, so pairs are grouped into triples.
 """
 
 import sys
@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Codes, Integers
-from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, put_stack, stacked
+from seepage.data.pairs import (
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    put_stack,
+    stacked,
+)
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 29
@@ -48,7 +54,8 @@ Loading takes 0.4 to 1 s; compiling, once per installation, 5 to 8 s.
 """
 
 NUMBA_LIMIT = 64.0
-"""Cost of a histogram of two columns by Numba (measured: 100 with AVX-512 VPOPCNTDQ, 45 with AVX2).
+"""Cost of a histogram of two columns by Numba (measured: 100 with AVX-512 VPOPCNTDQ, 45
+with AVX2).
 
 Only the speed depends on it.
 """
@@ -70,7 +77,8 @@ class PairCells:
     marginals
         The marginals of all columns, concatenated.
     tables
-        The tables of all pairs in one flat array, at the offsets `pair_offsets(capacities)`.
+        The tables of all pairs in one flat array, at the offsets
+        `pair_offsets(capacities)`.
     starts, offsets
         The offset of each column's marginal, and of each pair's table.
     """
@@ -95,12 +103,15 @@ class PairCells:
 
     def table(self, a: int, b: int) -> Integers:
         """Return the table of a pair, a < b, as a matrix, a view."""
-        start, shape = self.offset_matrix[a, b], self._shape(a, b)
+        start = self.offset_matrix[a, b]
+        shape = self._shape(a, b)
         return self.tables[start : start + shape[0] * shape[1]].reshape(shape)
 
     @cached_property
     def offset_matrix(self) -> Integers:
-        """Offset of the table of columns a and b, symmetric; on the diagonal of a's marginal."""
+        """Offset of the table of columns a and b, symmetric; on the diagonal of a's
+        marginal.
+        """
         columns = len(self.capacities)
         upper = np.zeros((columns, columns), dtype=np.int64)
         upper[np.triu_indices(columns, k=1)] = self.offsets[:-1]
@@ -109,12 +120,14 @@ class PairCells:
     def with_room(self, sizes: Sequence[int]) -> "PairCells":
         """Return these counts with room for alphabets of these sizes.
 
-        A column that grows a second time gets a quarter more than needed, so that a column of k
-        values is copied O(log k) times.
+        A column that grows a second time gets a quarter more than needed, so that a
+        column of k values is copied O(log k) times.
         """
         if all(size <= room for size, room in zip(sizes, self.capacities, strict=True)):
             return self
-        needed = [max(size, room) for size, room in zip(sizes, self.capacities, strict=True)]
+        needed = [
+            max(size, room) for size, room in zip(sizes, self.capacities, strict=True)
+        ]
         spare = [
             size + size // 4 if size > room > 1 else size
             for size, room in zip(needed, self.capacities, strict=True)
@@ -133,7 +146,9 @@ class PairCells:
             self.marginal(column)[:size] += other.marginal(column)
         for pairs, a, b in pairs_by_shape(self.capacities, other.capacities):
             mine = stacked(self.tables, self.offsets[pairs], *self._shape(a[0], b[0]))
-            theirs = stacked(other.tables, other.offsets[pairs], *other._shape(a[0], b[0]))
+            theirs = stacked(
+                other.tables, other.offsets[pairs], *other._shape(a[0], b[0])
+            )
             mine[:, : theirs.shape[1], : theirs.shape[2]] += theirs
             put_stack(self.tables, self.offsets[pairs], mine)
 
@@ -142,13 +157,16 @@ class PairCells:
     ) -> tuple[list[Integers], Integers]:
         """Return marginals and tables with the counts of code 0, see `PairAccumulator`.
 
-        Value i of a column has the code orders[column][i]; `rows` is the number of rows counted.
+        Value i of a column has the code orders[column][i]; `rows` is the number of rows
+        counted.
         """
         marginals = self.marginals.copy()
         for index, start in enumerate(self.starts[:-1]):
             marginals[start] = rows - self.marginal(index)[1:].sum()
-        codes, sizes = np.concatenate(orders), [len(order) for order in orders]
-        starts, offsets = marginal_offsets(sizes), pair_offsets(sizes)
+        codes = np.concatenate(orders)
+        sizes = [len(order) for order in orders]
+        starts = marginal_offsets(sizes)
+        offsets = pair_offsets(sizes)
         counts = np.empty(offsets[-1], dtype=np.int64)
         for pairs, a, b in pairs_by_shape(self.capacities, sizes):
             shape = self._shape(a[0], b[0])
@@ -187,10 +205,11 @@ class PairSchedule:
     packed
         The columns with bitmaps, by ascending size.
     first
-        Index of the first bitmap of each packed column; the last entry is the number of bitmaps.
+        Index of the first bitmap of each packed column; the last entry is the number of
+        bitmaps.
     stop
-        For each packed column, its bitmaps are compared with the bitmaps 0 to `stop` - 1; these
-        belong to smaller columns, so that every pair is counted once.
+        For each packed column, its bitmaps are compared with the bitmaps 0 to `stop` -
+        1; these belong to smaller columns, so that every pair is counted once.
     tallied
         The other pairs of columns (a, b), a < b, one per row: counted by histograms.
     """
@@ -203,10 +222,13 @@ class PairSchedule:
 
     @cached_property
     def bitmaps(self) -> Integers:
-        """Column, code and number of bitmaps to compare with, of each bitmap, one per row."""
+        """Column, code and number of bitmaps to compare with, of each bitmap, one per
+        row.
+        """
         lengths = np.diff(self.first)
         code = np.arange(self.first[-1]) - np.repeat(self.first[:-1], lengths) + 1
-        column, stop = np.repeat(self.packed, lengths), np.repeat(self.stop, lengths)
+        column = np.repeat(self.packed, lengths)
+        stop = np.repeat(self.stop, lengths)
         return np.stack([column, code, stop], axis=1)
 
     @property
@@ -216,10 +238,12 @@ class PairSchedule:
 
     @cached_property
     def grouped(self) -> tuple[Integers, Integers]:
-        """The tallied pairs as triples of columns (a, b, c), a < b < c, and the remaining pairs.
+        """The tallied pairs as triples of columns (a, b, c), a < b < c, and the
+        remaining pairs.
 
-        Greedy: each uncovered pair is joined by the middle one of the columns that complete a
-        triple of uncovered pairs.  Triples cover about nine tenths of many pairs.
+        Greedy: each uncovered pair is joined by the middle one of the columns that
+        complete a triple of uncovered pairs.  Triples cover about nine tenths of many
+        pairs.
         """
         sizes = np.array(self.sizes, dtype=np.int64)
         uncovered = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
@@ -233,7 +257,9 @@ class PairSchedule:
                 triple = sorted((a, b, int(thirds[len(thirds) // 2])))
                 uncovered[np.ix_(triple, triple)] = False
                 triples.append(triple)
-        return np.array(triples, dtype=np.int64).reshape(-1, 3), _indices(np.triu(uncovered))
+        return np.array(triples, dtype=np.int64).reshape(-1, 3), _indices(
+            np.triu(uncovered)
+        )
 
 
 @lru_cache(maxsize=16)
@@ -280,7 +306,8 @@ def _indices(matrix: Booleans) -> Integers:
 
 
 def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
-    """Return whether to use the compiled kernel: loaded already, or faster including loading.
+    """Return whether to use the compiled kernel: loaded already, or faster including
+    loading.
 
     Parameters
     ----------
@@ -309,25 +336,34 @@ def count_batch(
     sizes
         Alphabet size of each column; codes must be below it.
     cells
-        The counts, with room for these sizes.  Those of code 0, and of pairs with a code 0, are
-        undefined: they follow by subtraction at the end (`PairAccumulator.counts`).
+        The counts, with room for these sizes.  Those of code 0, and of pairs with a
+        code 0, are undefined: they follow by subtraction at the end
+        (`PairAccumulator.counts`).
     compiled
         Whether to count with Numba rather than NumPy.
 
     Returns
     -------
     int
-        The first column with a code not below its size, which leaves the counts invalid; else -1.
+        The first column with a code not below its size, which leaves the counts
+        invalid; else -1.
     """
     if not len(codes[0]):
         return -1
     if compiled:
-        return count_with_numba(codes, sizes, schedule_pairs(tuple(sizes), NUMBA_LIMIT), cells)
-    return count_with_numpy(codes, sizes, schedule_pairs(tuple(sizes), NUMPY_LIMIT), cells)
+        return count_with_numba(
+            codes, sizes, schedule_pairs(tuple(sizes), NUMBA_LIMIT), cells
+        )
+    return count_with_numpy(
+        codes, sizes, schedule_pairs(tuple(sizes), NUMPY_LIMIT), cells
+    )
 
 
 def count_with_numpy(
-    codes: Sequence[Codes], sizes: Sequence[int], schedule: PairSchedule, cells: PairCells
+    codes: Sequence[Codes],
+    sizes: Sequence[int],
+    schedule: PairSchedule,
+    cells: PairCells,
 ) -> int:
     """Implement `count_batch` with NumPy alone."""
     for start in range(0, len(codes[0]), BLOCK_ROWS):
@@ -358,7 +394,9 @@ def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -
 
 def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
     """Return the bitmaps of all packed columns, one per row."""
-    bits = np.zeros((len(schedule.bitmaps), -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
+    bits = np.zeros(
+        (len(schedule.bitmaps), -(-len(codes[0]) // 64) * 8), dtype=np.uint8
+    )
     for row, (column, code, _) in zip(bits, schedule.bitmaps, strict=True):
         packed = np.packbits(codes[column] == code)
         row[: len(packed)] = packed
@@ -366,7 +404,10 @@ def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint6
 
 
 def count_with_numba(
-    codes: Sequence[Codes], sizes: Sequence[int], schedule: PairSchedule, cells: PairCells
+    codes: Sequence[Codes],
+    sizes: Sequence[int],
+    schedule: PairSchedule,
+    cells: PairCells,
 ) -> int:
     """Implement `count_batch` with Numba, the GIL released."""
     from seepage.data.counting.compiled_kernel import (

@@ -1,4 +1,6 @@
-"""The real datasets (`catalogue.toml`): their files, downloads and tables; bundled pair counts."""
+"""The real datasets (`catalogue.toml`): their files, downloads and tables; bundled pair
+counts.
+"""
 
 import gzip
 import hashlib
@@ -50,7 +52,9 @@ class PublishedFile:
     sha256: str
 
     def locate(self) -> Path:
-        """Return the local path of the file, plain or gzipped; that of a plain one if missing."""
+        """Return the local path of the file, plain or gzipped; that of a plain one if
+        missing.
+        """
         plain, packed = (download_folder() / (self.path + end) for end in ("", ".gz"))
         return packed if packed.is_file() and not plain.is_file() else plain
 
@@ -70,7 +74,9 @@ class PublishedFile:
         return content
 
     def check(self, content: bytes, name: str) -> None:
-        """Raise a TableError if the checksum of the content is not that of the published file."""
+        """Raise a TableError if the checksum of the content is not that of the
+        published file.
+        """
         digest = hashlib.sha256(content).hexdigest()
         if digest != self.sha256:
             raise TableError(
@@ -79,7 +85,9 @@ class PublishedFile:
 
 
 def download_folder() -> Path:
-    """Return the folder of the published files: `SEEPAGE_DATA`, or the user's cache folder."""
+    """Return the folder of the published files: `SEEPAGE_DATA`, or the user's cache
+    folder.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get(FOLDER_VARIABLE) or cache / "seepage")
 
@@ -99,7 +107,8 @@ class Dataset:
     licence, citation, address
         Terms of use, reference, and the owner's page.
     archive
-        URL of a zip archive of the files; None if automatic download is not allowed or possible.
+        URL of a zip archive of the files; None if automatic download is not allowed or
+        possible.
     by_hand
         Instructions to obtain the files if `archive` is None.
     table
@@ -130,7 +139,11 @@ class Dataset:
     def read(self) -> Any:
         """Return the records as a PyArrow table; a missing or altered file raises."""
         if self.missing:
-            way = f"`seepage datasets fetch {self.name}`" if self.archive else self.by_hand
+            way = (
+                f"`seepage datasets fetch {self.name}`"
+                if self.archive
+                else self.by_hand
+            )
             raise TableError(
                 f"dataset {self.name!r} is not at hand: there is no {self.missing[0].locate()}; "
                 f"{way}"
@@ -145,10 +158,11 @@ class Dataset:
 
 
 def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
-    """Download the missing files of a dataset to `download_folder()`; return the paths of all.
+    """Download the missing files of a dataset to `download_folder()`; return the paths
+    of all.
 
-    A file is kept only if its checksum is that of the published file.  A dataset without an
-    `archive` raises a TableError with the instructions `by_hand`.
+    A file is kept only if its checksum is that of the published file.  A dataset
+    without an `archive` raises a TableError with the instructions `by_hand`.
 
     Parameters
     ----------
@@ -224,7 +238,9 @@ def _reason(problem: Exception) -> str:
 
 
 def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
-    """Extract one file from a zip archive into `download_folder()`, its checksum verified."""
+    """Extract one file from a zip archive into `download_folder()`, its checksum
+    verified.
+    """
     name = Path(file.path).name
     try:
         with zipfile.ZipFile(archive) as members:
@@ -233,7 +249,9 @@ def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
                 raise TableError(f"the downloaded archive does not contain {name}")
             content = members.read(member)
     except (zipfile.BadZipFile, zlib.error):
-        raise TableError("the downloaded archive is truncated or not a zip file") from None
+        raise TableError(
+            "the downloaded archive is truncated or not a zip file"
+        ) from None
     file.check(content, name)
     final = download_folder() / file.path
     try:
@@ -245,12 +263,16 @@ def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
 
 
 def _adult_text(data: bytes, test: bytes) -> bytes:
-    """Join both files, without the first line of `adult.test` and the full stops at its ends."""
+    """Join both files, without the first line of `adult.test` and the full stops at its
+    ends.
+    """
     return (data + test.split(b"\n", 1)[1].replace(b".\n", b"\n")).replace(b", ", b",")
 
 
 def _celeba_text(content: bytes) -> bytes:
-    """Leave out the number of records, name the first column, and separate by one blank."""
+    """Leave out the number of records, name the first column, and separate by one
+    blank.
+    """
     _, header, body = content.split(b"\r\n", 2)
     return b" ".join([b"image", *header.split()]) + b"\n" + body.replace(b"  ", b" ")
 
@@ -265,7 +287,8 @@ TEXT_OF: dict[str, Callable[..., bytes]] = {
     "celeba": _celeba_text,
     "lfw-scores": _scores_text,
 }
-"""Functions from the contents of published files to delimited text, where they are not."""
+"""Functions from the contents of published files to delimited text, where they are
+not."""
 
 
 def read_files(
@@ -291,7 +314,11 @@ def read_files(
     from pyarrow import csv
 
     text = io.BytesIO(text_of(*(file.read() for file in files)))
-    options = csv.ReadOptions(**read), csv.ParseOptions(**parse), csv.ConvertOptions(**convert)
+    options = (
+        csv.ReadOptions(**read),
+        csv.ParseOptions(**parse),
+        csv.ConvertOptions(**convert),
+    )
     return csv.read_csv(text, *options).drop_columns(list(drop))
 
 
@@ -301,12 +328,16 @@ def _known_dataset(
     """Return the dataset of a table of the catalogue."""
     published = tuple(PublishedFile(*entry) for entry in (files or {}).items())
     read = partial(read_files, published, TEXT_OF.get(name, bytes), **csv or {})
-    return Dataset(name, files=published, reader=read if published else make_survey, **entries)
+    return Dataset(
+        name, files=published, reader=read if published else make_survey, **entries
+    )
 
 
 DATASETS: dict[str, Dataset] = {
     name: _known_dataset(name, **entries)
-    for name, entries in tomllib.loads((FOLDER / "catalogue.toml").read_text("utf-8")).items()
+    for name, entries in tomllib.loads(
+        (FOLDER / "catalogue.toml").read_text("utf-8")
+    ).items()
 }
 """All datasets by name."""
 
@@ -329,8 +360,9 @@ def load_pairs(name: str | Path) -> PairCounts:
     Parameters
     ----------
     name
-        A dataset whose counts are bundled, such as `"adult"`, or whose files are in `SEEPAGE_DATA`,
-        such as `"celeba"`; or the path of a Parquet file of pair counts.
+        A dataset whose counts are bundled, such as `"adult"`, or whose files are in
+        `SEEPAGE_DATA`, such as `"celeba"`; or the path of a Parquet file of pair
+        counts.
 
     Examples
     --------

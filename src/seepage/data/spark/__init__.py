@@ -1,8 +1,9 @@
 """Counting with Spark: the same kernel on the executors, the same integer counts.
 
-Here are sessions, errors and jobs over a table: one task per shard, whose results are merged on
-executors.  A shard is some row groups of Parquet files, which the executors' Python reads directly,
-or a partition of a DataFrame, which Spark passes on by `mapInArrow`.  `engine` counts.
+Here are sessions, errors and jobs over a table: one task per shard, whose results are
+merged on executors.  A shard is some row groups of Parquet files, which the executors'
+Python reads directly, or a partition of a DataFrame, which Spark passes on by
+`mapInArrow`.  `engine` counts.
 """
 
 import os
@@ -41,13 +42,14 @@ CAUSES = {
 
 
 def spark_session(master: str | None = None) -> "SparkSession":
-    """Return the running Spark session of any thread, or start one that stays for later calls.
+    """Return the running Spark session of any thread, or start one that stays for later
+    calls.
 
     Parameters
     ----------
     master
-        Master URL of a session started here: `local[2]`, `spark://host:7077`, ...; by default all
-        cores of this machine.
+        Master URL of a session started here: `local[2]`, `spark://host:7077`, ...; by
+        default all cores of this machine.
     """
     _checks.need("pyspark", "seepage[spark]", "Spark")
     with without_pandas_warning():
@@ -73,7 +75,9 @@ def _start_session(builder: Any, master: str | None) -> "SparkSession":
     try:
         session: SparkSession = builder.getOrCreate()
     except problems as problem:
-        raise InputError(f"Spark does not start at {address}: {cause_of(problem)}") from None
+        raise InputError(
+            f"Spark does not start at {address}: {cause_of(problem)}"
+        ) from None
     return session
 
 
@@ -81,7 +85,9 @@ def _start_session(builder: Any, master: str | None) -> "SparkSession":
 def without_pandas_warning() -> Iterator[None]:
     """Suppress PySpark's warning about the version of pandas, which is not used here."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        warnings.filterwarnings(
+            "ignore", message="PySpark does not yet fully support pandas"
+        )
         yield
 
 
@@ -107,7 +113,9 @@ def translated_errors() -> Iterator[None]:
 
 
 def cause_of(problem: Exception) -> str:
-    """Return what a known error means, or the line of Spark's message that states the cause."""
+    """Return what a known error means, or the line of Spark's message that states the
+    cause.
+    """
     message = str(problem)
     for sign, meaning in CAUSES.items():
         if sign in message:
@@ -115,20 +123,25 @@ def cause_of(problem: Exception) -> str:
     report = message.partition("JVM stacktrace:")[0]
     lines = [line.strip() for line in report.splitlines() if line.strip()]
     reading = [line for line in lines if "Encountered error while reading file" in line]
-    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
+    raised = [
+        line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)
+    ]
     return (reading or raised[-1:] or lines or ["no reason given"])[0][:300]
 
 
 MAX_BYTES = 2**29
-"""Maximum size of one value passed between tasks; at twice this a Java virtual machine hung."""
+"""Maximum size of one value passed between tasks; at twice this a Java virtual machine
+hung."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 BLOCK_ROWS = 2**17
-"""Rows of a DataFrame that are coded and counted at once; Spark's own batches are smaller."""
+"""Rows of a DataFrame that are coded and counted at once; Spark's own batches are
+smaller."""
 
 MAX_SHARD = 2**26
-"""Maximum number of records of a task, unless row groups have more: ten seconds of one core."""
+"""Maximum number of records of a task, unless row groups have more: ten seconds of one
+core."""
 
 TASKS_PER_CORE = 3
 """Tasks per core, to balance the load."""
@@ -142,14 +155,17 @@ MAX_GROUPS = 16
 TaskWork: TypeAlias = Callable[[Source, int], Any]
 """The work of a task: function of its records and of the index of the first of them.
 
-Its result has a method `merge`, which adds the result of another shard; the order must not matter.
+Its result has a method `merge`, which adds the result of another shard; the order must
+not matter.
 """
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 class Shard(NamedTuple):
-    """Row groups of Parquet files by path, and the index in the table of their first record."""
+    """Row groups of Parquet files by path, and the index in the table of their first
+    record.
+    """
 
     groups: dict[str, list[int]]
     first: int
@@ -157,7 +173,9 @@ class Shard(NamedTuple):
     def run(self, work: TaskWork) -> Any:
         """Return the result of the work."""
         files = [Path(file) for file in self.groups]
-        return work(columnar_source(PARQUET, files, list(self.groups.values())), self.first)
+        return work(
+            columnar_source(PARQUET, files, list(self.groups.values())), self.first
+        )
 
 
 def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
@@ -165,11 +183,16 @@ def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
     sizes = list[tuple[str, int, int]]()
     for file in files:
         with ParquetFile(file) as parquet:
-            groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
-        sizes += [(str(file.absolute()), i, group.num_rows) for i, group in enumerate(groups)]
+            groups = [
+                parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)
+            ]
+        sizes += [
+            (str(file.absolute()), i, group.num_rows) for i, group in enumerate(groups)
+        ]
     total = sum(rows for _, _, rows in sizes)
     count = max(cores * TASKS_PER_CORE, -(-total // MAX_SHARD))
-    shards, before = dict[int, Shard](), 0
+    shards = dict[int, Shard]()
+    before = 0
     for path, group, rows in sizes:
         if rows:
             shard = shards.setdefault(before * count // total, Shard({}, before))
@@ -179,21 +202,27 @@ def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
 
 
 def _blocks(received: Batches, names: Sequence[str], columns: Sequence[str]) -> Batches:
-    """Yield the columns of Spark's batches, joined into blocks of at least `BLOCK_ROWS` rows."""
+    """Yield the columns of Spark's batches, joined into blocks of at least `BLOCK_ROWS`
+    rows.
+    """
     ids = [column_id(names.index(name)) for name in columns]
-    buffer, rows = list[pa.RecordBatch](), 0
+    buffer = list[pa.RecordBatch]()
+    rows = 0
     for batch in received:
         buffer.append(batch.select(ids).rename_columns(list(columns)))
         rows += batch.num_rows
         if rows >= BLOCK_ROWS:
             yield from pa.Table.from_batches(buffer).combine_chunks().to_batches()
-            buffer, rows = [], 0
+            buffer = []
+            rows = 0
     if buffer:
         yield from pa.Table.from_batches(buffer).combine_chunks().to_batches()
 
 
 def column_id(index: int) -> str:
-    """Return the name of a column in `Input.frame`: Spark does not distinguish `A` from `a`."""
+    """Return the name of a column in `Input.frame`: Spark does not distinguish `A` from
+    `a`.
+    """
     return f"c{index}"
 
 
@@ -222,12 +251,16 @@ class Input:
     rows_per_core: int = 0
 
     def map(self, work: TaskWork, columns: Sequence[str]) -> "DataFrame":
-        """Return a DataFrame with one row per task: the shard's number and its pickled result."""
+        """Return a DataFrame with one row per task: the shard's number and its pickled
+        result.
+        """
         if self.frame is None:
             numbers = self.session.range(0, len(self.shards), 1, len(self.shards))
             return _mapped(numbers, partial(_shard_task, work, self.shards))
         ids = [column_id(self.names.index(name)) for name in columns]
-        return _mapped(self.frame.select(*ids), partial(_partition_task, work, self.names))
+        return _mapped(
+            self.frame.select(*ids), partial(_partition_task, work, self.names)
+        )
 
     @property
     def groups(self) -> int:
@@ -240,8 +273,8 @@ class Input:
 def open_input(data: Any) -> Input:
     """Return the input of Spark's jobs.
 
-    A DataFrame is never replaced by the files that it reads: no public interface of Spark tells
-    whether it also filters or changes their records.
+    A DataFrame is never replaced by the files that it reads: no public interface of
+    Spark tells whether it also filters or changes their records.
     """
     if is_spark_frame(data):
         with translated_errors():
@@ -255,7 +288,9 @@ def open_input(data: Any) -> Input:
     session = spark_session()
     cores = _cores(session)
     shards = plan_shards(files, cores)
-    return Input(session, source.names, shards, rows_per_core=source.rows_total // cores)
+    return Input(
+        session, source.names, shards, rows_per_core=source.rows_total // cores
+    )
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
@@ -310,7 +345,8 @@ class Failed(NamedTuple):
 def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     """Return one row with a shard's number and the pickled result of its work.
 
-    An error of the input is a result too: raising it would only make Spark retry the task.
+    An error of the input is a result too: raising it would only make Spark retry the
+    task.
     """
     try:
         content = pickle.dumps(work())
@@ -358,7 +394,9 @@ def run(table: Input, columns: Sequence[str], work: TaskWork) -> Any:
 
 def merge_results(batches: Batches) -> Batches:
     """Yield one row with all results merged one by one, with at most two in memory."""
-    results = (pickle.loads(part.as_py()) for batch in batches for part in batch["content"])
+    results = (
+        pickle.loads(part.as_py()) for batch in batches for part in batch["content"]
+    )
     first = next(results, None)
     if first is not None:
         yield task_row(0, partial(_merged, first, results))

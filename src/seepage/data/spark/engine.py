@@ -1,8 +1,9 @@
 """Counting, gathering or sampling the records of a table with Spark.
 
-One job finds the values of all columns and, if no column needs bins, the counts as well.  Otherwise
-a second job finds bin edges, and a third one counts.  The results of tasks are merged on executors,
-in groups and then all of them; the driver receives the domain and the counts.
+One job finds the values of all columns and, if no column needs bins, the counts as
+well.  Otherwise a second job finds bin edges, and a third one counts.  The results of
+tasks are merged on executors, in groups and then all of them; the driver receives the
+domain and the counts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,12 +28,14 @@ SUMMARISED = 50
 
 
 def count_with_spark(data: Any, options: DataOptions) -> PairCounts:
-    """Return the pair counts of a Spark DataFrame, or of Parquet files that executors can read.
+    """Return the pair counts of a Spark DataFrame, or of Parquet files that executors
+    can read.
 
     Parameters
     ----------
     data
-        The DataFrame; or the path of a Parquet file, a folder, a glob, or a list of paths.
+        The DataFrame; or the path of a Parquet file, a folder, a glob, or a list of
+        paths.
     options
         The table options.
 
@@ -43,11 +46,13 @@ def count_with_spark(data: Any, options: DataOptions) -> PairCounts:
     with more than 65,536 distinct numbers in more than 262,144 records depend on a random sample,
     and the rank of a quantile is off by about 0.1% of the records (one standard deviation).
 
-    A DataFrame is computed once if no column needs bins.  Otherwise the columns that need them are
-    computed once more for the edges, and all columns once more to count.  If the numbers of a
-    column have no bins after all, it starts again.  Cache an expensive one.
+    A DataFrame is computed once if no column needs bins.  Otherwise the columns that
+    need them are computed once more for the edges, and all columns once more to count.
+    If the numbers of a column have no bins after all, it starts again.  Cache an
+    expensive one.
     """
-    table, options = open_input(data), replace(options, progress=None)
+    table = open_input(data)
+    options = replace(options, progress=None)
     domain, counts = _find_domain(table, options, count=True)
     if counts is None:
         new = partial(PairAccumulator, len(domain), table.rows_per_core)
@@ -80,7 +85,8 @@ def gather_with_spark(
     -----
     One or two jobs find the domain, unless it is given, and one gathers.
     """
-    table, options = open_input(data), replace(options, progress=None)
+    table = open_input(data)
+    options = replace(options, progress=None)
     domain, _ = _find_domain(table, options, count=False)
     gathered: Gathering = _accumulate(table, options, domain, new_gathering, part)
     return domain, gathered.seen, *gathered.rows()
@@ -89,7 +95,8 @@ def gather_with_spark(
 def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
     """Return a random part of a DataFrame as a table, and the rest.
 
-    A DataFrame may be computed anew for each job: it is kept, so that both are disjoint.
+    A DataFrame may be computed anew for each job: it is kept, so that both are
+    disjoint.
     """
     with translated_errors():
         frame = data.persist()
@@ -101,7 +108,9 @@ def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
 def _find_domain(
     table: Input, options: TableOptions, *, count: bool
 ) -> tuple[Domain, PairCounts | None]:
-    """Return the domain of a table, and its counts if the same job could count; else None."""
+    """Return the domain of a table, and its counts if the same job could count; else
+    None.
+    """
     if options.domain is not None:
         return options.domain, None
     expected = table.rows_per_core if count else None
@@ -111,11 +120,17 @@ def _find_domain(
     unbinned = [column for column in found.parts if column.needs_edges]
     for start in range(0, len(unbinned), SUMMARISED):
         columns = unbinned[start : start + SUMMARISED]
-        numbers = run(table, [c.name for c in columns], partial(summarise, columns=columns))
+        numbers = run(
+            table, [c.name for c in columns], partial(summarise, columns=columns)
+        )
         for column, summary in zip(columns, numbers.parts, strict=True):
             column.set_edges(summary)
     if without := [column.name for column in unbinned if not column.edges]:
-        rules = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
+        rules = (
+            options.bins
+            if isinstance(options.bins, Mapping)
+            else {ALL_OTHERS: options.bins}
+        )
         options = replace(options, bins={**rules, **dict.fromkeys(without, "none")})
         return _find_domain(table, options, count=count)
     domain = Domain(column.attribute()[0] for column in found.parts)
@@ -131,7 +146,8 @@ def _accumulate(
     new: Callable[[], Any],
     part: RandomPart | None = None,
 ) -> Any:
-    """Return the records coded in a domain, accumulated from a `new` accumulator per task.
+    """Return the records coded in a domain, accumulated from a `new` accumulator per
+    task.
 
     Those of `part` are left out.
     """
@@ -153,7 +169,8 @@ class Found:
     rows, kept
         Number of records, and of those that are not dropped.
     counts
-        The pair counts of the kept records, if they were counted while values were found.
+        The pair counts of the kept records, if they were counted while values were
+        found.
     """
 
     parts: Sequence[Any]
@@ -165,7 +182,9 @@ class Found:
         """Add the results of other shards."""
         counts = [part.counts for part in (self, other) if part.kept]
         known = [part for part in counts if part is not None]
-        self.counts = merge_pairs(known) if known and len(known) == len(counts) else None
+        self.counts = (
+            merge_pairs(known) if known and len(known) == len(counts) else None
+        )
         for mine, theirs in zip(self.parts, other.parts, strict=False):
             mine.merge(theirs)
         self.parts = self.parts or other.parts
@@ -176,13 +195,14 @@ class Found:
 def find_values(
     source: Source, first: int, options: TableOptions, expected: int | None = 0
 ) -> Found:
-    """Return the values of each column of a shard, and its counts if no column needs bins.
+    """Return the values of each column of a shard, and its counts if no column needs
+    bins.
 
     Parameters
     ----------
     source, first, options
-        The shard's records, the index in the table of the first of them, and the table options
-        (without a domain).
+        The shard's records, the index in the table of the first of them, and the table
+        options (without a domain).
     expected
         Number of records that each core will count, 0 if unknown; None not to count.
     """
@@ -194,7 +214,11 @@ def find_values(
             pairs.add(*batch)
     kept = scan.rows_read - scan.rows_dropped
     found = Found(columns if scan.rows_read else [], scan.rows_read, kept)
-    if expected is not None and kept and not any(column.needs_edges for column in columns):
+    if (
+        expected is not None
+        and kept
+        and not any(column.needs_edges for column in columns)
+    ):
         found.counts = pairs.counts(*scan.finish())
     return found
 
@@ -213,8 +237,8 @@ def accumulate_shard(
 ) -> Found:
     """Return the records of a shard as pair counts, distinct records or a sample.
 
-    `first` is the index in the table of the shard's first record, `options` have a domain, and the
-    records of `part` are left out.
+    `first` is the index in the table of the shard's first record, `options` have a
+    domain, and the records of `part` are left out.
     """
     accumulator = new()
     scan = TableScan(source, columns_of(source, options), options, first, part)

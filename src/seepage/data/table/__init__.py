@@ -1,21 +1,23 @@
 """The table layer: frames and files to coded columns.
 
-`scan.open_scan` reads pandas, Polars and PyArrow frames, CSV, TSV, Parquet and Feather files,
-folders and globs, one batch at a time, and codes each column.  The same table gives the same domain
-from each of them:
+`scan.open_scan` reads pandas, Polars and PyArrow frames, CSV, TSV, Parquet and Feather
+files, folders and globs, one batch at a time, and codes each column.  The same table
+gives the same domain from each of them:
 
 * strings are unchanged; booleans are `true` and `false`; dates and times are in ISO form, those
   with a time zone in UTC (`2020-01-02T02:04:05+00:00`);
 * numbers with few distinct values are ordered categories, others are binned.  Numbers are floats,
-  and the label of a number is the shortest decimal that rounds to it, the same for an integer, a
-  float or a decimal.  A number from 2^53 on that no float equals is a category like a string;
+  and the label of a number is the shortest decimal that rounds to it, the same for an
+  integer, a float or a decimal.  A number from 2^53 on that no float equals is a
+  category like a string;
 * nulls, NaN, empty fields of text files and `missing_markers` are `(missing)`, or dropped.
 
-Text files have no types: a field that looks like a number is one, and a column is numeric if all
-its fields are.  Values that do not occur are not in the domain, except empty bins.
+Text files have no types: a field that looks like a number is one, and a column is
+numeric if all its fields are.  Values that do not occur are not in the domain, except
+empty bins.
 
-Here is `TableOptions`: the columns, bins and missing values of a table, and the format of text
-files.  Importing it does not import PyArrow.
+Here is `TableOptions`: the columns, bins and missing values of a table, and the format
+of text files.  Importing it does not import PyArrow.
 """
 
 import codecs
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
     from seepage.data.table.bins import BinningRule
 
 MAX_ALPHABET = 2**16 - 2
-"""Maximum alphabet size: codes have 16 bits, and one code is reserved for new values."""
+"""Maximum alphabet size: codes have 16 bits, and one code is reserved for new
+values."""
 
 DEFAULT_BINS = 10
 """Number of quantile bins by default."""
@@ -82,7 +85,9 @@ def _encoding(given: Any, name: str) -> str:
     text = "a,\n"
     try:
         decoder = codecs.getincrementaldecoder(given)()
-        known = text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(given))
+        known = text == "".join(
+            decoder.decode(bytes([byte])) for byte in text.encode(given)
+        )
     except (LookupError, TypeError, ValueError):
         known = False
     if not known:
@@ -109,18 +114,20 @@ class TableOptions:
     drop
         The columns to leave out.
     bins
-        Binning of numeric columns with many values: `"quantile:10"` (the default), `"width:8"`,
-        ascending edges, or `"none"` (each number is a category).  An integer is a number of
-        quantile bins; many values are more than 50.  A mapping gives a rule for each column, `"*"`
-        that of all others; a column that it names is binned even if it has fewer.
+        Binning of numeric columns with many values: `"quantile:10"` (the default),
+        `"width:8"`, ascending edges, or `"none"` (each number is a category).  An
+        integer is a number of quantile bins; many values are more than 50.  A mapping
+        gives a rule for each column, `"*"` that of all others; a column that it names
+        is binned even if it has fewer.
     missing
-        `"category"`: missing values are a category; `"drop"`: records with a missing value are
-        left out, and their other values are ignored.
+        `"category"`: missing values are a category; `"drop"`: records with a missing
+        value are left out, and their other values are ignored.
     max_values
         Maximum alphabet size; a column with more values raises an error.
     missing_markers
-        Strings that mean missing, such as `"?"`.  They are in addition to empty fields of text
-        files, nulls and NaN; a mapping gives those of each column, `"*"` those of all.
+        Strings that mean missing, such as `"?"`.  They are in addition to empty fields
+        of text files, nulls and NaN; a mapping gives those of each column, `"*"` those
+        of all.
     delimiter
         The delimiter of text files; detected by default.
     column_names
@@ -128,18 +135,21 @@ class TableOptions:
     encoding
         The encoding of text files, such as `"latin-1"`.
     domain
-        The domain to code in: its columns, values and bins.  A value outside raises an error,
-        unless the attribute has the value "(other)".
+        The domain to code in: its columns, values and bins.  A value outside raises an
+        error, unless the attribute has the value "(other)".
     pool
-        Minimum number of records of a value, below 1 their minimum share: rarer values are merged
-        into "(other)".  Off by default.  Bins are not merged.
+        Minimum number of records of a value, below 1 their minimum share: rarer values
+        are merged into "(other)".  Off by default.  Bins are not merged.
     person
-        The column that identifies the person, whose first record that is not dropped is kept; it is
-        not an attribute.  Values and bins are still those of the whole table.
+        The column that identifies the person, whose first record that is not dropped is
+        kept; it is not an attribute.  Values and bins are still those of the whole
+        table.
 
     Examples
     --------
-    >>> TableOptions(drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}).bins_of("height")
+    >>> TableOptions(
+    ...     drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}
+    ... ).bins_of("height")
     Width(bins=8)
     """
 
@@ -147,9 +157,13 @@ class TableOptions:
     drop: Sequence[str] = option((), check=_texts)
     bins: Bins = option(None, metavar="[COLUMN=]RULE")
     missing: str = option(
-        "category", choices=MISSING_VALUES, check=partial(_checks.choice, options=MISSING_VALUES)
+        "category",
+        choices=MISSING_VALUES,
+        check=partial(_checks.choice, options=MISSING_VALUES),
     )
-    max_values: int = option(1000, check=partial(_checks.integer, minimum=1, maximum=MAX_ALPHABET))
+    max_values: int = option(
+        1000, check=partial(_checks.integer, minimum=1, maximum=MAX_ALPHABET)
+    )
     missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
         (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True, check=_markers
     )
@@ -171,7 +185,8 @@ class TableOptions:
 
     @classmethod
     def from_keywords(cls, **keywords: Any) -> "TableOptions":
-        """Return the options of the keywords of a public function; None means the default.
+        """Return the options of the keywords of a public function; None means the
+        default.
 
         Examples
         --------
@@ -180,14 +195,20 @@ class TableOptions:
         seepage.errors.InputError: there is no option 'bin'; did you mean 'bins'?
         """
         _checks.options(keywords, [field.name for field in fields(cls)])
-        return cls(**{name: value for name, value in keywords.items() if value is not None})
+        return cls(
+            **{name: value for name, value in keywords.items() if value is not None}
+        )
 
     def _check_number_of_bins(self) -> None:
         most = DEFAULT_BINS
         if self.bins is not None:
-            from seepage.data.table.bins import read_rule  # with PyArrow, which few options need
+            from seepage.data.table.bins import (
+                read_rule,
+            )  # with PyArrow, which few options need
 
-            rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+            rules = (
+                self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+            )
             most = max((read_rule(rule).bins for rule in rules), default=0)
         if most > self.max_values:
             raise InputError(
@@ -205,7 +226,11 @@ class TableOptions:
     def given_rule(self, name: str) -> BinRule:
         """Return the rule that `bins` gives for a column; None if it gives none."""
         given = self.bins
-        return given.get(name, given.get(ALL_OTHERS)) if isinstance(given, Mapping) else given
+        return (
+            given.get(name, given.get(ALL_OTHERS))
+            if isinstance(given, Mapping)
+            else given
+        )
 
     def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
@@ -222,7 +247,9 @@ class TableOptions:
         return (*given.get(ALL_OTHERS, ()), *given.get(name, ()))
 
     def choose(self, names: Sequence[str]) -> list[str]:
-        """Return the columns to read of a table with these column names; unknown names raise."""
+        """Return the columns to read of a table with these column names; unknown names
+        raise.
+        """
         _check_distinct(names, "the table")
         selected = names if self.columns is None else self.columns
         _check_known([*selected, *self.drop], names)
@@ -238,7 +265,9 @@ class TableOptions:
         kept = [name for name in selected if name not in left_out]
         _check_distinct(kept, "the list of columns")
         if not all(kept):
-            raise TableError("a column has no name; name it or drop it (", Setting("drop"), ")")
+            raise TableError(
+                "a column has no name; name it or drop it (", Setting("drop"), ")"
+            )
         if not kept:
             raise TableError("there is no column left to read")
         if self.domain is not None:
@@ -250,20 +279,26 @@ class TableOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(TableOptions):
-    """Options of functions that take `data`: how a table is coded, and by what it is read.
+    """Options of functions that take `data`: how a table is coded, and by what it is
+    read.
 
     Parameters
     ----------
     engine
-        `"auto"`: NumPy, or Numba if the work exceeds the time to load it; `"spark"`: the executors
-        of the active Spark session read the Parquet files.  All counts are equal.
+        `"auto"`: NumPy, or Numba if the work exceeds the time to load it; `"spark"`:
+        the executors of the active Spark session read the Parquet files.  All counts
+        are equal.
     progress
-        Called with the number of steps done and their total, None if unknown.  It is not called by
-        Spark, which shows its own progress.
+        Called with the number of steps done and their total, None if unknown.  It is
+        not called by Spark, which shows its own progress.
     """
 
-    engine: str = option("auto", choices=ENGINES, check=partial(_checks.choice, options=ENGINES))
-    progress: Progress | None = field(default=None, metadata={"check": _checks.progress})
+    engine: str = option(
+        "auto", choices=ENGINES, check=partial(_checks.choice, options=ENGINES)
+    )
+    progress: Progress | None = field(
+        default=None, metadata={"check": _checks.progress}
+    )
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -272,7 +307,8 @@ class DataOptions(TableOptions):
 
 
 def is_spark_frame(data: Any) -> bool:
-    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
+    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not
+    imported.
 
     Examples
     --------
@@ -296,12 +332,16 @@ def uses_spark(data: Any, engine: str, person: str | None) -> bool:
     return used
 
 
-def _check_known(given: Iterable[str], names: Sequence[str], parameter: str = "") -> None:
+def _check_known(
+    given: Iterable[str], names: Sequence[str], parameter: str = ""
+) -> None:
     for name in given:
         if name not in names:
             hint = _checks.near_miss(name, names)
             subject = f"{parameter}: " if parameter else ""
-            raise TableError(f"{subject}there is no column {name!r}{hint}", parameter=parameter)
+            raise TableError(
+                f"{subject}there is no column {name!r}{hint}", parameter=parameter
+            )
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
@@ -311,5 +351,11 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
 
 
 def _named_in(given: Any) -> list[str]:
-    """Return the columns that a mapping of rules or markers names; none of anything else."""
-    return [name for name in given if name != ALL_OTHERS] if isinstance(given, Mapping) else []
+    """Return the columns that a mapping of rules or markers names; none of anything
+    else.
+    """
+    return (
+        [name for name in given if name != ALL_OTHERS]
+        if isinstance(given, Mapping)
+        else []
+    )

@@ -1,4 +1,6 @@
-"""Bins of numbers: the summary of a column, rules, the edges that follow, labels, and codes."""
+"""Bins of numbers: the summary of a column, rules, the edges that follow, labels, and
+codes.
+"""
 
 import math
 from collections.abc import Sequence
@@ -25,28 +27,32 @@ MAX_COUNTED = 2**16
 """Maximum number of distinct numbers that are counted one by one."""
 
 EDGE_DIGITS = 2
-"""Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""
+"""Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside
+them."""
 
 FEW_EDGES = 100
-"""Maximum number of edges for which comparing with each is faster than a binary search."""
+"""Maximum number of edges for which comparing with each is faster than a binary
+search."""
 
 
 class NumberSummary:
     """Range and distribution of the numbers of one column, from which bin edges follow.
 
-    Minimum and maximum are exact.  Up to 65,536 distinct numbers are counted one by one; of more a
-    uniform sample of 262,144 records is kept, so the rank of a quantile is off by at most about
-    0.1% of the records (one standard deviation).
+    Minimum and maximum are exact.  Up to 65,536 distinct numbers are counted one by
+    one; of more a uniform sample of 262,144 records is kept, so the rank of a quantile
+    is off by at most about 0.1% of the records (one standard deviation).
 
-    Parts of a table are summarised separately and merged.  The sample consists of the records of
-    lowest priority in the whole table, so the edges do not depend on the parts.
+    Parts of a table are summarised separately and merged.  The sample consists of the
+    records of lowest priority in the whole table, so the edges do not depend on the
+    parts.
 
     Attributes
     ----------
     low, high
         Minimum and maximum so far; `inf` and `-inf` before the first number.
     stray
-        A value that is not a number that floats can represent, set by the caller; None if all are.
+        A value that is not a number that floats can represent, set by the caller; None
+        if all are.
     integral
         Whether all numbers so far are integers, of any type (3.0 is one).
     """
@@ -57,7 +63,10 @@ class NumberSummary:
         self.stray: str | None = None
         self.integral = True
         self._single = False
-        self._counted: tuple[Floats, Integers] | None = np.zeros(0), np.zeros(0, dtype=np.int64)
+        self._counted: tuple[Floats, Integers] | None = (
+            np.zeros(0),
+            np.zeros(0, dtype=np.int64),
+        )
         self._sample = PrioritySample(SAMPLE_SIZE)
 
     def add(self, values: NDArray[Any], priorities: Priorities) -> None:
@@ -65,10 +74,13 @@ class NumberSummary:
         if not len(values):
             return
         self._single = values.dtype == np.float32
-        low, high = self.decimal(values.min()), self.decimal(values.max())
+        low = self.decimal(values.min())
+        high = self.decimal(values.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.integral:
-            self.integral = math.isfinite(low + high) and bool((values == np.floor(values)).all())
+            self.integral = math.isfinite(low + high) and bool(
+                (values == np.floor(values)).all()
+            )
         if self._counted is not None:
             self._count(*np.unique(values, return_counts=True))
         candidates = self._sample.candidates(priorities)
@@ -77,7 +89,9 @@ class NumberSummary:
     def _count(self, values: NDArray[Any], counts: Integers) -> None:
         """Add the counts of distinct numbers; too many are not counted any more."""
         assert self._counted is not None
-        found, places = np.unique(np.append(self._counted[0], values), return_inverse=True)
+        found, places = np.unique(
+            np.append(self._counted[0], values), return_inverse=True
+        )
         weights = np.append(self._counted[1], counts)
         totals = np.bincount(places, weights).astype(np.int64)
         self._counted = (found, totals) if len(found) <= MAX_COUNTED else None
@@ -95,11 +109,15 @@ class NumberSummary:
         self._sample.merge(other._sample)
 
     def decimal(self, value: float) -> float:
-        """Return the shortest decimal that rounds to a value in the precision of the column."""
+        """Return the shortest decimal that rounds to a value in the precision of the
+        column.
+        """
         return single_number(np.float32(value)) if self._single else float(value)
 
     def distinct(self) -> tuple[Floats, Integers]:
-        """Return the distinct numbers, all or those of the sample, ascending, and their counts."""
+        """Return the distinct numbers, all or those of the sample, ascending, and their
+        counts.
+        """
         if self._counted is not None:
             return self._counted
         values, counts = np.unique(self._sample.thinned()[0], return_counts=True)
@@ -110,10 +128,10 @@ class NumberSummary:
 class Quantile:
     """Bins with about equally many records.
 
-    Edge j is the value of rank floor(n j / bins) among n values in ascending order (rank 0 is the
-    minimum), so that bin j begins with a value that occurs.  A value that fills more than one bin
-    has one bin of its own, and there are fewer bins.  If the sample holds a single value, the bins
-    are those of `Width`.
+    Edge j is the value of rank floor(n j / bins) among n values in ascending order
+    (rank 0 is the minimum), so that bin j begins with a value that occurs.  A value
+    that fills more than one bin has one bin of its own, and there are fewer bins.  If
+    the sample holds a single value, the bins are those of `Width`.
     """
 
     bins: int
@@ -130,8 +148,9 @@ class Quantile:
 class Width:
     """Bins of equal width between the minimum and the maximum.
 
-    Edge j is low + j (high - low) / bins, rounded up to an integer if all numbers are integers: the
-    bins then hold the same numbers, and there are fewer bins where two edges coincide.
+    Edge j is low + j (high - low) / bins, rounded up to an integer if all numbers are
+    integers: the bins then hold the same numbers, and there are fewer bins where two
+    edges coincide.
     """
 
     bins: int
@@ -140,13 +159,17 @@ class Width:
         """Return the edges for a column's numbers; empty if these are all equal."""
         if summary.low == summary.high:
             return ()
-        inner = _inside(summary, [self._edge(summary, index) for index in range(1, self.bins)])
+        inner = _inside(
+            summary, [self._edge(summary, index) for index in range(1, self.bins)]
+        )
         return _closed(summary, inner or [summary.high] * (self.bins > 1))
 
     def _edge(self, summary: NumberSummary, index: int) -> float:
         left = self.bins - index
         if summary.integral:
-            return float(-(-(int(summary.low) * left + int(summary.high) * index) // self.bins))
+            return float(
+                -(-(int(summary.low) * left + int(summary.high) * index) // self.bins)
+            )
         return summary.low * (left / self.bins) + summary.high * (index / self.bins)
 
 
@@ -167,12 +190,15 @@ BinningRule: TypeAlias = Quantile | Width | Edges
 NO_BINS = Edges(())
 """No bins: every distinct number is a category."""
 
-BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
+BIN_FORMATS = (
+    "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
+)
 DEFAULT_RULE = Quantile(DEFAULT_BINS)
 
 
 def read_rule(rule: Any) -> BinningRule:
-    """Return the binning rule of an option's value; an invalid value raises an InputError.
+    """Return the binning rule of an option's value; an invalid value raises an
+    InputError.
 
     Examples
     --------
@@ -194,7 +220,10 @@ def _read_text(text: str) -> BinningRule:
     if text.isdecimal():
         text = f"quantile:{text}"
     kind, colon, count = text.partition(":")
-    kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
+    kinds: dict[str, type[Quantile] | type[Width]] = {
+        "quantile": Quantile,
+        "width": Width,
+    }
     if kind not in kinds or (colon and not count.strip().isdecimal()):
         hint = _checks.near_miss(kind, [*kinds, "none"])
         raise _checks.violation("bins", BIN_FORMATS, text, hint)
@@ -212,10 +241,11 @@ def _read_edges(edges: Any) -> tuple[float, ...]:
 
 
 def _starts(running: Integers, bins: int) -> list[int]:
-    """Return the indices of the distinct values at which bins begin, ascending, without the first.
+    """Return the indices of the distinct values at which bins begin, ascending, without
+    the first.
 
-    `running` are the cumulative counts of the distinct values.  An index found for two ranks
-    belongs to a value that fills a bin: the next bin begins with the next value.
+    `running` are the cumulative counts of the distinct values.  An index found for two
+    ranks belongs to a value that fills a bin: the next bin begins with the next value.
     """
     total = int(running[-1])
     ranks = [total * bin_ // bins for bin_ in range(1, bins)]
@@ -241,9 +271,11 @@ def _inside(summary: NumberSummary, edges: Sequence[float]) -> list[float]:
 def _closed(summary: NumberSummary, inner: list[float]) -> tuple[float, ...]:
     """Return all edges: the minimum, the inner edges, and the last edge.
 
-    The last edge is the maximum; if the maximum has a bin of its own, a number above it.
+    The last edge is the maximum; if the maximum has a bin of its own, a number above
+    it.
     """
-    low, top = summary.low, summary.high
+    low = summary.low
+    top = summary.high
     if inner and inner[-1] >= top:
         beyond = top + (1.0 if summary.integral else (top - low) / 100)
         top = max(beyond, math.nextafter(top, math.inf))
@@ -252,14 +284,17 @@ def _closed(summary: NumberSummary, inner: list[float]) -> tuple[float, ...]:
 
 
 def _readable(edges: Sequence[float]) -> list[float]:
-    """Return edges with few digits, each moved by less than 1% of the narrower bin beside it.
+    """Return edges with few digits, each moved by less than 1% of the narrower bin
+    beside it.
 
-    Edges are rounded down and the last one up, so a bin keeps the value that it begins with and all
-    values stay covered.
+    Edges are rounded down and the last one up, so a bin keeps the value that it begins
+    with and all values stay covered.
     """
     with np.errstate(over="ignore"):
         widths = np.diff(edges)
-    beside = np.minimum(np.concatenate([widths[:1], widths]), np.concatenate([widths, widths[-1:]]))
+    beside = np.minimum(
+        np.concatenate([widths[:1], widths]), np.concatenate([widths, widths[-1:]])
+    )
     rounded = [_rounded(e, w, ROUND_FLOOR) for e, w in zip(edges, beside, strict=True)]
     rounded[-1] = _rounded(edges[-1], beside[-1], ROUND_CEILING)
     return rounded if all(a < b for a, b in pairwise(rounded)) else [*edges]
@@ -269,7 +304,11 @@ def _rounded(edge: float, width: float, direction: str) -> float:
     if not math.isfinite(width):
         return edge
     step = Decimal((0, (1,), math.floor(math.log10(width)) - EDGE_DIGITS))
-    return float(Decimal(edge).quantize(step, direction, Context(prec=400, Emin=-9999, Emax=9999)))
+    return float(
+        Decimal(edge).quantize(
+            step, direction, Context(prec=400, Emin=-9999, Emax=9999)
+        )
+    )
 
 
 def roundest(low: float, high: float, integral: bool) -> float:
@@ -327,32 +366,42 @@ def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str
         first = low if math.isfinite(low) else numbers.low
         last = high - 1 if numbers.integral else high
         if math.isinf(high):
-            labels.append(f"{number_label(low)} or more" if math.isfinite(low) else "any number")
+            labels.append(
+                f"{number_label(low)} or more" if math.isfinite(low) else "any number"
+            )
         elif numbers.integral and first == last:
             labels.append(number_label(first))
         elif math.isinf(low):
-            labels.append(f"{'up to' if numbers.integral else 'under'} {number_label(last)}")
+            labels.append(
+                f"{'up to' if numbers.integral else 'under'} {number_label(last)}"
+            )
         else:
             between = "to" if numbers.integral else "to under"
             labels.append(f"{number_label(first)} {between} {number_label(last)}")
     return tuple(labels)
 
 
-def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
-    """Return the attribute of a binned column, with or without a category for missing values."""
+def binned_attribute(
+    name: str, edges: tuple[float, ...], *, missing: bool
+) -> Attribute:
+    """Return the attribute of a binned column, with or without a category for missing
+    values.
+    """
     return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
 
 
 def bins_of(
     values: NDArray[Any], edges: tuple[float, ...], first: int = 0, outside: int = 0
 ) -> Codes:
-    """Return the bin of each number: `first` + the number of inner edges that are at most it.
+    """Return the bin of each number: `first` + the number of inner edges that are at
+    most it.
 
-    Numbers outside the edges have the code `outside`.  Numbers of single precision are compared
-    with the edges in their precision.
+    Numbers outside the edges have the code `outside`.  Numbers of single precision are
+    compared with the edges in their precision.
     """
     exact = np.array(edges, values.dtype)
-    inner, kind = exact[1:-1], np.min_scalar_type(len(edges) + 2)
+    inner = exact[1:-1]
+    kind = np.min_scalar_type(len(edges) + 2)
     if len(inner) > FEW_EDGES:
         codes = (np.searchsorted(inner, values, side="right") + first).astype(kind)
     else:

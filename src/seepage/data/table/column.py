@@ -1,12 +1,14 @@
 """One column of a table to codes, called with one Arrow array per batch.
 
-Arrow encodes a batch as indices into a dictionary of its distinct values; each new entry of the
-dictionary that occurs is labelled once, and a lookup table gives the codes.  Bytes and booleans
-need no encoding: they are indices into the dictionary of all their values, and where they equal
-their codes the codes are a view.  Numbers of a binned column are compared with the edges.
+Arrow encodes a batch as indices into a dictionary of its distinct values; each new
+entry of the dictionary that occurs is labelled once, and a lookup table gives the
+codes.  Bytes and booleans need no encoding: they are indices into the dictionary of all
+their values, and where they equal their codes the codes are a view.  Numbers of a
+binned column are compared with the edges.
 
-A value is identified by its key: a number, a string, or None if missing.  Its label is a string;
-two values are the same category if and only if their labels are equal, for every engine and format.
+A value is identified by its key: a number, a string, or None if missing.  Its label is
+a string; two values are the same category if and only if their labels are equal, for
+every engine and format.
 """
 
 import math
@@ -21,7 +23,13 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table import FEW_NUMBERS, TableOptions
-from seepage.data.table.bins import NO_BINS, Edges, NumberSummary, binned_attribute, bins_of
+from seepage.data.table.bins import (
+    NO_BINS,
+    Edges,
+    NumberSummary,
+    binned_attribute,
+    bins_of,
+)
 from seepage.data.table.sources import is_number_type, is_text_type, plain, readable
 from seepage.data.table.text import field_key, number_label, numbers_of, single_number
 from seepage.errors import DomainError, Setting, TableError, Text
@@ -29,17 +37,20 @@ from seepage.errors import DomainError, Setting, TableError, Text
 Key: TypeAlias = float | str | None
 
 UNSEEN = 2**32 - 1
-"""Lookup table entry of a value without a code: all bits set, also in a narrower table."""
+"""Lookup table entry of a value without a code: all bits set, also in a narrower
+table."""
 
 PARTITION_STRIDE = 2**40
-"""Records of a Spark DataFrame have no order: partition p begins with index (p + 1) 2^40."""
+"""Records of a Spark DataFrame have no order: partition p begins with index (p + 1)
+2^40."""
 
 
 class Column:
     """State of a column while a table is coded.
 
-    Values of a given attribute have its codes; k = `given.size` means missing without a category,
-    k + 1 any other value without a code.  Values that are found have the codes 0, 1, ...
+    Values of a given attribute have its codes; k = `given.size` means missing without a
+    category, k + 1 any other value without a code.  Values that are found have the
+    codes 0, 1, ...
 
     Parameters
     ----------
@@ -53,7 +64,8 @@ class Column:
     Attributes
     ----------
     named
-        Whether the mapping `bins` of the options names it: then two numbers suffice to bin it.
+        Whether the mapping `bins` of the options names it: then two numbers suffice to
+        bin it.
     edges
         The bin edges; empty while unknown or not binned.
     needs_edges
@@ -68,8 +80,12 @@ class Column:
         self._options = options
         self.markers = marker_labels(options.markers_of(name))
         self._given = None if options.domain is None else options.domain[name]
-        if self._given is not None and self._given.edges:  # numbers, and what means missing
-            self.markers |= {value for value, _ in self._given.merged if value != ALL_OTHERS}
+        if (
+            self._given is not None and self._given.edges
+        ):  # numbers, and what means missing
+            self.markers |= {
+                value for value, _ in self._given.merged if value != ALL_OTHERS
+            }
         self._rule = options.bins_of(name)
         in_mapping = isinstance(options.bins, Mapping) and name in options.bins
         self.named = in_mapping and self._rule != NO_BINS
@@ -101,7 +117,9 @@ class Column:
             self._codes.setdefault(MISSING, without)
 
     def set_edges(self, summary: NumberSummary) -> None:
-        """Set the bin edges by the column's rule; if some value is not a number there are none."""
+        """Set the bin edges by the column's rule; if some value is not a number there
+        are none.
+        """
         self._stray = summary.stray
         if summary.stray is not None:
             self._rule = NO_BINS
@@ -128,10 +146,11 @@ class Column:
     def attribute(self) -> tuple[Attribute, Integers]:
         """Return the final attribute and the codes of its values; bins may be empty.
 
-        Numbers are ascending, strings sorted, and missing is last.  If records with missing values
-        are dropped, it has the values seen in the others.
+        Numbers are ascending, strings sorted, and missing is last.  If records with
+        missing values are dropped, it has the values seen in the others.
         """
-        dropping, fixed = self._options.dropping, self._given
+        dropping = self._options.dropping
+        fixed = self._given
         if self.edges and fixed is None:
             missing = self.has_missing and not dropping
             fixed = binned_attribute(self.name, self.edges, missing=missing)
@@ -139,7 +158,11 @@ class Column:
             return fixed, np.arange(fixed.size)
         pairs = list(enumerate(self._keys))
         if dropping:
-            pairs = [(code, key) for code, key in pairs if key is not None and code in self._seen]
+            pairs = [
+                (code, key)
+                for code, key in pairs
+                if key is not None and code in self._seen
+            ]
         pairs.sort(key=lambda pair: sort_key(pair[1]))
         codes = np.array([code for code, _ in pairs], dtype=np.int64)
         return Attribute(self.name, tuple(key_label(key) for _, key in pairs)), codes
@@ -154,7 +177,9 @@ class Column:
         before
             The number of records before the batch, for messages.
         """
-        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        kind = (
+            array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        )
         numeric = self.fields or is_number_type(kind) or pa.types.is_null(kind)
         if (self.edges or self.named) and not numeric:
             raise TableError(
@@ -193,7 +218,9 @@ class Column:
     def _take(self, indices: pa.Array) -> Codes:
         sizes = len(self._keys) if self._known is None else self._known.size + 2
         narrow = self._table.astype(np.min_scalar_type(sizes))
-        return np.asarray(pc.take(pa.array(narrow), indices, boundscheck=False).to_numpy())
+        return np.asarray(
+            pc.take(pa.array(narrow), indices, boundscheck=False).to_numpy()
+        )
 
     def _admit(
         self, indices: NDArray[Any], unseen: Booleans, values: pa.Array, before: int
@@ -217,7 +244,8 @@ class Column:
         """Return the code of a value; a value that is found gets the next code."""
         label = key_label(key)
         if label in self.markers:
-            label, key = MISSING, None
+            label = MISSING
+            key = None
         self.has_missing |= key is None
         if self._known is not None:
             return self._codes.get(label, self._outside)
@@ -229,8 +257,11 @@ class Column:
         return self._codes[label]
 
     def _check_number_of_values(self) -> None:
-        """Note that too many numbers need bin edges, and raise for too many other values."""
-        values, most = len(self._keys) - (MISSING in self._codes), self._options.max_values
+        """Note that too many numbers need bin edges, and raise for too many other
+        values.
+        """
+        values = len(self._keys) - (MISSING in self._codes)
+        most = self._options.max_values
         few = math.inf if self._rule == NO_BINS else 1 if self.named else FEW_NUMBERS
         if values > few and not self._texts:
             self.needs_edges = True
@@ -242,7 +273,9 @@ class Column:
                 hint = Text(means, Setting("missing_markers"), "); else ", hint)
             elif not self._texts:
                 hint = Text("bin it (", Setting("bins"), "), ", hint)
-            raise TableError(f"column {self.name!r} has more than {most:,} values; ", hint)
+            raise TableError(
+                f"column {self.name!r} has more than {most:,} values; ", hint
+            )
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of numbers."""
@@ -258,7 +291,9 @@ class Column:
         return codes
 
     def missing_in(self, array: pa.Array, codes: Codes | None) -> Booleans:
-        """Return the mask of the missing values of a batch, from its codes if it has any."""
+        """Return the mask of the missing values of a batch, from its codes if it has
+        any.
+        """
         if codes is None:
             return numbers_of(array, self.markers).missing
         return np.asarray(codes == self._codes.get(MISSING, UNSEEN))
@@ -281,7 +316,9 @@ class Column:
         return {**self.__dict__, "_values": None, "_table": None}
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
-        """Raise if a kept record has a value outside the domain or bins; `kept` None means all."""
+        """Raise if a kept record has a value outside the domain or bins; `kept` None
+        means all.
+        """
         if self._known is None or codes.max() < self._known.size:
             return
         outside = codes >= self._known.size
@@ -289,11 +326,14 @@ class Column:
             outside &= kept
         if not outside.any():
             return
-        row, why = int(np.argmax(outside)), "has a value outside the domain"
+        row = int(np.argmax(outside))
+        why = "has a value outside the domain"
         if codes[row] == self._known.size:
             why = "is missing, and the domain has no category for missing values; drop such records"
         elif self.edges:
-            reach = f"from {number_label(self.edges[0])} to {number_label(self.edges[-1])}"
+            reach = (
+                f"from {number_label(self.edges[0])} to {number_label(self.edges[-1])}"
+            )
             why = f"is outside its bins, which reach {reach}; use -inf and inf as the outer edges"
         raise DomainError(f"{record_name(before + row)}: column {self.name!r} {why}")
 
@@ -310,10 +350,14 @@ class Column:
 def record_name(index: int) -> str:
     """Return the name of a record in messages, from its index in the table."""
     partition = index // PARTITION_STRIDE - 1
-    return f"record {index + 1:,}" if partition < 0 else f"a record of partition {partition}"
+    return (
+        f"record {index + 1:,}"
+        if partition < 0
+        else f"a record of partition {partition}"
+    )
 
 
-# Arrow arrays ------------------------------------------------------------------------------------
+# Arrow arrays -------------------------------------------------------------------------
 
 BYTES = {
     pa.int8(): pa.array(np.arange(256, dtype=np.uint8).view(np.int8)),
@@ -324,10 +368,16 @@ BYTES = {
 
 
 def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return an array as indices and the dictionary of its values, in a type that is labelled."""
+    """Return an array as indices and the dictionary of its values, in a type that is
+    labelled.
+    """
     array = plain(array)
     if array.type in BYTES:
-        bits = array.cast(pa.uint8()) if array.type == pa.bool_() else array.view(pa.uint8())
+        bits = (
+            array.cast(pa.uint8())
+            if array.type == pa.bool_()
+            else array.view(pa.uint8())
+        )
         return bits, BYTES[array.type]
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
@@ -337,16 +387,26 @@ def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
     """Return the keys of values; `fields` says that strings are fields of a text file.
 
-    A value that is neither a string nor a float means what its text means in such a file.
+    A value that is neither a string nor a float means what its text means in such a
+    file.
     """
     kind = values.type
     if pa.types.is_floating(kind):
         numbers = values.to_numpy(zero_copy_only=False)
-        return (None if np.isnan(number) else single_number(number) for number in numbers)
+        return (
+            None if np.isnan(number) else single_number(number) for number in numbers
+        )
     if is_text_type(kind) and not fields:
         return list(values.to_pylist())
-    is_time = pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
-    if not (is_time or is_text_type(kind) or is_number_type(kind) or pa.types.is_boolean(kind)):
+    is_time = (
+        pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
+    )
+    if not (
+        is_time
+        or is_text_type(kind)
+        or is_number_type(kind)
+        or pa.types.is_boolean(kind)
+    ):
         raise pa.ArrowNotImplementedError(f"no keys of {kind}")
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         values = values.cast(pa.timestamp(kind.unit, "UTC"))
@@ -361,12 +421,16 @@ def key_label(key: Key) -> str:
 
 
 def sort_key(key: Key) -> tuple[int, float, str]:
-    """Return the sort key of a value's key: numbers ascending, then strings, missing last."""
+    """Return the sort key of a value's key: numbers ascending, then strings, missing
+    last.
+    """
     if key is None:
         return 2, 0.0, ""
     return (1, 0.0, key) if isinstance(key, str) else (0, key, "")
 
 
 def marker_labels(markers: Iterable[str]) -> frozenset[str]:
-    """Return the labels that mean missing, from the fields that `missing_markers` lists."""
+    """Return the labels that mean missing, from the fields that `missing_markers`
+    lists.
+    """
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})

@@ -1,4 +1,6 @@
-"""`TableScan`: one pass over a table that codes its columns and discovers their values and bins."""
+"""`TableScan`: one pass over a table that codes its columns and discovers their values
+and bins.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +32,9 @@ class CodedBatch(NamedTuple):
     Parameters
     ----------
     codes
-        One array of unsigned integers per column, of equal length: uint8 if the column has fewer
-        than 256 values so far, else uint16.  Arrays may be views of the table's memory and must
-        not be written to.
+        One array of unsigned integers per column, of equal length: uint8 if the column
+        has fewer than 256 values so far, else uint16.  Arrays may be views of the
+        table's memory and must not be written to.
     sizes
         Alphabet size of each attribute so far; codes are below it.
     first
@@ -48,11 +50,12 @@ class CodedBatch(NamedTuple):
 
 
 class RecordChoice:
-    """Selects records during a scan: the first one of every person, and those outside a part.
+    """Selects records during a scan: the first one of every person, and those outside a
+    part.
 
-    A person is identified by a 64-bit key: an integer is its own key, other identifiers are hashed.
-    Two people with the same key (probability 3e-8 among a million people) count as one person, so
-    that no person counts twice.  Memory: 8 bytes per person.
+    A person is identified by a 64-bit key: an integer is its own key, other identifiers
+    are hashed. Two people with the same key (probability 3e-8 among a million people)
+    count as one person, so that no person counts twice.  Memory: 8 bytes per person.
 
     Parameters
     ----------
@@ -73,7 +76,11 @@ class RecordChoice:
     """
 
     def __init__(
-        self, person: str | None = None, *, fields: bool = False, part: RandomPart | None = None
+        self,
+        person: str | None = None,
+        *,
+        fields: bool = False,
+        part: RandomPart | None = None,
     ) -> None:
         self.person = person
         self._fields = fields
@@ -83,13 +90,18 @@ class RecordChoice:
     def keys(self, batch: pa.RecordBatch, first: int) -> Keys | None:
         """Return the 64-bit keys of a batch's people; None if every record is chosen.
 
-        A missing identifier raises a TableError; `first` is the number of records before the batch.
+        A missing identifier raises a TableError; `first` is the number of records
+        before the batch.
         """
         if self.person is None:
             return None
         array = batch.column(self.person)
         if pa.types.is_integer(array.type) and not array.null_count:
-            return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
+            return (
+                np.asarray(array.to_numpy(zero_copy_only=False))
+                .astype(np.int64)
+                .view(np.uint64)
+            )
         indices, values = encoded(array)
         hashes = [_hash(value, self._fields) for value in values.to_pylist()]
         keys = pa.array(hashes, pa.uint64()).take(indices)
@@ -115,9 +127,12 @@ class RecordChoice:
         kept
             Mask of the records that are not dropped; None for all.
         """
-        keys, rows = self.keys(batch, first), batch.num_rows
+        keys = self.keys(batch, first)
+        rows = batch.num_rows
         if self._part is not None:
-            outside = self._part.priorities(keys, first, rows) >= np.uint64(self._part.threshold)
+            outside = self._part.priorities(keys, first, rows) >= np.uint64(
+                self._part.threshold
+            )
             kept = outside if kept is None else kept & outside
         if keys is None:
             return kept
@@ -133,7 +148,9 @@ class RecordChoice:
         return None if mask.all() else mask
 
     def _add(self, keys: Keys) -> None:
-        """Add a sorted run of new keys; runs of similar length are merged, so O(log n) remain."""
+        """Add a sorted run of new keys; runs of similar length are merged, so O(log n)
+        remain.
+        """
         if len(keys):
             self._seen.append(keys)
         while len(self._seen) > 1 and len(self._seen[-2]) <= 2 * len(self._seen[-1]):
@@ -145,7 +162,9 @@ def _hash(value: Any, fields: bool) -> int | None:
     if value is None or value != value or (fields and field_key(value) is None):
         return None
     text = value.strip() if isinstance(value, str) else str(value)
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()
     return int.from_bytes(digest, "little")
 
 
@@ -153,10 +172,10 @@ def _hash(value: Any, fields: bool) -> int | None:
 class TableScan:
     """Reads a table, or a shard of one, as batches of codes, and discovers its domain.
 
-    Values are coded in the order of discovery.  Local engines `read` a whole table: once, and once
-    more (only the columns concerned) for the bin edges of numeric columns with more than 50
-    values.  Spark's tasks read the `batches` of a shard, whose values are merged into a domain, and
-    then again in codes of this domain.
+    Values are coded in the order of discovery.  Local engines `read` a whole table:
+    once, and once more (only the columns concerned) for the bin edges of numeric
+    columns with more than 50 values.  Spark's tasks read the `batches` of a shard,
+    whose values are merged into a domain, and then again in codes of this domain.
 
     Parameters
     ----------
@@ -169,8 +188,8 @@ class TableScan:
     first
         For a shard, the index in the table of its first record; None for a whole table.
     part
-        Records that are left out; None for none.  Values are discovered in all records, also in
-        those of people of whom another record is chosen.
+        Records that are left out; None for none.  Values are discovered in all records,
+        also in those of people of whom another record is chosen.
     beside
         A column of the table that is read as it is, beside the codes; None for none.
 
@@ -214,16 +233,18 @@ class TableScan:
         return tuple(column.size for column in self.columns)
 
     def read(
-        self, consume: Callable[[Iterator[CodedBatch]], Outcome], progress: Progress | None = None
+        self,
+        consume: Callable[[Iterator[CodedBatch]], Outcome],
+        progress: Progress | None = None,
     ) -> Outcome:
         """Return `consume(batches)` for the batches of the whole table.
 
         Parameters
         ----------
         consume
-            Function of an iterator over the batches.  If a numeric column exceeds 50 values, the
-            iterator ends early, the outcome is discarded, and `consume` is called once more, with
-            the bin edges of all such columns known.
+            Function of an iterator over the batches.  If a numeric column exceeds 50
+            values, the iterator ends early, the outcome is discarded, and `consume` is
+            called once more, with the bin edges of all such columns known.
         progress
             Called with the number of records read and their total, None if unknown.
         """
@@ -236,16 +257,18 @@ class TableScan:
         return outcome
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
-        """Yield the coded batches in one pass, until a column needs bin edges that are unknown.
+        """Yield the coded batches in one pass, until a column needs bin edges that are
+        unknown.
 
-        The rest is then read only to find all such columns and all values; of a whole table not
-        even that if the first batch tells.
+        The rest is then read only to find all such columns and all values; of a whole
+        table not even that if the first batch tells.
         """
         self.rows_read = self.rows_dropped = 0
         self._complete = False
         for column in self.columns:
             column.reset()
-        person, choice = self.options.person, None
+        person = self.options.person
+        choice = None
         if person is not None or self.part is not None:
             choice = RecordChoice(person, fields=self.source.fields, part=self.part)
         further = (name for name in (person, self.beside) if name is not None)
@@ -261,7 +284,9 @@ class TableScan:
                 continue
             if self.beside is not None:
                 beside = batch.column(self.beside)
-                self.beside_values = beside if coded.kept is None else beside.filter(coded.kept)
+                self.beside_values = (
+                    beside if coded.kept is None else beside.filter(coded.kept)
+                )
             if len(coded.codes[0]):
                 yield coded
             if progress is not None:
@@ -275,15 +300,19 @@ class TableScan:
     ) -> CodedBatch | None:
         """Return the batch without dropped records, and of each person the chosen one.
 
-        None if a column needs bin edges.  Values outside the domain of records that are not dropped
-        raise; the codes of these records are recorded as seen.
+        None if a column needs bin edges.  Values outside the domain of records that are
+        not dropped raise; the codes of these records are recorded as seen.
         """
         arrays = [batch.column(name) for name in self.names]
-        coded = [(c, c.code(array, first)) for c, array in zip(self.columns, arrays, strict=True)]
+        coded = [
+            (c, c.code(array, first))
+            for c, array in zip(self.columns, arrays, strict=True)
+        ]
         kept = None
         if self.options.dropping:
             masks = (
-                c.missing_in(array, part) for array, (c, part) in zip(arrays, coded, strict=True)
+                c.missing_in(array, part)
+                for array, (c, part) in zip(arrays, coded, strict=True)
             )
             dropped = np.logical_or.reduce(list(masks))
             self.rows_dropped += int(np.count_nonzero(dropped))
@@ -299,20 +328,27 @@ class TableScan:
             kept = choice.chosen(batch, first, kept)
         kinds = [np.min_scalar_type(size) for size in self.sizes]
         chosen = (part if kept is None else part[kept] for _, part in known)
-        narrow = (part.astype(kind, copy=False) for part, kind in zip(chosen, kinds, strict=True))
+        narrow = (
+            part.astype(kind, copy=False)
+            for part, kind in zip(chosen, kinds, strict=True)
+        )
         return CodedBatch(tuple(narrow), self.sizes, first, kept)
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
-        """Return the domain and, for each column, its codes in the order of the domain's values.
+        """Return the domain and, for each column, its codes in the order of the
+        domain's values.
 
-        Value i of the domain has code order[i] in the batches, so counts by code become counts by
-        value as `final[i] = discovered[order[i]]`.  Numbers and bins are ascending, strings are
-        sorted, and missing is last.  All batches must have been read.
+        Value i of the domain has code order[i] in the batches, so counts by code become
+        counts by value as `final[i] = discovered[order[i]]`.  Numbers and bins are
+        ascending, strings are sorted, and missing is last.  All batches must have been
+        read.
         """
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
         parts = [column.attribute() for column in self.columns]
-        return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
+        return Domain(attribute for attribute, _ in parts), tuple(
+            order for _, order in parts
+        )
 
 
 def columns_of(source: Source, options: TableOptions) -> list[Column]:
@@ -321,11 +357,13 @@ def columns_of(source: Source, options: TableOptions) -> list[Column]:
     return [Column(name, options, fields=source.fields) for name in chosen]
 
 
-def summaries_of(source: Source, columns: Sequence[Column], first: int = 0) -> list[NumberSummary]:
+def summaries_of(
+    source: Source, columns: Sequence[Column], first: int = 0
+) -> list[NumberSummary]:
     """Return the summary of each column's numbers, in one pass over these columns.
 
-    A value that is not a number ends the summary of its column; of a column that the options bin by
-    name it raises a TableError.
+    A value that is not a number ends the summary of its column; of a column that the
+    options bin by name it raises a TableError.
 
     Parameters
     ----------
@@ -369,8 +407,8 @@ def open_scan(
     Parameters
     ----------
     data
-        A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file
-        (text also gzipped), of a folder of such files, a glob, or a list of paths.
+        A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather
+        file (text also gzipped), of a folder of such files, a glob, or a list of paths.
     options
         The table options; the defaults if not given.
     part

@@ -1,7 +1,8 @@
-"""Frames, files, folders and globs as sources of Arrow batches that can be read repeatedly.
+"""Frames, files, folders and globs as sources of Arrow batches that can be read
+repeatedly.
 
-Parquet and Feather files are decoded column by column; frames are converted by Narwhals (pandas,
-Polars, PyArrow, ...); text files are in `text`.
+Parquet and Feather files are decoded column by column; frames are converted by Narwhals
+(pandas, Polars, PyArrow, ...); text files are in `text`.
 """
 
 import csv
@@ -26,7 +27,9 @@ from seepage.errors import Setting, TableError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-PARQUET, FEATHER, TEXT = "Parquet", "Feather", "CSV"
+PARQUET = "Parquet"
+FEATHER = "Feather"
+TEXT = "CSV"
 
 FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".parquet", ".pq"), PARQUET),
@@ -38,7 +41,8 @@ OTHER_SUFFIXES = {
     *(".json", ".jsonl", ".ndjson", ".html", ".xml", ".xls", ".xlsx", ".ods", ".zip"),
     *(".pkl", ".npy", ".pairs"),
 }
-"""Suffixes of files that are not delimited text, though they can often be parsed as such."""
+"""Suffixes of files that are not delimited text, though they can often be parsed as
+such."""
 
 BATCH_ROWS = 2**17
 
@@ -50,11 +54,12 @@ def find_files(
     formats: Mapping[str, str] = FORMAT_BY_SUFFIX,
     format_of: Callable[[Path], str] | None = None,
 ) -> tuple[str, list[Path]]:
-    """Return the format and the files of a path: a file, a folder, a glob, or a list of paths.
+    """Return the format and the files of a path: a file, a folder, a glob, or a list of
+    paths.
 
-    A folder means the data files directly in it, sorted by name, except names that begin with a dot
-    or an underscore.  All files must have one format, none may be empty, and none may occur twice,
-    also by links: its records would be counted twice.
+    A folder means the data files directly in it, sorted by name, except names that
+    begin with a dot or an underscore.  All files must have one format, none may be
+    empty, and none may occur twice, also by links: its records would be counted twice.
 
     Parameters
     ----------
@@ -77,8 +82,12 @@ def find_files(
     if not files:
         raise TableError("there must be at least one file, got an empty list")
     if len(found) > 1:
-        given = " and ".join(f"{name} ({file.name})" for name, file in sorted(found.items()))
-        raise TableError(f"all files must have one format, got {given}; choose with a glob")
+        given = " and ".join(
+            f"{name} ({file.name})" for name, file in sorted(found.items())
+        )
+        raise TableError(
+            f"all files must have one format, got {given}; choose with a glob"
+        )
     return next(iter(found)), files
 
 
@@ -90,7 +99,9 @@ def check_distinct_files(files: Sequence[Path]) -> None:
         twin = seen.setdefault((status.st_dev, status.st_ino), file)
         if twin is not file:
             also = "" if twin == file else f", also as {twin}"
-            raise TableError(f"{file} is given twice{also}; its records would count twice")
+            raise TableError(
+                f"{file} is given twice{also}; its records would count twice"
+            )
 
 
 def first_bytes(file: Path) -> bytes:
@@ -107,7 +118,9 @@ def first_bytes(file: Path) -> bytes:
 def table_format(file: Path) -> str:
     """Return the format of a data file by its suffix, else by its first bytes."""
     start = first_bytes(file)
-    detected = next((name for mark, name in SIGNATURES.items() if start.startswith(mark)), TEXT)
+    detected = next(
+        (name for mark, name in SIGNATURES.items() if start.startswith(mark)), TEXT
+    )
     if detected == TEXT and file.suffix.lower() in OTHER_SUFFIXES:
         raise TableError(
             f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
@@ -127,7 +140,9 @@ def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
     path = Path(given).expanduser()
     str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
-        files = [file for file in _visible(path.iterdir()) if suffix_of(file) in formats]
+        files = [
+            file for file in _visible(path.iterdir()) if suffix_of(file) in formats
+        ]
         if not files:
             known = ", ".join(dict.fromkeys(formats.values()))
             raise TableError(
@@ -149,7 +164,9 @@ def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
-    """Return the files among paths, sorted, except names with a leading dot or underscore."""
+    """Return the files among paths, sorted, except names with a leading dot or
+    underscore.
+    """
     return sorted(p for p in paths if p.is_file() and not p.name.startswith((".", "_")))
 
 
@@ -198,8 +215,8 @@ def is_text_type(kind: pa.DataType) -> bool:
 def plain(array: pa.Array) -> pa.Array:
     """Return an array in one of the types that are labelled, or a dictionary of such.
 
-    Extension types and views of strings become strings, half-precision floats single ones, short
-    decimals longer ones, and the null type float64, all missing.
+    Extension types and views of strings become strings, half-precision floats single
+    ones, short decimals longer ones, and the null type float64, all missing.
     """
     if pa.types.is_dictionary(array.type):
         values = plain(array.dictionary)
@@ -244,14 +261,17 @@ class Source:
 def columnar_source(
     kind: str, files: Sequence[Path], groups: Sequence[Sequence[int]] | None = None
 ) -> Source:
-    """Return Parquet or Feather files with one schema, a batch decoded when it is asked for.
+    """Return Parquet or Feather files with one schema, a batch decoded when it is asked
+    for.
 
-    Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified
-    if a file has them.  Feather has none: each batch is validated, since wrong offsets or indices
-    would read out of bounds.  `groups` are the row groups to read of each Parquet file, by default
-    all.
+    Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums
+    are verified if a file has them.  Feather has none: each batch is validated, since
+    wrong offsets or indices would read out of bounds.  `groups` are the row groups to
+    read of each Parquet file, by default all.
     """
-    rows_total, names, types = 0, (), list[dict[str, str]]()
+    rows_total = 0
+    names = ()
+    types = list[dict[str, str]]()
     for file in files:
         with read_errors(file, kind):
             schema, rows = _schema_and_rows(file, kind)
@@ -288,7 +308,9 @@ def _read_parquet(
     with ParquetFile(
         file, read_dictionary=strings, pre_buffer=False, page_checksum_verification=True
     ) as parquet:
-        for batch in parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+        for batch in parquet.iter_batches(
+            BATCH_ROWS, row_groups=groups, columns=columns
+        ):
             yield batch.select(columns)
 
 
@@ -299,15 +321,20 @@ def _read_feather(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _feather(file: Path) -> ds.Dataset:
-    return ds.dataset(str(file.absolute()), format="feather", filesystem=LocalFileSystem())
+    return ds.dataset(
+        str(file.absolute()), format="feather", filesystem=LocalFileSystem()
+    )
 
 
 def check_same_columns(
     file: Path, columns: Mapping[str, str], first: Path, expected: Mapping[str, str]
 ) -> None:
-    """Raise a TableError for the first column, by name or type, in which two files differ."""
+    """Raise a TableError for the first column, by name or type, in which two files
+    differ.
+    """
     for name in (*expected, *columns):
-        here, there = columns.get(name, "missing"), expected.get(name, "missing")
+        here = columns.get(name, "missing")
+        there = expected.get(name, "missing")
         if here != there:
             raise TableError(
                 f"{file} does not have the columns of {first}: {name!r} is {here} here and "
@@ -316,8 +343,13 @@ def check_same_columns(
 
 
 def _check_holds_records(schema: pa.Schema, what: str) -> None:
-    """Raise a TableError for reports or counts: as records they would understate every leakage."""
-    keys = [*(schema.metadata or ()), *(key for field in schema for key in field.metadata or ())]
+    """Raise a TableError for reports or counts: as records they would understate every
+    leakage.
+    """
+    keys = [
+        *(schema.metadata or ()),
+        *(key for field in schema for key in field.metadata or ()),
+    ]
     if any(key.startswith(b"seepage") for key in keys):
         raise TableError(
             f"{what} must hold records, got reports or counts that seepage wrote; reports are read "
@@ -334,7 +366,9 @@ def open_frame(data: Any) -> Source:
         _check_holds_records(data.schema, "the table")
     try:
         frame = nw.from_native(data)
-        return _frame_source(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+        return _frame_source(
+            frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+        )
     except TypeError:
         raise TableError(
             "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
@@ -347,7 +381,9 @@ def open_frame(data: Any) -> Source:
 
 
 def _frame_source(frame: "nw.DataFrame[Any]") -> Source:
-    """Return the source of a frame; each column is converted to Arrow once, when first read."""
+    """Return the source of a frame; each column is converted to Arrow once, when first
+    read.
+    """
     names = tuple(str(name) for name in frame.columns)
 
     @cache
@@ -356,7 +392,9 @@ def _frame_source(frame: "nw.DataFrame[Any]") -> Source:
             return frame[:, [names.index(name)]].to_arrow().column(0)
         except Exception as reason:  # of any library
             what = " ".join(str(reason).split())
-            raise TableError(f"column {name!r} must hold values of one type: {what}") from None
+            raise TableError(
+                f"column {name!r} must hold values of one type: {what}"
+            ) from None
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         arrays = {name: column(name) for name in columns}
@@ -366,7 +404,9 @@ def _frame_source(frame: "nw.DataFrame[Any]") -> Source:
 
 
 def open_source(data: Any, options: TableOptions) -> Source:
-    """Return the source of a frame, a path (file, folder, glob) or a list of paths; or a source."""
+    """Return the source of a frame, a path (file, folder, glob) or a list of paths; or
+    a source.
+    """
     if isinstance(data, Source):
         return data
     if not isinstance(data, (str, os.PathLike, list, tuple)):
@@ -379,11 +419,14 @@ def open_source(data: Any, options: TableOptions) -> Source:
     return columnar_source(kind, files)
 
 
-def first_records(source: Source, names: Sequence[str], most: int) -> tuple[pa.Table, bool]:
+def first_records(
+    source: Source, names: Sequence[str], most: int
+) -> tuple[pa.Table, bool]:
     """Return the first records of a source, and whether these are all."""
     if source.frame is not None:
         source = open_frame(source.frame.head(most + 1).to_native())
-    batches, rows = list[pa.RecordBatch](), 0
+    batches = list[pa.RecordBatch]()
+    rows = 0
     for batch in source.batches(names):
         batches.append(batch)
         rows += batch.num_rows

@@ -1,14 +1,16 @@
-"""Text: what a field means, labels of numbers and times, and delimited files as Arrow batches.
+"""Text: what a field means, labels of numbers and times, and delimited files as Arrow
+batches.
 
-Numbers are floats.  Equal numbers have one label whatever their type (3, 3.0, the decimal 3.00 and
-the CSV field ` 3.0`): the digits of an integer below 2^64, else the shortest decimal that rounds to
-the float.  A decimal of magnitude below 2^53 is the nearest float.  Floats cannot tell larger
-numbers apart: one that no float equals is a string.
+Numbers are floats.  Equal numbers have one label whatever their type (3, 3.0, the
+decimal 3.00 and the CSV field ` 3.0`): the digits of an integer below 2^64, else the
+shortest decimal that rounds to the float.  A decimal of magnitude below 2^53 is the
+nearest float.  Floats cannot tell larger numbers apart: one that no float equals is a
+string.
 
-All fields of CSV, TSV and other delimited text, plain or gzipped, are read as strings; the key of a
-field depends on the field alone, so types do not depend on the first rows.  Empty lines are
-ignored, except in a file of one column: there they are records with a missing value.  A first line
-such as `sep=;` names the delimiter and is no record.
+All fields of CSV, TSV and other delimited text, plain or gzipped, are read as strings;
+the key of a field depends on the field alone, so types do not depend on the first rows.
+Empty lines are ignored, except in a file of one column: there they are records with a
+missing value.  A first line such as `sep=;` names the delimiter and is no record.
 """
 
 import csv
@@ -31,17 +33,26 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans
 from seepage.data import MISSING
 from seepage.data.table import TableOptions
-from seepage.data.table.sources import TEXT, Source, check_same_columns, plain, read_errors
+from seepage.data.table.sources import (
+    TEXT,
+    Source,
+    check_same_columns,
+    plain,
+    read_errors,
+)
 from seepage.errors import Setting, TableError
 
 NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)", re.IGNORECASE
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)",
+    re.IGNORECASE,
 )
 DATETIME = re.compile(
     r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
     r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
-BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
+BOOLEANS = {
+    word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")
+}
 
 EXACT = 2**53
 """Integers below are exact in double precision."""
@@ -51,11 +62,12 @@ EXACT_LABELS = 2**64
 
 
 def field_key(text: str | None) -> float | str | None:
-    """Return the key of a field of a text file, surrounding blanks stripped (see `column`).
+    """Return the key of a field of a text file, surrounding blanks stripped (see
+    `column`).
 
-    An empty field, `NaN` and `nan` are missing; a decimal number is that number; `True`, `TRUE`
-    and `true` are `true`; dates and times are in ISO form; anything else is the string itself, and
-    so is a number from 2^53 on that no float equals.
+    An empty field, `NaN` and `nan` are missing; a decimal number is that number;
+    `True`, `TRUE` and `true` are `true`; dates and times are in ISO form; anything else
+    is the string itself, and so is a number from 2^53 on that no float equals.
 
     Examples
     --------
@@ -80,12 +92,15 @@ def field_key(text: str | None) -> float | str | None:
 def datetime_label(text: str) -> str:
     """Return a date or time in its shortest ISO form, and any other string unchanged.
 
-    A date and time with a time zone is converted to UTC: the label identifies the instant, whatever
-    the zone of the file or the session.
+    A date and time with a time zone is converted to UTC: the label identifies the
+    instant, whatever the zone of the file or the session.
 
     Examples
     --------
-    >>> datetime_label("2020-01-02 00:00:00.000"), datetime_label("2020-01-02 03:04:05.600+0100")
+    >>> (
+    ...     datetime_label("2020-01-02 00:00:00.000"),
+    ...     datetime_label("2020-01-02 03:04:05.600+0100"),
+    ... )
     ('2020-01-02', '2020-01-02T02:04:05.6+00:00')
     """
     parts = DATETIME.fullmatch(text)
@@ -97,7 +112,9 @@ def datetime_label(text: str) -> str:
         with suppress(ValueError):  # offsets from UTC are below 24 hours
             zone = time.fromisoformat(f"00:00{zone}").isoformat()[8:]
     if date and zone:
-        with suppress(ValueError, OverflowError):  # datetime has no leap seconds and no year 0
+        with suppress(
+            ValueError, OverflowError
+        ):  # datetime has no leap seconds and no year 0
             moment = datetime.fromisoformat(f"{date}T{clock}{zone}").astimezone(UTC)
             return f"{moment.replace(tzinfo=None).isoformat()}{fraction}+00:00"
     if date and clock + fraction + zone == "00:00:00":
@@ -124,7 +141,8 @@ def _has_exact_label(number: float) -> bool:
 
 
 def single_number(number: Any) -> float:
-    """Return a `np.float32` as the float with its label: the shortest decimal that rounds to it.
+    """Return a `np.float32` as the float with its label: the shortest decimal that
+    rounds to it.
 
     Examples
     --------
@@ -137,7 +155,9 @@ def single_number(number: Any) -> float:
 
 
 class Numbers(NamedTuple):
-    """The numbers of a batch, undefined where they are missing or a text, and masks of these."""
+    """The numbers of a batch, undefined where they are missing or a text, and masks of
+    these.
+    """
 
     values: NDArray[Any]
     missing: Booleans
@@ -145,7 +165,8 @@ class Numbers(NamedTuple):
 
 
 def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
-    """Return the numbers of a numeric array, or of the fields of a text file, as floats.
+    """Return the numbers of a numeric array, or of the fields of a text file, as
+    floats.
 
     Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
     """
@@ -169,7 +190,9 @@ def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
 
 
 def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Booleans]:
-    """Return the numbers of fields, null where missing, and the mask of those that are texts."""
+    """Return the numbers of fields, null where missing, and the mask of those that are
+    texts.
+    """
     try:
         numbers = pc.utf8_trim_whitespace(fields).cast(pa.float64())
         if np.abs(numbers.fill_null(0).to_numpy()).max(initial=0) < EXACT:
@@ -179,12 +202,14 @@ def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Boolea
     coded = fields.dictionary_encode()
     keys = [field_key(text) for text in coded.dictionary.to_pylist()]
     is_text = [isinstance(key, str) and key not in markers for key in keys]
-    floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
+    floats = pa.array(
+        [key if isinstance(key, float) else None for key in keys], pa.float64()
+    )
     texts = np.isin(coded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
     return floats.take(coded.indices), texts
 
 
-# Text files ---------------------------------------------------------------------------------------
+# Text files ---------------------------------------------------------------------------
 
 DELIMITERS = "\t;|,"
 """Candidates, those rarer in text first: the first wins among equal scores."""
@@ -202,11 +227,15 @@ RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
 def text_source(files: Sequence[Path], options: TableOptions) -> Source:
-    """Return the source of text files with the same columns, in the order of their records."""
+    """Return the source of text files with the same columns, in the order of their
+    records.
+    """
     opened = [TextFile(file, options) for file in files]
     expected = dict.fromkeys(opened[0].names, "text")
     for text in opened:
-        check_same_columns(text.file, dict.fromkeys(text.names, "text"), files[0], expected)
+        check_same_columns(
+            text.file, dict.fromkeys(text.names, "text"), files[0], expected
+        )
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for text in opened:
@@ -226,13 +255,16 @@ class TextFile:
     """
 
     def __init__(self, file: Path, options: TableOptions) -> None:
-        self.file, self._encoding = file, options.encoding
+        self.file = file
+        self._encoding = options.encoding
         with (
             read_errors(file, TEXT),
             io.TextIOWrapper(self._open(), encoding="utf-8-sig", newline="") as stream,
             ExitStack() as afterwards,
         ):
-            limit = csv.field_size_limit(MAX_RECORD_BYTES)  # fields as long as Arrow reads
+            limit = csv.field_size_limit(
+                MAX_RECORD_BYTES
+            )  # fields as long as Arrow reads
             afterwards.callback(csv.field_size_limit, limit)
             lines = self._lines(stream)
             start = list(islice(lines, DETECTION_LINES))
@@ -240,27 +272,41 @@ class TextFile:
             self._skipped = int(separator is not None)
             start = start[self._skipped :]
             tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-            found = separator[1] if separator else "\t" if tabs else find_delimiter("".join(start))
+            found = (
+                separator[1]
+                if separator
+                else "\t"
+                if tabs
+                else find_delimiter("".join(start))
+            )
             self._delimiter = options.delimiter or found
             lines = chain(start, lines)
-            self._header, names = 0, options.column_names  # rows up to the header, with empty ones
+            # rows up to the header, with empty ones
+            self._header = 0
+            names = options.column_names
             if names is None:
                 rows = csv.reader(lines, delimiter=self._delimiter)
                 header = ((number, row) for number, row in enumerate(rows, 1) if row)
                 self._header, row = next(header, (0, []))
                 names = _header_names(row, file)
             self.names = tuple(names)
-            self._has_records = any(len(names) == 1 or line.strip("\r\n") for line in lines)
+            self._has_records = any(
+                len(names) == 1 or line.strip("\r\n") for line in lines
+            )
 
     def _open(self) -> pa.NativeFile:
         """Return the file as a stream of UTF-8, decompressed if it is gzipped."""
         with self.file.open("rb") as opened:
             gzipped = opened.read(len(GZIP_SIGNATURE)) == GZIP_SIGNATURE
-        stream = pa.input_stream(str(self.file), compression="gzip" if gzipped else None)
+        stream = pa.input_stream(
+            str(self.file), compression="gzip" if gzipped else None
+        )
         return pa.transcoding_input_stream(stream, self._encoding, "utf-8")
 
     def _lines(self, stream: io.TextIOBase) -> Iterator[str]:
-        """Yield the lines of the file; one that is too long for a record raises a TableError."""
+        """Yield the lines of the file; one that is too long for a record raises a
+        TableError.
+        """
         while line := stream.readline(MAX_RECORD_BYTES):
             if len(line) >= MAX_RECORD_BYTES:
                 raise TableError(
@@ -269,7 +315,9 @@ class TextFile:
             yield line
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the file; a ragged record raises a TableError with its number."""
+        """Yield the batches of the file; a ragged record raises a TableError with its
+        number.
+        """
         if not self._has_records:
             return
         try:
@@ -319,8 +367,8 @@ class TextFile:
 def find_delimiter(text: str) -> str:
     r"""Return the delimiter of delimited text, detected in its first 100 lines.
 
-    The delimiter is the candidate (tab, semicolon, bar, comma) with the most lines that have as
-    many fields as the first line, at least two; quoted fields are not split.
+    The delimiter is the candidate (tab, semicolon, bar, comma) with the most lines that
+    have as many fields as the first line, at least two; quoted fields are not split.
 
     Examples
     --------
@@ -334,7 +382,9 @@ def find_delimiter(text: str) -> str:
 
 
 def _equal_widths(lines: Sequence[str], mark: str) -> int:
-    """Return the number of lines with as many fields as the first; 0 if it has one field."""
+    """Return the number of lines with as many fields as the first; 0 if it has one
+    field.
+    """
     try:
         widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
     except csv.Error:
@@ -343,7 +393,9 @@ def _equal_widths(lines: Sequence[str], mark: str) -> int:
 
 
 def _header_names(row: Sequence[str], file: Path) -> list[str]:
-    """Return the names in a header row; no header, or a number in it, raises a TableError."""
+    """Return the names in a header row; no header, or a number in it, raises a
+    TableError.
+    """
     if not row:
         raise TableError(f"{file} is empty")
     names = [name.strip() for name in row]
@@ -367,8 +419,8 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
 class _Blocks:
     """A stream whose reads do not end with a carriage return, except at its end.
 
-    Arrow removes a line feed at the beginning of a block if the block before ends with a carriage
-    return, also inside quotes.
+    Arrow removes a line feed at the beginning of a block if the block before ends with
+    a carriage return, also inside quotes.
     """
 
     closed = False

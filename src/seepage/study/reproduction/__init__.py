@@ -1,4 +1,6 @@
-"""`reproduce`: compute the tables and figures of the paper, save them as files and one page."""
+"""`reproduce`: compute the tables and figures of the paper, save them as files and one
+page.
+"""
 
 import base64
 import math
@@ -22,7 +24,13 @@ from seepage.study.reproduction.findings import (
     Finding,
     verdict_counts,
 )
-from seepage.study.reproduction.paper_data import LABELS, STAND_INS, Data, missing, presence
+from seepage.study.reproduction.paper_data import (
+    LABELS,
+    STAND_INS,
+    Data,
+    missing,
+    presence,
+)
 
 TITLE = "The paper, reproduced"
 
@@ -31,12 +39,16 @@ MAX_OPEN = 24
 
 _FUNCTIONS = {**vars(fig4_fig5_leakage), **vars(tables_fig6), **vars(fig7_fig8_beyond)}
 
-ITEMS: dict[str, Callable[[Data, Finding], None]] = {name: _FUNCTIONS[name] for name in PAPER}
+ITEMS: dict[str, Callable[[Data, Finding], None]] = {
+    name: _FUNCTIONS[name] for name in PAPER
+}
 """The functions of the items by name, in the order of the paper."""
 
 
 def compute(name: str, data: Data) -> Finding:
-    """Return the results of an item; without comparisons if a required dataset is missing."""
+    """Return the results of an item; without comparisons if a required dataset is
+    missing.
+    """
     found = Finding(name, PAPER[name])
     start = time.perf_counter()
     if needed := missing(found.paper.needs):
@@ -62,7 +74,8 @@ def reproduce(
 ) -> list[Finding]:
     """Reproduce items of the paper into a folder: tables, charts, and one page for all.
 
-    After each item its files and the page are complete, so that a run may be stopped at any time.
+    After each item its files and the page are complete, so that a run may be stopped at
+    any time.
 
     Parameters
     ----------
@@ -71,7 +84,8 @@ def reproduce(
     folder
         The output folder; created if it does not exist.
     force
-        Write into a folder that holds files of something else, and replace those of the same name.
+        Write into a folder that holds files of something else, and replace those of the
+        same name.
     progress
         Called with the number of items done and of all items requested.
     on_item
@@ -94,8 +108,11 @@ def reproduce(
     output = Path(folder)
     if not force:
         _check_folder(output)
-    data, done = Data(), list[Finding]()
-    write_folder(output, {"index.html": make_page(done, output).encode()}, TITLE, force=True)
+    data = Data()
+    done = list[Finding]()
+    write_folder(
+        output, {"index.html": make_page(done, output).encode()}, TITLE, force=True
+    )
     for name in (name for name in ITEMS if name in requested):
         done.append(compute(name, data))
         _save(done[-1], output)
@@ -110,7 +127,9 @@ def reproduce(
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise unless a folder is new, empty or of an earlier run, which begins with its page."""
+    """Raise unless a folder is new, empty or of an earlier run, which begins with its
+    page.
+    """
     page = folder / "index.html"
     if page.is_file():
         ours = TITLE.encode() in page.read_bytes()
@@ -136,7 +155,9 @@ def _save(item: Finding, folder: Path) -> None:
 
 
 def make_page(items: list[Finding], folder: Path) -> str:
-    """Return the page of the items, self-contained and without scripts; all texts are escaped."""
+    """Return the page of the items, self-contained and without scripts; all texts are
+    escaped.
+    """
     used = {name for item in items for name in item.paper.data}
     return render_page(
         "reproduction.html",
@@ -155,10 +176,15 @@ def make_page(items: list[Finding], folder: Path) -> str:
 
 
 def _section(item: Finding, folder: Path) -> dict[str, Any]:
-    """Return an item with its pictures as base64, its comparisons by group, and its data."""
+    """Return an item with its pictures as base64, its comparisons by group, and its
+    data.
+    """
     groups = groupby(item.comparisons, key=lambda comparison: comparison.group)
     pictures = [(folder / f"{title}.svg").read_bytes() for title in item.pictures]
-    data = ", ".join(f"{LABELS[name]} ({presence(name)})" for name in item.paper.data) or "none"
+    data = (
+        ", ".join(f"{LABELS[name]} ({presence(name)})" for name in item.paper.data)
+        or "none"
+    )
     table = f"; table: {item.item}.csv ({len(item.rows):,} rows)" if item.rows else ""
     return {
         "item": item,
@@ -169,7 +195,9 @@ def _section(item: Finding, folder: Path) -> dict[str, Any]:
 
 
 def _group(name: str, members: list[Comparison]) -> dict[str, Any]:
-    """Return comparisons under one heading; open if some were compared and there are few."""
+    """Return comparisons under one heading; open if some were compared and there are
+    few.
+    """
     counts = verdict_counts(members)
     compared = counts.keys() - {"ours", "not testable"}
     is_open = bool(compared) and len(members) <= MAX_OPEN

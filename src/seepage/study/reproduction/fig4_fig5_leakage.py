@@ -1,4 +1,6 @@
-"""Leakages by mechanism, budget and pair (Fig. 4), and against measures of correlation (Fig. 5)."""
+"""Leakages by mechanism, budget and pair (Fig. 4), and against measures of correlation
+(Fig. 5).
+"""
 
 from itertools import permutations
 from typing import Any
@@ -29,7 +31,7 @@ from seepage.study.reproduction.paper_data import (
     plug_in,
 )
 
-# (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
+# (a) Occupation, education and income about sex in Adult, by mechanism ----------------
 
 FIG4A_MECHANISMS = ("grr", "rappor", "exp", "olh", "oue")
 SOURCES = ("occupation", "education", "income")
@@ -38,32 +40,48 @@ SURROGATES = 999
 
 def fig4a(data: Data, found: Finding) -> None:
     """Find Fig. 4 a: the leakages by mechanism and source."""
-    pairs, chosen = data.pairs("adult"), [("sex", source) for source in SOURCES]
+    pairs = data.pairs("adult")
+    chosen = [("sex", source) for source in SOURCES]
     for name in FIG4A_MECHANISMS:
         estimates = estimated(pairs, name, 1.0, pairs=chosen, surrogates=SURROGATES)
         inferred = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred")
         report = leakage_matrix(pairs, 1.0, mechanism=name)
         found.rows += [
-            {"mechanism": MECHANISMS[name], "source": one.source, "target": one.target,
-             "epsilon": one.epsilon, "statistical": one.plug_in, "p_value": one.p_value,
-             "corrected": one.corrected, "corrected_low": one.lower, "corrected_high": one.upper,
-             "inferred_value": inferred[one.target, one.source].value,
-             "whole_report": report[one.target, one.source].value}
+            {
+                "mechanism": MECHANISMS[name],
+                "source": one.source,
+                "target": one.target,
+                "epsilon": one.epsilon,
+                "statistical": one.plug_in,
+                "p_value": one.p_value,
+                "corrected": one.corrected,
+                "corrected_low": one.lower,
+                "corrected_high": one.upper,
+                "inferred_value": inferred[one.target, one.source].value,
+                "whole_report": report[one.target, one.source].value,
+            }
             for one in (estimates[pair] for pair in chosen)
-        ]  # fmt: skip
+        ]
     _compare_fig4a(found)
     panels = {
         "The guessed value (the paper)": ("statistical", "inferred_value"),
         "The whole report": ("whole_report", None),
     }
     bars = [
-        {"panel": panel, "group": row["source"], "series": row["mechanism"], "value": row[bar],
-         "mark": line and row[line]}
+        {
+            "panel": panel,
+            "group": row["source"],
+            "series": row["mechanism"],
+            "value": row[bar],
+            "mark": line and row[line],
+        }
         for panel, (bar, line) in panels.items()
         for row in found.rows
-    ]  # fmt: skip
+    ]
     titles: dict[str, Any] = {"colour_title": "Mechanism", "x_title": "Source"}
-    found.charts[""] = bar_panels(bars, "Leakage about sex (nats)", mark="closed form", **titles)
+    found.charts[""] = bar_panels(
+        bars, "Leakage about sex (nats)", mark="closed form", **titles
+    )
 
 
 def _compare_fig4a(found: Finding) -> None:
@@ -76,13 +94,15 @@ def _compare_fig4a(found: Finding) -> None:
     found.claim("grr", (inferred[0] / inferred[1:].max(axis=0)).min())
     found.claim("occupation", (inferred[:, 0] / inferred[:, 1]).min())
     found.claim("education", (inferred[:, 1] == inferred.min(axis=1)).sum())
-    found.claim("mean", max(mean["rappor"], mean["exp"]) / min(mean["olh"], mean["oue"]))
+    found.claim(
+        "mean", max(mean["rappor"], mean["exp"]) / min(mean["olh"], mean["oue"])
+    )
     found.claim("p_value", p_value, estimates=len(rows), surrogates=SURROGATES)
     found.claim("gap", max(gaps))
     found.claim("whole", whole[-1, 0] / whole[0, 0])
 
 
-# (b) Beard, necklace and smile about sex in CelebA, over budgets --------------------------------
+# (b) Beard, necklace and smile about sex in CelebA, over budgets ----------------------
 
 FACES = {"No_Beard": "Beard", "Wearing_Necklace": "Necklace", "Smiling": "Smiling"}
 EPSILONS = np.arange(0.5, 8.01, 0.5).tolist()
@@ -95,7 +115,9 @@ def fig4b(data: Data, found: Finding) -> None:
     rows += [_budget_row(people, epsilon) for epsilon in EPSILONS]
     necklace = leakage_curve(people.pairs().channel("Male", "Wearing_Necklace"), [6.0])
     shares = [
-        row[f"{label}_statistical"] / row["epsilon"] for row in rows for label in FACES.values()
+        row[f"{label}_statistical"] / row["epsilon"]
+        for row in rows
+        for label in FACES.values()
     ]
     found.claim("level", necklace.saturation)
     found.claim("stable", float(necklace.values[0]) / necklace.saturation)
@@ -105,7 +127,10 @@ def fig4b(data: Data, found: Finding) -> None:
     found.claim("sum", min(row["total_sum"] - row["total_exact"] for row in rows))
     found.claim("tight", max(row["total_sum"] / row["total_exact"] for row in rows))
     series = {label: f"{label} → Male" for label in FACES.values()}
-    series |= {"total_exact": "Total of Male, exact", "total_sum": "Total of Male, sum (assumed)"}
+    series |= {
+        "total_exact": "Total of Male, exact",
+        "total_sum": "Total of Male, sum (assumed)",
+    }
     axis = {"panel": "CelebA, GRR", "axis": "Leakage about Male (nats)"}
     points = [
         {**axis, "series": label, "x": row["epsilon"], "y": row[key]}
@@ -135,28 +160,38 @@ def _budget_row(people: Records, epsilon: float) -> Row:
     return row | totals | {"total_statistical": epsilon + joint.plug_in}
 
 
-# (c) Heat map of CVD, and (d) histograms of the leakages in every dataset -----------------------
+# (c) Heat map of CVD, and (d) histograms of the leakages in every dataset -------------
 
 SIMULATIONS = 100
 CLOSE_TO_ZERO = 0.2
 """A leakage below this, at epsilon 1, counts as close to 0."""
 
-DIRECTIONS = {"to_cholesterol": ("cholesterol", "cardio"), "to_cardio": ("cardio", "cholesterol")}
+DIRECTIONS = {
+    "to_cholesterol": ("cholesterol", "cardio"),
+    "to_cardio": ("cardio", "cholesterol"),
+}
 """(target, source) of the two leakages that the paper prints."""
 
 
 def fig4c(data: Data, found: Finding) -> None:
     """Find Fig. 4 c: the leakage matrix of CVD, exact and estimated."""
     pairs = data.pairs("cardio")
-    matrix, names = leakage_matrix(pairs, 1.0, mechanism="grr"), pairs.domain.names
+    matrix = leakage_matrix(pairs, 1.0, mechanism="grr")
+    names = pairs.domain.names
     estimates = plug_in(pairs, "grr", 1.0)
     found.rows += [
-        {"target": target, "source": source, "exact": float(matrix.values[i, j]),
-         "statistical": float(estimates[i, j])}
+        {
+            "target": target,
+            "source": source,
+            "exact": float(matrix.values[i, j]),
+            "statistical": float(estimates[i, j]),
+        }
         for (i, target), (j, source) in permutations(enumerate(names), 2)
-    ]  # fmt: skip
+    ]
     simulations = [
-        estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), rng=SEED + number, threads=1)
+        estimated(
+            pairs, "grr", 1.0, pairs=DIRECTIONS.values(), rng=SEED + number, threads=1
+        )
         for number in range(SIMULATIONS)
     ]
     for name, (target, source) in DIRECTIONS.items():
@@ -179,16 +214,21 @@ def fig4d(data: Data, found: Finding) -> None:
         values = grr_leakages(pairs)
         counts = np.histogram(np.minimum(values, 1.0), edges)[0]
         found.rows += [
-            {"data": label, "from": round(float(low), 2), "to": round(float(low) + 0.05, 2),
-             "pairs": int(count), "share": count / len(values)}
+            {
+                "data": label,
+                "from": round(float(low), 2),
+                "to": round(float(low) + 0.05, 2),
+                "pairs": int(count),
+                "share": count / len(values),
+            }
             for low, count in zip(edges, counts, strict=False)
-        ]  # fmt: skip
+        ]
         share = float((values < CLOSE_TO_ZERO).mean())
         found.claim("small", share, label=label, pairs=len(values))
     found.charts[""] = histogram_panels(found.rows, "Leakage (nats)", "Share of pairs")
 
 
-# Significance of the estimates -------------------------------------------------------------------
+# Significance of the estimates --------------------------------------------------------
 
 LEVEL = 0.05
 TESTED_SURROGATES = 199
@@ -200,19 +240,25 @@ def significance(data: Data, found: Finding) -> None:
     for label, pairs in data.some(*ALL).items():
         for epsilon in (1.0, LARGEST_BUDGET):
             estimates = estimated(pairs, "grr", epsilon, surrogates=TESTED_SURROGATES)
-            exact, p_values = grr_leakages(pairs, epsilon), ordered_pairs(estimates.p_values)
+            exact = grr_leakages(pairs, epsilon)
+            p_values = ordered_pairs(estimates.p_values)
             weak = p_values >= LEVEL
             found.rows.append(
-                {"data": label, "epsilon": epsilon, "pairs": len(weak),
-                 "not_significant": int(weak.sum()), "largest_p_value": float(p_values.max()),
-                 "largest_exact": float(exact[weak].max(initial=0.0))}
-            )  # fmt: skip
+                {
+                    "data": label,
+                    "epsilon": epsilon,
+                    "pairs": len(weak),
+                    "not_significant": int(weak.sum()),
+                    "largest_p_value": float(p_values.max()),
+                    "largest_exact": float(exact[weak].max(initial=0.0)),
+                }
+            )
             words: Any = {"label": label, "epsilon": epsilon, "pairs": len(weak)}
             found.claim("pairs", int(weak.sum()), **words)
     found.words["surrogates"] = TESTED_SURROGATES
 
 
-# Fig. 5 ------------------------------------------------------------------------------------------
+# Fig. 5 -------------------------------------------------------------------------------
 
 METRICS: dict[Metric, str] = {"nmi": "NMI", "pcc": "|PCC|"}
 BIN_WIDTH = 0.1
@@ -227,9 +273,13 @@ def fig5(data: Data, found: Finding) -> None:
     tables = data.some(*PAPERS).values()
     leakages = np.concatenate([grr_leakages(pairs) for pairs in tables])
     for metric, title in METRICS.items():
-        values = np.abs(np.concatenate([correlations(pairs, metric) for pairs in tables]))
+        values = np.abs(
+            np.concatenate([correlations(pairs, metric) for pairs in tables])
+        )
         bins = _bins(title, values, leakages)
-        ranges = [row["most"] - row["least"] for row in bins if row["pairs"] >= MIN_PAIRS]
+        ranges = [
+            row["most"] - row["least"] for row in bins if row["pairs"] >= MIN_PAIRS
+        ]
         found.claim("rank", float(spearmanr(values, leakages).statistic), measure=title)
         found.claim(f"range_{metric}", max(ranges))
         found.rows += bins
@@ -237,24 +287,36 @@ def fig5(data: Data, found: Finding) -> None:
 
 
 def _bins(title: str, values: Floats, leakages: Floats) -> list[Row]:
-    """Return a row per bin of the measure: number of pairs, mean, deviation, range of leakages."""
-    indices = np.minimum((values / BIN_WIDTH).astype(np.int64), round(1 / BIN_WIDTH) - 1)
+    """Return a row per bin of the measure: number of pairs, mean, deviation, range of
+    leakages.
+    """
+    indices = np.minimum(
+        (values / BIN_WIDTH).astype(np.int64), round(1 / BIN_WIDTH) - 1
+    )
     bins = {index: leakages[indices == index] for index in np.unique(indices).tolist()}
     return [
-        {"metric": title, "from": round(index * BIN_WIDTH, 2),
-         "to": round((index + 1) * BIN_WIDTH, 2), "pairs": len(inside),
-         "mean": float(inside.mean()), "standard_deviation": float(inside.std()),
-         "least": float(inside.min()), "most": float(inside.max())}
+        {
+            "metric": title,
+            "from": round(index * BIN_WIDTH, 2),
+            "to": round((index + 1) * BIN_WIDTH, 2),
+            "pairs": len(inside),
+            "mean": float(inside.mean()),
+            "standard_deviation": float(inside.std()),
+            "least": float(inside.min()),
+            "most": float(inside.max()),
+        }
         for index, inside in bins.items()
-    ]  # fmt: skip
+    ]
 
 
-# Observations OB1 to OB3 -------------------------------------------------------------------------
+# Observations OB1 to OB3 --------------------------------------------------------------
 
 ASYMMETRY_THRESHOLD = 0.1
-"""A pair is asymmetric if its two leakages differ by more than this share of the larger."""
+"""A pair is asymmetric if its two leakages differ by more than this share of the
+larger."""
 
-LARGEST_BUDGET, SATURATING_BUDGET = 8.0, 700.0
+LARGEST_BUDGET = 8.0
+SATURATING_BUDGET = 700.0
 """The paper's largest budget, and one at which finite leakages have saturated."""
 
 WEAK_NMI = 0.05
@@ -274,12 +336,18 @@ def _observed(pairs: PairCounts) -> dict[str, float]:
 
     leakages = leakage_matrix(pairs, 1.0, mechanism="grr").values
     indices = np.triu_indices(len(leakages), 1)
-    upper, lower = leakages[indices], leakages.T[indices]
+    upper = leakages[indices]
+    lower = leakages.T[indices]
     gaps = np.abs(upper - lower)
-    largest, saturation = (grr_leakages(pairs, e) for e in (LARGEST_BUDGET, SATURATING_BUDGET))
-    nmi, values = correlations(pairs, "nmi"), ordered_pairs(leakages)
+    largest, saturation = (
+        grr_leakages(pairs, e) for e in (LARGEST_BUDGET, SATURATING_BUDGET)
+    )
+    nmi = correlations(pairs, "nmi")
+    values = ordered_pairs(leakages)
     return {
-        "asymmetric_share": float((gaps > ASYMMETRY_THRESHOLD * np.maximum(upper, lower)).mean()),
+        "asymmetric_share": float(
+            (gaps > ASYMMETRY_THRESHOLD * np.maximum(upper, lower)).mean()
+        ),
         "largest_gap": float(gaps.max()),
         "saturated_share": float((largest >= 0.9 * saturation).mean()),
         "finite_level_share": float((saturation < SATURATING_BUDGET / 2).mean()),
@@ -288,11 +356,12 @@ def _observed(pairs: PairCounts) -> dict[str, float]:
     }
 
 
-# The 4 x 4 example of the appendix ---------------------------------------------------------------
+# The 4 x 4 example of the appendix ----------------------------------------------------
 
 PERCENT = np.array([[20, 0, 0, 0], [0, 20, 0, 0], [10, 15, 3, 2], [10, 15, 3, 2]])
 RECORDS = 100_000
-EXPERIMENTS, SAMPLES = 50, 200
+EXPERIMENTS = 50
+SAMPLES = 200
 
 BARS = {
     "paper_theoretical": "paper, theoretical",
@@ -303,34 +372,51 @@ BARS = {
 
 
 def example(data: Data, found: Finding) -> None:
-    """Find the appendix's example: the leakages in both directions, exact and simulated."""
-    exact, rng = _pairs(PERCENT * (RECORDS // 100)), np.random.default_rng(SEED)
+    """Find the appendix's example: the leakages in both directions, exact and
+    simulated.
+    """
+    exact = _pairs(PERCENT * (RECORDS // 100))
+    rng = np.random.default_rng(SEED)
     experiments = [_sample(rng) for _ in range(EXPERIMENTS)]
     for cell in found.paper.table.items():
         row = _example_row(exact, experiments, *cell)
         found.rows.append(row)
         found.comparisons += _compare_example(row)
-    bounds = [leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value for _ in range(SAMPLES)]
+    bounds = [
+        leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value
+        for _ in range(SAMPLES)
+    ]
     found.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"])
     found.claim("pcc", correlation_matrix(exact, "pcc")["Xk", "X^"])
     found.claim("noise", float(np.std(bounds)))
     bars = [
-        {"panel": f"Epsilon {row['epsilon']:g}", "group": row["direction"].replace("->", "→"),
-         "series": series, "value": row[key]}
+        {
+            "panel": f"Epsilon {row['epsilon']:g}",
+            "group": row["direction"].replace("->", "→"),
+            "series": series,
+            "value": row[key],
+        }
         for row in found.rows
         for key, series in BARS.items()
-    ]  # fmt: skip
+    ]
     found.charts[""] = bar_panels(bars, "Leakage (nats)", x_title="Source → target")
 
 
 def _example_row(
-    exact: PairCounts, experiments: list[PairCounts], cell: str, printed: tuple[float, ...]
+    exact: PairCounts,
+    experiments: list[PairCounts],
+    cell: str,
+    printed: tuple[float, ...],
 ) -> Row:
     budget, direction = cell.split(", ")
-    epsilon, (source, target) = float(budget), direction.split(" -> ")
+    epsilon = float(budget)
+    (source, target) = direction.split(" -> ")
     domain = exact.domain
-    place, samples = (domain.index(target), domain.index(source)), enumerate(experiments)
-    estimates = [plug_in(sample, "grr", epsilon, number)[place] for number, sample in samples]
+    place = (domain.index(target), domain.index(source))
+    samples = enumerate(experiments)
+    estimates = [
+        plug_in(sample, "grr", epsilon, number)[place] for number, sample in samples
+    ]
     return {
         "epsilon": epsilon,
         "direction": direction,
@@ -346,8 +432,12 @@ def _example_row(
 def _compare_example(row: Row) -> list[Comparison]:
     name = f"L({row['direction'].replace('->', '→')}), epsilon {row['epsilon']:g}"
     noise = 3 * row["simulated_deviation"] / row["simulated"]
-    theory = Claim(f"{name}, theoretical", printed=row["paper_theoretical"], within=0.001)
-    experiment = Claim(f"{name}, simulated", printed=row["paper_experimental"], within=noise)
+    theory = Claim(
+        f"{name}, theoretical", printed=row["paper_theoretical"], within=0.001
+    )
+    experiment = Claim(
+        f"{name}, simulated", printed=row["paper_experimental"], within=noise
+    )
     return [theory.compare(row["bound"]), experiment.compare(row["simulated"])]
 
 

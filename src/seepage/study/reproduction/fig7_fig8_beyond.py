@@ -1,4 +1,6 @@
-"""Utility against leakage (Fig. 7), calibrated budgets (Fig. 8), totals that exceed the sum."""
+"""Utility against leakage (Fig. 7), calibrated budgets (Fig. 8), totals that exceed the
+sum.
+"""
 
 import math
 import re
@@ -32,7 +34,7 @@ from seepage.study.reproduction.paper_data import (
 )
 from seepage.totals.total import total_leakage
 
-# Fig. 7 ------------------------------------------------------------------------------------------
+# Fig. 7 -------------------------------------------------------------------------------
 
 DOCUMENTED = "Adult, documented columns"
 
@@ -69,16 +71,20 @@ def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
 
 
 def _mean_error(pairs: PairCounts, name: str) -> float:
-    """Return the expected NMSE of the frequencies of one attribute, averaged over attributes."""
+    """Return the expected NMSE of the frequencies of one attribute, averaged over
+    attributes.
+    """
     errors = []
     for attribute, marginal in zip(pairs.domain, pairs.marginals, strict=True):
         frequencies = marginal / pairs.records
-        variance = mechanism(name, attribute.size, 1.0).variance(pairs.records, frequencies)
+        variance = mechanism(name, attribute.size, 1.0).variance(
+            pairs.records, frequencies
+        )
         errors.append(float(variance.sum() / (frequencies**2).sum()))
     return sum(errors) / len(errors)
 
 
-# Fig. 8 ------------------------------------------------------------------------------------------
+# Fig. 8 -------------------------------------------------------------------------------
 
 STEP = 0.01
 """The increment of the budget in the paper's Algorithm 3."""
@@ -87,9 +93,10 @@ STEP = 0.01
 def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     """Return the budget of the paper's Algorithm 3, which exceeds the limit.
 
-    It starts at limit / n, increases the budget by `STEP` while the largest total is below the
-    limit, and returns the budget after the last increase: one step beyond the first that reaches
-    the limit.  The inner loop includes j = i, whose leakage about itself is the budget.
+    It starts at limit / n, increases the budget by `STEP` while the largest total is
+    below the limit, and returns the budget after the last increase: one step beyond the
+    first that reaches the limit.  The inner loop includes j = i, whose leakage about
+    itself is the budget.
 
     Parameters
     ----------
@@ -103,13 +110,16 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     >>> import seepage as sp
     >>> from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
     >>> budget = calibrate_as_the_paper(sp.load_pairs("adult"), 5.0)
-    >>> totals = budget + sp.leakage_matrix(sp.load_pairs("adult"), budget).values.sum(axis=1)
+    >>> totals = budget + sp.leakage_matrix(sp.load_pairs("adult"), budget).values.sum(
+    ...     axis=1
+    ... )
     >>> bool(totals.max() > 5.0)
     True
     """
     allowed = _checks.epsilon(limit, "limit")
     check_whole_table(pairs, "sum", "budgets")
-    budget, largest = allowed / len(pairs.domain), 0.0
+    budget = allowed / len(pairs.domain)
+    largest = 0.0
     while largest < allowed:
         largest = max(largest, _largest_sum(pairs, budget))
         budget += STEP
@@ -137,7 +147,9 @@ SERIES = {
 
 
 def fig8(data: Data, found: Finding) -> None:
-    """Find Fig. 8: budgets and errors by limit, for all shared attributes and two subsets."""
+    """Find Fig. 8: budgets and errors by limit, for all shared attributes and two
+    subsets.
+    """
     celeba, lfw = _shared_attributes(data)
     names = list(celeba.domain.names)
     favourable = _most_favourable(celeba)
@@ -157,11 +169,14 @@ def fig8(data: Data, found: Finding) -> None:
 
 def _shared_attributes(data: Data) -> tuple[PairCounts, PairCounts]:
     """Return CelebA and LFW with their common attributes, under CelebA's names."""
-    celeba, lfw = data.pairs("celeba"), data.pairs("lfw")
+    celeba = data.pairs("celeba")
+    lfw = data.pairs("lfw")
     lfw_names = {_normalised(name): name for name in lfw.domain.names}
     shared = [name for name in celeba.domain.names if _normalised(name) in lfw_names]
     chosen = [lfw_names[_normalised(name)] for name in shared]
-    return celeba.select(shared), lfw.select(chosen).rename(dict(zip(chosen, shared, strict=True)))
+    return celeba.select(shared), lfw.select(chosen).rename(
+        dict(zip(chosen, shared, strict=True))
+    )
 
 
 def _normalised(name: str) -> str:
@@ -169,12 +184,15 @@ def _normalised(name: str) -> str:
 
 
 def _most_favourable(pairs: PairCounts) -> list[str]:
-    """Return `SUBSET_SIZE` attributes: greedily remove the one that lowers the largest sum most."""
+    """Return `SUBSET_SIZE` attributes: greedily remove the one that lowers the largest
+    sum most.
+    """
     names = list(pairs.domain.names)
     values = leakage_matrix(pairs, SELECTION_BUDGET).values
     while len(names) > SUBSET_SIZE:
         largest_without = [
-            np.delete(np.delete(values, k, 0), k, 1).sum(axis=1).max() for k in range(len(names))
+            np.delete(np.delete(values, k, 0), k, 1).sum(axis=1).max()
+            for k in range(len(names))
         ]
         removed = int(np.argmin(largest_without))
         values = np.delete(np.delete(values, removed, 0), removed, 1)
@@ -196,9 +214,12 @@ def _limit_row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) ->
     }
     row: Row = {"attributes": label, "limit": limit}
     row |= {f"budget_{name}": budget for name, budget in budgets.items()}
-    row |= {f"error_{name}": 1 / (1 + math.exp(budget)) for name, budget in budgets.items()}
+    row |= {
+        f"error_{name}": 1 / (1 + math.exp(budget)) for name, budget in budgets.items()
+    }
     sums = {
-        f"sum_at_{name}": _largest_sum(celeba, budgets[name]) for name in ("lfw", "algorithm_3")
+        f"sum_at_{name}": _largest_sum(celeba, budgets[name])
+        for name in ("lfw", "algorithm_3")
     }
     return row | sums
 
@@ -212,22 +233,31 @@ def _compare_subset(found: Finding, label: str, rows: list[Row]) -> None:
         "lfw": sum(row["sum_at_lfw"] > row["limit"] for row in rows),
         "algorithm_3": sum(row["sum_at_algorithm_3"] > row["limit"] for row in rows),
     }
-    favourable = {"chosen": "the most favourable of the sets tried"} if "most" in label else {}
+    favourable = (
+        {"chosen": "the most favourable of the sets tried"} if "most" in label else {}
+    )
     for name, value in values.items():
         found.claim(name, value, favourable, label=label, limits=len(rows))
 
 
 def _budget_chart(rows: list[Row]) -> Any:
-    """Return the chart of budgets (a) and errors (b) by limit, for each set of attributes."""
+    """Return the chart of budgets (a) and errors (b) by limit, for each set of
+    attributes.
+    """
     quantities = {"budget": "(a) {} attributes", "error": "(b) {} attributes"}
     axes = {"budget": "Budget of each attribute", "error": "0-1 error of GRR"}
     points = [
-        {"panel": panel.format(row["attributes"]), "axis": axes[quantity], "series": name,
-         "x": row["limit"], "y": row[f"{quantity}_{key}"]}
+        {
+            "panel": panel.format(row["attributes"]),
+            "axis": axes[quantity],
+            "series": name,
+            "x": row["limit"],
+            "y": row[f"{quantity}_{key}"],
+        }
         for row in rows
         for quantity, panel in quantities.items()
         for key, name in SERIES.items()
-    ]  # fmt: skip
+    ]
     return curve_panels(
         points,
         x_title="Allowed total (nats)",
@@ -236,15 +266,18 @@ def _budget_chart(rows: list[Row]) -> Any:
     )
 
 
-# Beyond the paper ------------------------------------------------------------------------------
+# Beyond the paper ---------------------------------------------------------------------
 
-SETS, SET_SIZE = 60, 10
-"""Random sets of attributes of CelebA whose exact totals are computed, and their size."""
+SETS = 60
+SET_SIZE = 10
+"""Random sets of attributes of CelebA whose exact totals are computed, and their
+size."""
 
 SET_EPSILONS = (0.5, 1.0, 2.0)
 
 BUDGET = 0.9264
-"""The largest equal budget of all attributes of CelebA with sums of leakages of at most 10."""
+"""The largest equal budget of all attributes of CelebA with sums of leakages of at most
+10."""
 
 
 def beyond(data: Data, found: Finding) -> None:
@@ -254,7 +287,8 @@ def beyond(data: Data, found: Finding) -> None:
         reason = "the data are not at hand"
         found.not_compared("Where the sum is exceeded", "never", reason, "Totals")
         return
-    totals, witnesses = _exact_totals(data.celeba), _witnesses(data.celeba)
+    totals = _exact_totals(data.celeba)
+    witnesses = _witnesses(data.celeba)
     excess = [row["ours"] - row["paper_way"] for row in totals]
     largest = max(witnesses, key=lambda row: float(row["ours"]))
     found.claim("exceeded", sum(gap > 0 for gap in excess), targets=len(totals))
@@ -263,11 +297,16 @@ def beyond(data: Data, found: Finding) -> None:
     found.claim("found", sum(row["ours"] > row["paper_way"] for row in witnesses))
     found.rows += totals + witnesses
     points = [
-        {"panel": "CelebA: 60 random sets of 10 attributes", "kind": "target",
-         "series": f"epsilon {row['epsilon']:g}", "label": row["name"], "x": row["paper_way"],
-         "y": row["ours"]}
+        {
+            "panel": "CelebA: 60 random sets of 10 attributes",
+            "kind": "target",
+            "series": f"epsilon {row['epsilon']:g}",
+            "label": row["name"],
+            "x": row["paper_way"],
+            "y": row["ours"],
+        }
         for row in sorted(totals, key=lambda row: float(row["epsilon"]))
-    ]  # fmt: skip
+    ]
     titles = "Budget plus sum of leakages (nats)", "Exact total (nats)"
     found.charts[""] = agreement_chart(points, *titles, log=False)
 
@@ -278,8 +317,12 @@ def _row(part: str, name: str, epsilon: float, paper_way: float, ours: float) ->
 
 
 def _coins() -> float:
-    """Return the exact total minus the sum of leakages, for two coins and their difference."""
-    domain = Domain([Attribute(name, ("0", "1")) for name in ("first", "second", "differ")])
+    """Return the exact total minus the sum of leakages, for two coins and their
+    difference.
+    """
+    domain = Domain(
+        [Attribute(name, ("0", "1")) for name in ("first", "second", "differ")]
+    )
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     exact, summed = exact_and_summed(coins, 1.0)
     return exact["differ"] - summed["differ"]
@@ -290,11 +333,20 @@ def _exact_totals(people: Records) -> list[Row]:
     rng = np.random.default_rng(SEED)
     rows = []
     for number in range(SETS):
-        chosen = np.sort(rng.choice(len(people.domain), SET_SIZE, replace=False)).tolist()
-        subset, epsilon = people.select(chosen), SET_EPSILONS[number % len(SET_EPSILONS)]
+        chosen = np.sort(
+            rng.choice(len(people.domain), SET_SIZE, replace=False)
+        ).tolist()
+        subset = people.select(chosen)
+        epsilon = SET_EPSILONS[number % len(SET_EPSILONS)]
         exact, summed = exact_and_summed(subset, epsilon)
         rows += [
-            _row("exact total", f"set {number + 1}: {name}", epsilon, summed[name], exact[name])
+            _row(
+                "exact total",
+                f"set {number + 1}: {name}",
+                epsilon,
+                summed[name],
+                exact[name],
+            )
             for name in subset.domain.names
         ]
     return rows
@@ -303,7 +355,10 @@ def _exact_totals(people: Records) -> list[Row]:
 def _witnesses(people: Records) -> list[Row]:
     """Return the sum of leakages and the witness, for every attribute of CelebA."""
     summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="sum")
-    witness = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", rng=SEED)
+    witness = total_leakage(
+        people, BUDGET, mechanism="grr", guarantee="witness", rng=SEED
+    )
     return [
-        _row("witness", name, BUDGET, summed[name], witness[name]) for name in people.domain.names
+        _row("witness", name, BUDGET, summed[name], witness[name])
+        for name in people.domain.names
     ]

@@ -1,4 +1,6 @@
-"""Results of an item compared with what the paper prints or states, which `paper.toml` lists."""
+"""Results of an item compared with what the paper prints or states, which `paper.toml`
+lists.
+"""
 
 import math
 from collections import Counter
@@ -18,7 +20,10 @@ VERDICTS: dict[Verdict, tuple[str, str]] = {
         "✓ confirmed",
         "within a tolerance that was stated before, and nothing was chosen to match",
     ),
-    "deviates": ("✗ deviates", "outside the tolerance, by the size and for the reason given"),
+    "deviates": (
+        "✗ deviates",
+        "outside the tolerance, by the size and for the reason given",
+    ),
     "consistent": (
         "○ consistent",
         "within the tolerance for one of several readings that the text allows, chosen by us",
@@ -29,7 +34,8 @@ VERDICTS: dict[Verdict, tuple[str, str]] = {
     ),
     "ours": ("ours", "not in the paper"),
 }
-"""The possible verdicts of a comparison: the label of each on the page, and its meaning.
+"""The possible verdicts of a comparison: the label of each on the page, and its
+meaning.
 
 Only the first two are counted in the headline.
 """
@@ -73,7 +79,8 @@ class Comparison:
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the paper prints or states about one quantity, and our criterion of agreement.
+    """What the paper prints or states about one quantity, and our criterion of
+    agreement.
 
     Without `printed` and `says` the quantity is ours and not in the paper.
 
@@ -82,19 +89,22 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what, group
         The name of the quantity, unique within its item, and the heading of its group.
     printed, within, factor
-        A number that the paper prints, and the relative deviation that counts as agreement; or,
-        for noise and orders of magnitude, the factor by which the two may differ.
+        A number that the paper prints, and the relative deviation that counts as
+        agreement; or, for noise and orders of magnitude, the factor by which the two
+        may differ.
     says, minimum, maximum
         The paper's statement, and the range of our number in which it counts as true.
     chosen, untestable, reason
-        The reading that we chose among several, if one was; why agreement would be no evidence;
-        and why our number deviates, if it does.
+        The reading that we chose among several, if one was; why agreement would be no
+        evidence; and why our number deviates, if it does.
 
     Examples
     --------
     >>> Claim("leakage", printed=0.3381, within=0.01).compare(0.3353).verdict
     'confirmed'
-    >>> Claim("share below {limit}", "most are small", minimum=0.5).compare(0.7, limit=0.2).what
+    >>> Claim("share below {limit}", "most are small", minimum=0.5).compare(
+    ...     0.7, limit=0.2
+    ... ).what
     'share below 0.2'
     """
 
@@ -111,29 +121,48 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     group: str = ""
 
     def compare(self, ours: float, **words: Any) -> Comparison:
-        """Return our number compared with the claim; `words` replace the braces in its texts."""
-        texts = self.what, self.says, self.group, self.chosen, self.untestable, self.reason
-        what, says, group, chosen, untestable, reason = (text.format(**words) for text in texts)
+        """Return our number compared with the claim; `words` replace the braces in its
+        texts.
+        """
+        texts = (
+            self.what,
+            self.says,
+            self.group,
+            self.chosen,
+            self.untestable,
+            self.reason,
+        )
+        what, says, group, chosen, untestable, reason = (
+            text.format(**words) for text in texts
+        )
         if self.printed is not None:
-            ratio, says = ours / self.printed, f"{self.printed:g}"
+            ratio = ours / self.printed
+            says = f"{self.printed:g}"
             if self.factor:
-                agrees, deviation = 1 / self.factor <= ratio <= self.factor, _times(ratio)
+                agrees = 1 / self.factor <= ratio <= self.factor
+                deviation = _times(ratio)
                 tolerance = f"a factor {self.factor:g}"
             else:
-                agrees, deviation = abs(ratio - 1) <= self.within, _relative(ratio)
+                agrees = abs(ratio - 1) <= self.within
+                deviation = _relative(ratio)
                 tolerance = f"± {100 * self.within:.3g} %"
         elif says:
             agrees = self.minimum <= ours <= self.maximum
             tolerance = _range(self.minimum, self.maximum)
             deviation = "holds" if agrees else "does not hold"
         else:
-            return Comparison(what, "not in the paper", float(ours), "", "", "ours", group)
+            return Comparison(
+                what, "not in the paper", float(ours), "", "", "ours", group
+            )
         verdict: Verdict = "deviates"
         if untestable:
-            verdict, reason = "not testable", untestable
+            verdict = "not testable"
+            reason = untestable
         elif agrees:
             verdict, reason = ("consistent", chosen) if chosen else ("confirmed", "")
-        return Comparison(what, says, float(ours), deviation, tolerance, verdict, group, reason)
+        return Comparison(
+            what, says, float(ours), deviation, tolerance, verdict, group, reason
+        )
 
 
 class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,7 +177,8 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     notes
         Explanations of our method and of deviations.
     searched
-        Whether the notes begin with those on the search for the paper's columns and bins.
+        Whether the notes begin with those on the search for the paper's columns and
+        bins.
     claims
         What the paper prints or states, by a name of our own.
     missing
@@ -173,7 +203,9 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _range(minimum: float, maximum: float) -> str:
     if math.isinf(maximum):
         return f"at least {minimum:g}"
-    return f"at most {maximum:g}" if math.isinf(minimum) else f"{minimum:g} to {maximum:g}"
+    return (
+        f"at most {maximum:g}" if math.isinf(minimum) else f"{minimum:g} to {maximum:g}"
+    )
 
 
 def _relative(ratio: float) -> str:
@@ -194,11 +226,15 @@ class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _PAPER = msgspec.toml.decode(
-    (resources.files("seepage.study.reproduction") / "paper.toml").read_bytes(), type=_Paper
+    (resources.files("seepage.study.reproduction") / "paper.toml").read_bytes(),
+    type=_Paper,
 )
 
-CONTRADICTIONS, SEARCHED, PAPER = _PAPER.contradictions, _PAPER.searched, _PAPER.items
-"""Where the paper contradicts itself, how its columns were searched, its items by name."""
+CONTRADICTIONS = _PAPER.contradictions
+SEARCHED = _PAPER.searched
+PAPER = _PAPER.items
+"""Where the paper contradicts itself, how its columns were searched, its items by
+name."""
 
 
 class Finding:
@@ -224,7 +260,8 @@ class Finding:
     """
 
     def __init__(self, item: str, paper: PaperItem) -> None:
-        self.item, self.paper = item, paper
+        self.item = item
+        self.paper = paper
         self.rows: list[Row] = []
         self.comparisons: list[Comparison] = []
         self.charts: dict[str, Any] = {}
@@ -250,20 +287,30 @@ class Finding:
     @property
     def pictures(self) -> dict[str, Any]:
         """The item's charts by the name of their files."""
-        return {f"{self.item}-{key}" if key else self.item: self.charts[key] for key in self.charts}
+        return {
+            f"{self.item}-{key}" if key else self.item: self.charts[key]
+            for key in self.charts
+        }
 
     def claim(
-        self, name: str, ours: float, status: Mapping[str, str] | None = None, **words: Any
+        self,
+        name: str,
+        ours: float,
+        status: Mapping[str, str] | None = None,
+        **words: Any,
     ) -> None:
-        """Compare our number with a claim of the paper, on the dataset `label` if that is given.
+        """Compare our number with a claim of the paper, on the dataset `label` if that
+        is given.
 
-        `status` replaces fields of the claim; by default by the `standing` of the dataset, unless
-        the claim itself names a reading that was chosen.
+        `status` replaces fields of the claim; by default by the `standing` of the
+        dataset, unless the claim itself names a reading that was chosen.
         """
         claim = self.paper.claims[name]
         if status is None:
             status = {} if claim.chosen else standing(words.get("label", ""))
-        self.comparisons.append(msgspec.structs.replace(claim, **status).compare(ours, **words))
+        self.comparisons.append(
+            msgspec.structs.replace(claim, **status).compare(ours, **words)
+        )
 
     def not_compared(self, what: str, paper: str, reason: str, group: str = "") -> None:
         """Add the entry of a comparison for which the data are missing."""
@@ -271,9 +318,16 @@ class Finding:
         self.comparisons.append(entry)
 
     def not_compared_on(self, labels: Iterable[str]) -> None:
-        """Add the entries of datasets that are missing, if the item has a text for them."""
+        """Add the entries of datasets that are missing, if the item has a text for
+        them.
+        """
         if missing := self.paper.missing:
-            texts = (missing.what, missing.says, "the data are not at hand", missing.group)
+            texts = (
+                missing.what,
+                missing.says,
+                "the data are not at hand",
+                missing.group,
+            )
             for label in labels:
                 self.not_compared(*(text.format(label=label) for text in texts))
 

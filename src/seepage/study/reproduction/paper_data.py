@@ -1,8 +1,10 @@
-"""The datasets of the reproduction, each read once, and the paper's estimates from them.
+"""The datasets of the reproduction, each read once, and the paper's estimates from
+them.
 
-The paper does not state the columns and bins of its tables.  The *near reading* of a dataset is a
-choice of columns and bins, found by a documented search, whose Table II is close to the printed
-one; for CVD, where thousands are, one whose Table I is close as well.
+The paper does not state the columns and bins of its tables.  The *near reading* of a
+dataset is a choice of columns and bins, found by a documented search, whose Table II is
+close to the printed one; for CVD, where thousands are, one whose Table I is close as
+well.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,9 +34,11 @@ SEED = 2025
 """Seed of all simulations, so that reruns give the same numbers."""
 
 MECHANISMS = {
-    name: name.upper() for name in ("grr", "rappor", "exp", "oue", "blh", "olh", "ss", "she")
+    name: name.upper()
+    for name in ("grr", "rappor", "exp", "oue", "blh", "olh", "ss", "she")
 }
-"""The names of the paper's eight mechanisms on the page, in the order of its Table II."""
+"""The names of the paper's eight mechanisms on the page, in the order of its Table
+II."""
 
 
 def ordered_pairs(matrix: Floats) -> Floats:
@@ -52,7 +56,9 @@ def correlations(pairs: PairCounts, metric: Metric) -> Floats:
     return ordered_pairs(correlation_matrix(pairs, metric).values)
 
 
-def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> LeakageEstimates:
+def estimated(
+    data: Any, mechanism: Any, epsilon: float, **options: Any
+) -> LeakageEstimates:
     """Return the paper's statistical estimates, by default without surrogates."""
     settings = {"replicas": REPLICAS, "surrogates": 0, "rng": SEED, **options}
     return estimate_leakage(data, epsilon, mechanism=mechanism, **settings)
@@ -60,16 +66,21 @@ def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> Leak
 
 @lru_cache(maxsize=512)
 def plug_in(
-    pairs: PairCounts, mechanism: str | tuple[Mechanism, ...], epsilon: float, collection: int = 0
+    pairs: PairCounts,
+    mechanism: str | tuple[Mechanism, ...],
+    epsilon: float,
+    collection: int = 0,
 ) -> Floats:
     """Return the matrix of the paper's plug-in estimates; the diagonal is NaN.
 
-    As `estimate_leakage`, without the intervals, which take most of its time.  Each `collection`
-    is an independent draw of all reports.  Estimates are cached, since several items use them.
+    As `estimate_leakage`, without the intervals, which take most of its time.  Each
+    `collection` is an independent draw of all reports.  Estimates are cached, since
+    several items use them.
     """
     draw: dict[str, Any] = {"replicas": REPLICAS, "rng": SEED + collection}
     options = EstimateOptions(epsilon, mechanism=mechanism, **draw)
-    mechanisms, count = mechanisms_of(pairs.domain, epsilon, mechanism), len(pairs.domain)
+    mechanisms = mechanisms_of(pairs.domain, epsilon, mechanism)
+    count = len(pairs.domain)
     found = np.full((count, count), np.nan)
     for key in permutations(range(count), 2):
         task = make_task(pairs, mechanisms, key)
@@ -77,10 +88,14 @@ def plug_in(
     return found
 
 
-def exact_and_summed(people: Records, epsilon: float) -> tuple[TotalLeakage, TotalLeakage]:
+def exact_and_summed(
+    people: Records, epsilon: float
+) -> tuple[TotalLeakage, TotalLeakage]:
     """Return the exact totals of GRR reports, and the paper's sums of leakages."""
     exact = total_leakage(people, epsilon, mechanism="grr", guarantee="exact")
-    return exact, total_leakage(people.pairs(), epsilon, mechanism="grr", guarantee="sum")
+    return exact, total_leakage(
+        people.pairs(), epsilon, mechanism="grr", guarantee="sum"
+    )
 
 
 LABELS = {
@@ -94,14 +109,22 @@ LABELS = {
 """The names of the datasets on the page."""
 
 STAND_INS = ("diabetes130", "nist-acs")
-"""Substitutes for DSS, of which no copy was found; their results are not results on DSS."""
+"""Substitutes for DSS, of which no copy was found; their results are not results on
+DSS."""
 
 ALL = ("celeba", "adult", "cardio", *STAND_INS)
 """The datasets of the paper's tables, with substitutes for DSS."""
 
 NEAR_ADULT = "Adult, near reading"
 
-ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+ADULT_NUMBERS = (
+    "age",
+    "fnlwgt",
+    "education-num",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+)
 """The numeric columns of Adult."""
 
 RARE = 50
@@ -111,14 +134,17 @@ WEIGHT_BANDS = [0.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, np.inf]
 """Bin edges of weight in the near reading of CVD, in kg."""
 
 
-PRESENT, ABSENT = "at hand", "not at hand"
+PRESENT = "at hand"
+ABSENT = "not at hand"
 
 PAPERS = ("celeba", "adult", "cardio")
 """The paper's datasets at hand."""
 
 
 def standing(label: str) -> dict[str, str]:
-    """Return what speaks against calling agreement on a dataset a confirmation, if anything."""
+    """Return what speaks against calling agreement on a dataset a confirmation, if
+    anything.
+    """
     if label in {LABELS[name] for name in STAND_INS}:
         return {"untestable": "a stand-in for DSS, of which no copy was found"}
     if "near reading" in label:
@@ -127,7 +153,9 @@ def standing(label: str) -> dict[str, str]:
 
 
 def presence(name: str) -> str:
-    """Return whether a dataset is present on this machine, or its pair counts are bundled."""
+    """Return whether a dataset is present on this machine, or its pair counts are
+    bundled.
+    """
     if dataset(name).at_hand:
         return PRESENT
     return "pair counts bundled" if name in BUNDLED else ABSENT
@@ -143,14 +171,19 @@ class Data:
 
     def __init__(self, load: Callable[[str], PairCounts] = load_pairs) -> None:
         self.pairs = cache(load)
-        """From the name of a dataset to its pair counts, with its documented columns and bins."""
+        """From the name of a dataset to its pair counts, with its documented columns
+        and bins."""
 
     def some(self, *names: str) -> dict[str, PairCounts]:
         """Return the pair counts of those of the datasets that are present, by label."""
-        return {LABELS[name]: self.pairs(name) for name in names if presence(name) != ABSENT}
+        return {
+            LABELS[name]: self.pairs(name) for name in names if presence(name) != ABSENT
+        }
 
     def every_table(self) -> dict[str, PairCounts]:
-        """Return the pair counts of all datasets present, and the near reading of Adult."""
+        """Return the pair counts of all datasets present, and the near reading of
+        Adult.
+        """
         near = {NEAR_ADULT: self.near_adult} if presence("adult") == PRESENT else {}
         return self.some(*ALL) | near
 
@@ -163,8 +196,8 @@ class Data:
     def near_adult(self) -> PairCounts:
         """Adult without education (equivalent to education-num) and native-country.
 
-        Numbers in at most 5 quantile bins; without records that have a missing value or a category
-        of fewer than `RARE` records.
+        Numbers in at most 5 quantile bins; without records that have a missing value or
+        a category of fewer than `RARE` records.
         """
         columns = dataset("adult").read().drop_columns(["education", "native-country"])
         table = common_records(columns.drop_null(), ADULT_NUMBERS)
@@ -174,16 +207,21 @@ class Data:
     def near_cardio(self) -> PairCounts:
         """CVD's seven attributes, height, weight and systolic pressure.
 
-        Height in 6 quantile bins, weight in bands of 20 kg, ap_hi in 2 quantile bins.  The
-        lightest band, below 40 kg, has 52 records.
+        Height in 6 quantile bins, weight in bands of 20 kg, ap_hi in 2 quantile bins.
+        The lightest band, below 40 kg, has 52 records.
         """
-        bins: Any = {"height": "quantile:6", "weight": WEIGHT_BANDS, "ap_hi": "quantile:2"}
+        bins: Any = {
+            "height": "quantile:6",
+            "weight": WEIGHT_BANDS,
+            "ap_hi": "quantile:2",
+        }
         columns = [*self.pairs("cardio").domain.names, *bins]
         return count_pairs(dataset("cardio").read(), columns=columns, bins=bins)
 
 
 def common_records(table: Any, numbers: tuple[str, ...], min_count: int = RARE) -> Any:
-    """Return the records without rare categories: each has `min_count` records of the result.
+    """Return the records without rare categories: each has `min_count` records of the
+    result.
 
     Numeric columns, `numbers`, are not looked at.
     """

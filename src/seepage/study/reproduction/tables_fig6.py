@@ -1,8 +1,8 @@
 """Mechanisms and analysers compared: Tables I and II, and Fig. 6 b to e.
 
-The tables have the errors of the statistical estimates, for several readings of the datasets: Table
-I against the exact leakage of the inferred value, Table II against the bound.  Fig. 6 compares
-analysers with a reference.
+The tables have the errors of the statistical estimates, for several readings of the
+datasets: Table I against the exact leakage of the inferred value, Table II against the
+bound.  Fig. 6 compares analysers with a reference.
 """
 
 from dataclasses import asdict
@@ -48,10 +48,13 @@ SMALL = 1e-3
 NEAR_CARDIO = "CVD, near reading"
 
 AUTHORS: Any = {"prior": 1.0, "truncate": 3.0}
-"""The channels of the authors' artifact of 2026: one more in every cell, none below 3."""
+"""The channels of the authors' artifact of 2026: one more in every cell, none below
+3."""
 
 CHOSEN = {
-    "RAPPOR": {"chosen": "symmetric unary encoding at epsilon, not the f, p, q of the text"},
+    "RAPPOR": {
+        "chosen": "symmetric unary encoding at epsilon, not the f, p, q of the text"
+    },
     "SHE": {
         "chosen": "the attacker takes the largest entry, not the Bayes-optimal value of the text"
     },
@@ -97,13 +100,16 @@ class TableReading(NamedTuple):
         mechanism: Any = None,
         **closed_form: float,
     ) -> Row:
-        """Return a row of the table: NMSE of the estimates from a theory, and the printed error.
+        """Return a row of the table: NMSE of the estimates from a theory, and the
+        printed error.
 
-        `mechanism` replaces the mechanism of this name, for example by one with another set size.
-        An error in closed form takes the place of the range over collections.
+        `mechanism` replaces the mechanism of this name, for example by one with another
+        set size. An error in closed form takes the place of the range over collections.
         """
         draws = range(self.collections)
-        estimates = (plug_in(self.pairs, mechanism or name, epsilon, draw) for draw in draws)
+        estimates = (
+            plug_in(self.pairs, mechanism or name, epsilon, draw) for draw in draws
+        )
         errors, infinite = zip(*(nmse(part, theory) for part in estimates), strict=True)
         scatter = closed_form or {"lowest": min(errors), "highest": max(errors)}
         return {
@@ -120,7 +126,10 @@ class TableReading(NamedTuple):
 
 def table_readings(data: Data) -> list[TableReading]:
     """Return the readings of both tables, for the datasets present."""
-    readings = [TableReading(label, label, pairs) for label, pairs in data.some("celeba").items()]
+    readings = [
+        TableReading(label, label, pairs)
+        for label, pairs in data.some("celeba").items()
+    ]
     if presence("adult") == PRESENT:
         readings.append(TableReading(NEAR_ADULT, "Adult", data.near_adult, COLLECTIONS))
     if presence("cardio") == PRESENT:
@@ -132,23 +141,30 @@ def table_readings(data: Data) -> list[TableReading]:
 
 
 def nmse(estimates: Floats, theory: Floats) -> tuple[float, int]:
-    """Return sum (L~ - L*)^2 / sum (L*)^2 over ordered pairs, and the number of infinite estimates.
+    """Return sum (L~ - L*)^2 / sum (L*)^2 over ordered pairs, and the number of
+    infinite estimates.
 
-    Infinite estimates, of a report never observed with some target value, are left out of both
-    sums; the paper, which prints finite errors, must have left out such values too.
+    Infinite estimates, of a report never observed with some target value, are left out
+    of both sums; the paper, which prints finite errors, must have left out such values
+    too.
     """
     off_diagonal = ~np.eye(len(theory), dtype=np.bool_)
     finite = off_diagonal & np.isfinite(estimates)
-    error = ((estimates[finite] - theory[finite]) ** 2).sum() / (theory[finite] ** 2).sum()
+    error = ((estimates[finite] - theory[finite]) ** 2).sum() / (
+        theory[finite] ** 2
+    ).sum()
     return float(error), int((off_diagonal & ~finite).sum())
 
 
-def library_subset_selection(pairs: PairCounts, epsilon: float) -> tuple[Mechanism, ...]:
-    """Return, for each attribute, the GRR with the leakage of the value inferred from SS.
+def library_subset_selection(
+    pairs: PairCounts, epsilon: float
+) -> tuple[Mechanism, ...]:
+    """Return, for each attribute, the GRR with the leakage of the value inferred from
+    SS.
 
-    The set size omega is that of the paper's library: k / (e^eps + 1) rounded to the nearest
-    integer, where the paper's text rounds down.  The inferred value is right with probability
-    a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
+    The set size omega is that of the paper's library: k / (e^eps + 1) rounded to the
+    nearest integer, where the paper's text rounds down.  The inferred value is right
+    with probability a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
     """
     equivalent = []
     for k in pairs.domain.sizes:
@@ -173,8 +189,11 @@ def table1(data: Data, found: Finding) -> None:
             theirs = leakage_matrix(reading.pairs, epsilon, **used, **AUTHORS).values
             row["nmse_authors"] = reading.row(name, epsilon, theirs)["nmse"]
             rows.append(row)
-        found.comparisons += [_compare_cell(row, factor=3) for row in rows if reading.paper]
-        largest, reason = max(row["nmse"] for row in rows), REASONS.get(reading.label, "")
+        found.comparisons += [
+            _compare_cell(row, factor=3) for row in rows if reading.paper
+        ]
+        largest = max(row["nmse"] for row in rows)
+        reason = REASONS.get(reading.label, "")
         found.claim("largest", largest, label=reading.label, reason=reason)
         if reading.paper:
             ratios = [row["nmse_authors"] / row["paper"] for row in rows]
@@ -195,9 +214,13 @@ def table2(data: Data, found: Finding) -> None:
                 mechanism: Any = name
                 if name == "ss" and reading.paper and "documented" not in reading.label:
                     mechanism = library_subset_selection(reading.pairs, epsilon)
-                exact = leakage_matrix(reading.pairs, epsilon, mechanism=mechanism, view="inferred")
+                exact = leakage_matrix(
+                    reading.pairs, epsilon, mechanism=mechanism, view="inferred"
+                )
                 closed: Any = {"nmse_closed_form": nmse(exact.values, bound)[0]}
-                found.rows.append(reading.row(name, epsilon, bound, printed, mechanism, **closed))
+                found.rows.append(
+                    reading.row(name, epsilon, bound, printed, mechanism, **closed)
+                )
             if reading.label == "CelebA":
                 found.rows += _as_the_text(reading, epsilon, bound, found.rows)
     found.comparisons += map(_compare_table2, found.rows)
@@ -205,7 +228,9 @@ def table2(data: Data, found: Finding) -> None:
 
 
 def bayes_guesses(used: Mechanism, reports: Any, prior: Floats) -> Integers:
-    """Return the value of the largest posterior of each noisy vector, ties by its entry."""
+    """Return the value of the largest posterior of each noisy vector, ties by its
+    entry.
+    """
     with np.errstate(divide="ignore"):
         posterior = used.log_likelihood(reports) + np.log(prior)
     best = posterior == posterior.max(axis=1, keepdims=True)
@@ -225,19 +250,35 @@ def _as_the_text(
         she, codes = SHE(k, epsilon), np.repeat(np.arange(k), BAYES_DRAWS)
         reports = she.perturb(codes, SEED)
         parts = (reports[i * BAYES_DRAWS : (i + 1) * BAYES_DRAWS] for i in range(k))
-        guesses = (bayes_guesses(she, part, marginal / marginal.sum()) for part in parts)
+        guesses = (
+            bayes_guesses(she, part, marginal / marginal.sum()) for part in parts
+        )
         counts = np.array([np.bincount(part, minlength=k) for part in guesses])
         seen = counts[:, counts.any(axis=0)] + 0.5
         bayes.append(MatrixMechanism(seen / seen.sum(axis=1, keepdims=True)))
-    text = {"rappor": [BasicRAPPOR(k) for k in reading.pairs.domain.sizes], "she": bayes}
-    words = {"rappor": "RAPPOR, f 0.5, p 0.5, q 0.75", "she": "SHE, Bayes-optimal guess"}
+    text = {
+        "rappor": [BasicRAPPOR(k) for k in reading.pairs.domain.sizes],
+        "she": bayes,
+    }
+    words = {
+        "rappor": "RAPPOR, f 0.5, p 0.5, q 0.75",
+        "she": "SHE, Bayes-optimal guess",
+    }
     found = []
     for name, mechanisms in text.items():
         view: Any = "inferred" if name == "rappor" else "report"
-        exact = leakage_matrix(reading.pairs, epsilon, mechanism=mechanisms, view=view).values
-        [like] = [row for row in rows[-len(MECHANISMS) :] if row["mechanism"] == MECHANISMS[name]]
+        exact = leakage_matrix(
+            reading.pairs, epsilon, mechanism=mechanisms, view=view
+        ).values
+        [like] = [
+            row
+            for row in rows[-len(MECHANISMS) :]
+            if row["mechanism"] == MECHANISMS[name]
+        ]
         error = nmse(exact, bound)[0]
-        found.append(like | {"mechanism": words[name], "nmse": error, "nmse_closed_form": error})
+        found.append(
+            like | {"mechanism": words[name], "nmse": error, "nmse_closed_form": error}
+        )
     return found
 
 
@@ -249,14 +290,22 @@ def _compare_table2(row: Row) -> Comparison:
 def _compare_cell(row: Row, **tolerance: Any) -> Comparison:
     """Return our error compared with the printed one, if there is one."""
     what = f"{row['data']}: {row['mechanism']}, epsilon {row['epsilon']}"
-    fields = {"reason": REASONS.get(row["data"], ""), **standing(row["data"]), **tolerance}
+    fields = {
+        "reason": REASONS.get(row["data"], ""),
+        **standing(row["data"]),
+        **tolerance,
+    }
     if row["paper"] is None:
         fields = {}
-    return Claim(what, printed=row["paper"], group=row["data"], **fields).compare(row["nmse"])
+    return Claim(what, printed=row["paper"], group=row["data"], **fields).compare(
+        row["nmse"]
+    )
 
 
 def _error_chart(rows: list[Row]) -> Any:
-    """Return the chart of our errors against printed ones: near readings, documented columns."""
+    """Return the chart of our errors against printed ones: near readings, documented
+    columns.
+    """
     points = [
         {
             "panel": panel,
@@ -268,21 +317,28 @@ def _error_chart(rows: list[Row]) -> Any:
         }
         for panel in ("Near reading", "Documented columns")
         for row in rows
-        if row["paper"] is not None and row["data"].partition(", ")[2] in ("", panel.lower())
+        if row["paper"] is not None
+        and row["data"].partition(", ")[2] in ("", panel.lower())
     ]
     return agreement_chart(points, "NMSE printed in the paper", "NMSE, ours")
 
 
 BENCHMARK_EPSILONS = (1.0, 3.0, 5.0)
 
-# Fig. 6 ------------------------------------------------------------------------------------------
+# Fig. 6 -------------------------------------------------------------------------------
 
-REFERENCES = {"bound": "Algorithm 2", "grr": "GRR, exact", "oue:inferred": "OUE, guessed value"}
+REFERENCES = {
+    "bound": "Algorithm 2",
+    "grr": "GRR, exact",
+    "oue:inferred": "OUE, guessed value",
+}
 
 
 def fig6(data: Data, found: Finding) -> None:
     """Find Fig. 6 b to e: the scores of the analysers, and their regions."""
-    tables, celeba, regions = data.some(*ALL), data.some("celeba"), found.paper.regions
+    tables = data.some(*ALL)
+    celeba = data.some("celeba")
+    regions = found.paper.regions
     panels = [
         ("b", celeba, "bound", regions["b"]),
         ("c", data.some(*STAND_INS), "bound", regions["c"]),
@@ -296,8 +352,11 @@ def fig6(data: Data, found: Finding) -> None:
         how: Any = {"reference": reference, "chosen": list(analysers), "rng": SEED}
         scores = benchmark_analysers(shown, epsilons, **how).scores
         found.rows += [{"panel": panel, **asdict(score)} for score in scores]
-    places = dict.fromkeys((row["panel"], row["data"], row["analyser"]) for row in found.rows)
-    compared, labels = [place for place in places if place[0] in regions], list(tables)
+    places = dict.fromkeys(
+        (row["panel"], row["data"], row["analyser"]) for row in found.rows
+    )
+    compared = [place for place in places if place[0] in regions]
+    labels = list(tables)
     for place in sorted(compared, key=lambda place: (place[0], labels.index(place[1]))):
         _compare_region(found, *place)
     for panel in regions:
@@ -306,7 +365,9 @@ def fig6(data: Data, found: Finding) -> None:
 
 
 def _compare_region(found: Finding, panel: str, label: str, analyser: str) -> None:
-    """Compare the number of budgets at which an analyser is in the paper's region on a dataset."""
+    """Compare the number of budgets at which an analyser is in the paper's region on a
+    dataset.
+    """
     region = found.paper.regions[panel][analyser]
     cell = {"panel": panel, "data": label, "analyser": analyser, "region": region}
     hits = sum(cell.items() <= row.items() for row in found.rows)
@@ -315,20 +376,34 @@ def _compare_region(found: Finding, panel: str, label: str, analyser: str) -> No
         status = {"untestable": "our reconstruction of a text that is not at hand"}
     elif analyser == "ITS" and not status:
         circular = {"untestable": "circular: ITS is by definition GRR's exact leakage"}
-        status = circular if panel in "bd" else {"chosen": "ITS read as GRR's exact leakage"}
+        status = (
+            circular if panel in "bd" else {"chosen": "ITS read as GRR's exact leakage"}
+        )
     found.claim(
-        "region", hits, status, where=" (on DSS)" if panel == "c" else "", label=label, **cell
+        "region",
+        hits,
+        status,
+        where=" (on DSS)" if panel == "c" else "",
+        label=label,
+        **cell,
     )
 
 
 def _analyser_panel(rows: list[Row], panel: str) -> Any:
     """Return the chart of a panel; panels d and e show all datasets together."""
     chosen = [
-        {**row, "reference": REFERENCES[row["reference"]]} for row in rows if row["panel"] == panel
+        {**row, "reference": REFERENCES[row["reference"]]}
+        for row in rows
+        if row["panel"] == panel
     ]
     if panel in "bc":
-        return analyser_chart([{**row, "data": f"({panel}) {row['data']}"} for row in chosen])
+        return analyser_chart(
+            [{**row, "data": f"({panel}) {row['data']}"} for row in chosen]
+        )
     title = f"({panel}) All datasets"
     return analyser_chart(
-        [{**row, "data": title, "analyser": f"{row['analyser']}, {row['data']}"} for row in chosen]
+        [
+            {**row, "data": title, "analyser": f"{row['analyser']}, {row['data']}"}
+            for row in chosen
+        ]
     )
