@@ -82,6 +82,10 @@ fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk
 bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
 
+.PHONY: reproduce
+reproduce: $(READY) ## Every table and figure of the paper, beside its values, into build/reproduction/
+	$(BIN)/python -m reproduction
+
 .PHONY: wheel
 wheel: ## Build the wheel into dist/, install it into an empty environment and try it
 	$(PYTHON) scripts/make_wheel.py

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import seepage as sp
-from seepage.data.counting import count_batches
+from seepage.counting.accumulate import count_batches
 
 __all__ = [
     "Figure",

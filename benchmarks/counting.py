@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import seepage as sp
 from benchmarks import Figure, at_least, at_most, best_of, count_codes, seconds
-from seepage.data import Attribute, Domain
+from seepage.channel.domain import Attribute, Domain
 
 BINARY_ROWS = 10_000_000
 BINARY_SIZES = (2,) * 40

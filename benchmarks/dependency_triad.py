@@ -7,7 +7,8 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
-from seepage.study.baselines import analyser, triad, triad_leakage
+from seepage.benchmarks.analysers import analyser
+from seepage.benchmarks.baselines import triad, triad_leakage
 
 DATASETS = ("adult",)
 EPSILONS = (1.0, 3.0)

@@ -12,12 +12,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from tests.oracles import algorithm_1, algorithm_2
 
 import seepage as sp
 from benchmarks import Figure, at_least, best_of, count_codes, seconds
-from seepage.data import Attribute, Domain
-from seepage.mechanisms import mechanism
+from seepage.channel.domain import Attribute, Domain
+from seepage.mechanisms.built_in import mechanism
+from tests.oracles import algorithm_1, algorithm_2
 
 SIZE = 64
 LOOPS = ((10, 1000, 10), (64, 1000, 100), (500, 100, 1000))

@@ -11,8 +11,8 @@ from scipy.optimize import OptimizeResult, linprog
 import seepage as sp
 from benchmarks import Figure, at_least, best_of, seconds
 from benchmarks.leakage import MIXED_SIZES, random_pair_counts
-from seepage._numerics import Integers
-from seepage.leakage.deviations import tangent_lines
+from seepage._core.arrays import Integers
+from seepage.confidence.bounded_mean import tangent_lines
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]
 CATEGORICAL += ["race", "sex", "income"]

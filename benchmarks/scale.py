@@ -32,7 +32,7 @@ LOCAL = """
 import sys, time
 import seepage as sp
 _, small, table, repeats = sys.argv
-import seepage.data.counting.compiled_kernel  # loaded and compiled before it is timed
+import seepage.counting.kernel_numba  # loaded and compiled before it is timed
 sp.count_pairs(small)
 for _ in range(int(repeats)):
     begin = time.perf_counter()

@@ -11,18 +11,19 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, declared, seconds
 from benchmarks.design import error_of
-from seepage._numerics import Floats
-from seepage.designs.a_optimal import OPTIMAL_SMP
-from seepage.designs.admissible_reports import AnswerCounts, exact_totals
-from seepage.designs.form_totals import FormCounter
-from seepage.designs.shape_form import ShapedReport, shape_form
-from seepage.designs.shaped_population import (
-    certified_report,
+from seepage._core.arrays import Floats
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped.certified_report import certified_report, select_report
+from seepage.designs.shaped.cone import AnswerCounts
+from seepage.designs.shaped.shape_form import shape_form
+from seepage.designs.shaped.shaped_population import (
     population_leakages,
-    select_report,
     split_records,
     statement_level,
 )
+from seepage.designs.shaped.shaped_report import ShapedReport
+from seepage.designs.shaped.thresholds import exact_totals
+from seepage.designs.strategies import OPTIMAL_SMP
 
 EPSILON = 3.0
 """The own budget of a source."""

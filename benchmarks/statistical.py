@@ -9,15 +9,16 @@ import numpy as np
 
 from benchmarks import Figure, at_least, seconds
 from seepage import leakage_matrix, load_pairs
-from seepage._numerics import Floats, Integers
-from seepage.data.pairs import PairCounts
-from seepage.errors import TableError
-from seepage.leakage.channel_leakage import exact_leakage
-from seepage.mechanisms import mechanism
-from seepage.study import estimate_leakage
-from seepage.study.confidence import interval
-from seepage.study.estimates import LeakageEstimates
-from seepage.study.simulation import largest_log_ratios, simulate
+from seepage._core.arrays import Floats, Integers
+from seepage._core.errors import TableError
+from seepage.benchmarks.statistical.estimates import LeakageEstimates
+from seepage.benchmarks.statistical.method import estimate_leakage
+from seepage.benchmarks.statistical.permutation import largest_log_ratios
+from seepage.benchmarks.statistical.simulated_collection import simulate
+from seepage.benchmarks.statistical.simulated_intervals import interval
+from seepage.channel.pairs import PairCounts
+from seepage.leakage.exact_leakage import exact_leakage
+from seepage.mechanisms.built_in import mechanism
 
 REPLICAS = 50
 SURROGATES = 10_000

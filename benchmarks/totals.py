@@ -8,14 +8,14 @@ import time
 import numpy as np
 
 from benchmarks import Figure, at_least, best_of, seconds
-from seepage._numerics import Floats
-from seepage.analysis_options import TotalSettings
-from seepage.data import Attribute, Domain
-from seepage.data.records import Records
+from seepage._core.arrays import Floats
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
 from seepage.leakage.release import Release, releases
-from seepage.totals.joint_totals import exact_totals
-from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
+from seepage.mechanisms.likelihood_columns import LikelihoodColumns, likelihood_columns
+from seepage.totals.exact_total import exact_totals
 from seepage.totals.sampled import sampled_totals
+from seepage.totals.total_settings import TotalSettings
 from seepage.totals.witness_search import search_witness
 
 EPSILON = 0.9264
@@ -29,7 +29,7 @@ def people(
     """Return CelebA where it is at hand, else as many binary records of six hidden
     types.
     """
-    from seepage.data.datasets import dataset
+    from seepage.datasets.catalogue import dataset
 
     celeba = dataset("celeba")
     if celeba.at_hand and attributes <= ATTRIBUTES:

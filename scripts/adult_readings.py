@@ -9,17 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reading_grid import leakages
-from seepage._numerics import Floats
-from seepage.data import MISSING
-from seepage.data.datasets import dataset
-from seepage.data.inputs import count_pairs
-from seepage.study.reproduction.findings import PAPER
-from seepage.study.reproduction.paper_data import (
-    ADULT_NUMBERS,
-    MECHANISMS,
-    common_records,
-)
-from seepage.study.reproduction.tables_fig6 import EPSILONS, nmse
+from reproduction.findings import PAPER
+from reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
+from reproduction.paper_tables import EPSILONS, nmse
+from seepage._core.arrays import Floats
+from seepage.channel.domain import MISSING
+from seepage.datasets.catalogue import dataset
+from seepage.tables.read import count_pairs
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
 

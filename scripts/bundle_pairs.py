@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import seepage as sp
-from seepage.data.datasets import BUNDLED
+from seepage.datasets.catalogue import BUNDLED
 
-FOLDER = Path(__file__).parents[1] / "src/seepage/data/datasets/bundled"
+FOLDER = Path(__file__).parents[1] / "src/seepage/datasets/bundled"
 
 
 def main() -> None:

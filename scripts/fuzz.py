@@ -291,7 +291,7 @@ def options(rng: random.Random, folder: Path) -> None:
     names, rows = draw_table(rng)
     data = folder / "t.csv"
     as_text(rng, names, rows, data)
-    name = rng.choice(sorted(set(COMMANDS) - {"reproduce", "datasets", "benchmark"}))
+    name = rng.choice(sorted(set(COMMANDS) - {"datasets", "benchmark"}))
     command = group.get_command(click.Context(group), name)
     assert command is not None
     arguments = [name, str(data)]
@@ -357,7 +357,7 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
 
 def run_cases(kind: str, seeds: list[int], queue: Any) -> None:
     """Run cases in this process, and put what is wrong with each into a queue."""
-    from seepage.errors import SeepageWarning
+    from seepage._core.errors import SeepageWarning
 
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", SeepageWarning)

@@ -175,7 +175,8 @@ def coded_masses(values: list[Any], masses: Any, attribute: Any) -> Any:
     """
     import numpy as np
 
-    from seepage.plan.wire import answer_code, attribute_wire
+    from seepage.collection.reference_client import answer_code
+    from seepage.plan.wire import attribute_wire
 
     wire = attribute_wire(attribute)
     codes: list[Any] = [answer_code(wire, value) for value in values]

@@ -19,10 +19,10 @@ import altair as alt
 import numpy as np
 
 import seepage as sp
-from seepage.charts import chart_of, finish
-from seepage.charts.results import about_chart
-from seepage.designs.a_optimal import NO_NOISE, OPTIMAL_SMP, SPLIT
-from seepage.plan.plan_precision import THIS_PLAN, plan_precision
+from seepage.charts.result_charts import about_chart
+from seepage.charts.style import chart_of, finish
+from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
+from seepage.plan.precision import THIS_PLAN, plan_precision
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"

@@ -1,6 +1,8 @@
-"""Write docs/reference/: every public name, a page per topic, from docstrings."""
+"""Write docs/reference/: every public name, a page per heading of the stub."""
 
 import inspect
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,101 +13,69 @@ FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 MADE = """Made from the docstrings by `scripts/make_reference.py`; a test keeps it current."""
 
 
-class Topic(NamedTuple):
-    """A page: its file, its title, what it is about and the packages whose names it
-    has.
-    """
+HEADING = re.compile(r"^# ([A-Z][^:\n]*): (.+)$", re.MULTILINE)
+"""A heading of the stub: the title of its page, and what its names are about."""
 
-    stem: str
+NAME = re.compile(r"^(?:from \S+ import|   ) \w+ as (\w+)", re.MULTILINE)
+"""A public name of the stub."""
+
+
+class Topic(NamedTuple):
+    """A page: its title, what it is about, and its names, functions first."""
+
     title: str
     about: str
-    packages: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """The file name of the page."""
+        return f"{self.title.split()[-1].lower()}.md"
 
 
-TOPICS = (
-    Topic(
-        "data",
-        "Data",
-        "What is known about people: tables, pair counts, records.",
-        ("data",),
-    ),
-    Topic(
-        "leakage",
-        "Leakage",
-        "What one report tells about another attribute, and a table's analysis as a whole.",
-        ("analysis", "verdict", "leakage"),
-    ),
-    Topic(
-        "totals", "Totals", "What all reports of a person tell together.", ("totals",)
-    ),
-    Topic(
-        "plans",
-        "Budgets and plans",
-        "From limits to a collection that runs.",
-        ("designs", "plan", "collection", "_results"),
-    ),
-    Topic(
-        "mechanisms",
-        "Mechanisms",
-        "How a value becomes a report.",
-        ("mechanisms", "auditing"),
-    ),
-    Topic(
-        "study",
-        "Study",
-        "The paper as an object of study: statistical method, correlation measures, benchmarks.",
-        ("study",),
-    ),
-    Topic(
-        "charts-errors",
-        "Charts and errors",
-        "Files of charts, and the exceptions that are raised on purpose.",
-        ("charts", "report", "errors"),
-    ),
-)
+def topics() -> list[Topic]:
+    """Return the headings of the stub, in its order."""
+    stub = Path(seepage.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    headings = list(HEADING.finditer(stub))
+    ends = [heading.start() for heading in headings[1:]] + [len(stub)]
+    return [
+        Topic(heading[1], f"{heading[2][0].upper()}{heading[2][1:]}.", _ordered(part))
+        for heading, end in zip(headings, ends, strict=True)
+        for part in [stub[heading.end() : end]]
+    ]
+
+
+def _ordered(part: str) -> tuple[str, ...]:
+    """Return the names of a part of the stub: functions, then classes, each by name."""
+    names = NAME.findall(part)
+    return tuple(sorted(names, key=lambda name: (not _is_call(name), name.lower())))
 
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
-    names = {
-        topic: [name for name in _ordered() if _topic(name) is topic]
-        for topic in TOPICS
-    }
-    made = {f"{topic.stem}.md": _page(topic, found) for topic, found in names.items()}
-    return {"index.md": _index(names), **made}
+    written = {topic.file: _page(topic) for topic in topics()}
+    return {"index.md": _index(topics()), **written}
 
 
-def _ordered() -> list[str]:
-    """Return public names: functions first, then classes, each by name."""
-    return sorted(seepage._HOMES, key=lambda name: (not _is_call(name), name.lower()))
-
-
-def _topic(name: str) -> Topic:
-    package = seepage._HOMES[name].partition(".")[0]
-    for topic in TOPICS:
-        if package in topic.packages:
-            return topic
-    raise LookupError(f"no topic has the package {package} of {name}: add it to TOPICS")
-
-
-def _index(names: dict[Topic, list[str]]) -> str:
+def _index(listed: list[Topic]) -> str:
     head = f"# All names\n\nEvery public name of `seepage`, by topic. {MADE}\n"
     parts = [head]
-    for topic, found in names.items():
-        parts.append(f"## {topic.title}\n\n{topic.about} [In full]({topic.stem}.md)\n")
-        parts.append(_table(found, f"{topic.stem}.md"))
+    for topic in listed:
+        parts.append(f"## {topic.title}\n\n{topic.about} [In full]({topic.file})\n")
+        parts.append(_table(topic.names, topic.file))
     return "\n".join(parts)
 
 
-def _page(topic: Topic, names: list[str]) -> str:
-    full = "\n\n".join(f"::: seepage.{name}" for name in names)
+def _page(topic: Topic) -> str:
+    full = "\n\n".join(f"::: seepage.{name}" for name in topic.names)
     return (
-        f"# {topic.title}\n\n{topic.about} Each entry has formula, parameters, cost and an "
-        f"example, as `help(seepage.NAME)` has. {MADE}\n\n{_table(names)}\n## In full\n\n{full}\n"
+        f"# {topic.title}\n\n{topic.about} Each entry has formula, parameters, cost "
+        f"and an example, as `help(seepage.NAME)` has. {MADE}\n\n"
+        f"{_table(topic.names)}\n## In full\n\n{full}\n"
     )
 
 
-def _table(names: list[str], page: str = "") -> str:
+def _table(names: Sequence[str], page: str = "") -> str:
     return (
         "\n".join(
             ["| name | what it is |", "| --- | --- |", *(_row(n, page) for n in names)]
@@ -126,8 +96,9 @@ def _is_call(name: str) -> bool:
 
 
 if __name__ == "__main__":
+    texts = pages()
+    FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob("*.md"):
         old.unlink()
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
+    for name, text in texts.items():
         (FOLDER / name).write_text(text, encoding="utf-8")

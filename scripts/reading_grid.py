@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
-from seepage.data.inputs import count_pairs
-from seepage.data.pairs import PairCounts
+from reproduction.paper_data import REPLICAS, SEED
+from reproduction.paper_tables import library_subset_selection
+from seepage._core.arrays import Floats, Integers
+from seepage.benchmarks.statistical.method import mechanisms_of
+from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
-from seepage.study import mechanisms_of
-from seepage.study.reproduction.paper_data import REPLICAS, SEED
-from seepage.study.reproduction.tables_fig6 import library_subset_selection
+from seepage.tables.read import count_pairs
 
 __all__ = [
     "NUMBERS_OF_BINS",

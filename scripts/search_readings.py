@@ -28,15 +28,8 @@ from reading_grid import (
     search,
     widened,
 )
-from seepage._numerics import Floats, Integers
-from seepage.data.datasets import dataset
-from seepage.data.inputs import count_pairs
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import SeepageError
-from seepage.mechanisms import mechanism
-from seepage.study.reproduction.findings import PAPER
-from seepage.study.reproduction.paper_data import (
+from reproduction.findings import PAPER
+from reproduction.paper_data import (
     ADULT_NUMBERS,
     MECHANISMS,
     REPLICAS,
@@ -45,7 +38,14 @@ from seepage.study.reproduction.paper_data import (
     common_records,
     ordered_pairs,
 )
-from seepage.study.reproduction.tables_fig6 import COLLECTIONS, EPSILONS, nmse
+from reproduction.paper_tables import COLLECTIONS, EPSILONS, nmse
+from seepage._core.arrays import Floats, Integers
+from seepage._core.errors import SeepageError
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.datasets.catalogue import dataset
+from seepage.mechanisms.built_in import mechanism
+from seepage.tables.read import count_pairs
 
 YEAR = 365.25
 BANDS: dict[str, list[Any]] = {

@@ -19,9 +19,9 @@ import pandas as pd
 import pyarrow as pa
 
 import seepage as sp
-from seepage.data.table import TableOptions
-from seepage.designs import DesignOptions
-from seepage.errors import SeepageError
+from seepage._core.errors import SeepageError
+from seepage.designs.design_options import DesignOptions
+from seepage.tables.table_options import TableOptions
 
 
 class Odd:

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from plan_examples import counts, forms_plan, product, three_forms
-from seepage.data.inputs import count_pairs
+from seepage.tables.read import count_pairs
 
 ODD = [
     "</style></script><script>alert(1)</script>",

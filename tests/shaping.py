@@ -5,18 +5,12 @@ forms.
 import numpy as np
 
 import seepage as sp
-from seepage.designs.admissible_reports import (
-    AnswerCounts,
-    exact_totals,
-    product_reports,
-)
-from seepage.designs.form_totals import FormCounter
-from seepage.designs.shape_form import shape_form
-from seepage.designs.shaped_population import (
-    certified_report,
-    select_report,
-    split_records,
-)
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped.certified_report import certified_report, select_report
+from seepage.designs.shaped.cone import AnswerCounts, product_reports
+from seepage.designs.shaped.shape_form import shape_form
+from seepage.designs.shaped.shaped_population import split_records
+from seepage.designs.shaped.thresholds import exact_totals
 
 
 def of_adult(*names):

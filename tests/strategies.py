@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import oracles
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 EPSILONS = [0.0, 1e-12, 1e-3, 0.5, 1.0, 3.0, 10.0, 50.0, 690.0, 700.0, 800.0]

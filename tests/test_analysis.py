@@ -12,9 +12,9 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage.analysis import sealed
-from seepage.errors import InputError
-from seepage.report import report_page
+from seepage._core.errors import InputError
+from seepage.analysis.analysis import sealed
+from seepage.pages.analysis_page import report_page
 
 SAVED = Path(__file__).parent / "report" / "result.json"
 PEOPLE = pa.table(

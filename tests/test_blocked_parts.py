@@ -56,5 +56,5 @@ def test_what_needs_one_says_so_in_one_line(tmp_path):
     done = _run(start + CHART, tmp_path)
     *_, last = done.stderr.splitlines()
     assert done.returncode == 1
-    assert last.startswith("seepage.errors.")
+    assert last.startswith("seepage.")
     assert "vl-convert" in last.lower()

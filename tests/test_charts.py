@@ -11,14 +11,10 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.charts import (
-    OBJECT_MEMBERS,
-    curve_panels,
-    panels,
-    printable_names,
-    results,
-)
-from seepage.data.datasets.survey import survey_joint
+from reproduction import charts as paper_charts
+from seepage.charts import benchmark_charts, leakage_curves, result_charts
+from seepage.charts.style import OBJECT_MEMBERS, curve_panels, printable_names
+from seepage.datasets.survey import survey_joint
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +241,7 @@ def test_names_are_drawable_and_those_that_differ_stay_different():
 def test_every_chart_takes_any_name():
     charts = [
         function
-        for module in (panels, results)
+        for module in (benchmark_charts, leakage_curves, paper_charts, result_charts)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
@@ -254,9 +250,9 @@ def test_every_chart_takes_any_name():
 
 
 def test_the_page_and_the_charts_have_one_colour_for_each_kind():
-    styles = resources.files("seepage") / "templates" / "css"
+    styles = resources.files("seepage.pages") / "templates" / "css"
     light = (styles / "base.css").read_text(encoding="utf-8").split("@media")[0]
-    for kind, colour in results.KINDS.items():
+    for kind, colour in result_charts.KINDS.items():
         variable = "lower" if kind == "lower bound" else kind
         assert f"--{variable}: {colour.lower()};" in light
 
@@ -279,6 +275,6 @@ def test_questions_of_shaped_reports_are_drawn_in_grey_beside_budgets():
     totals = [{"attribute": name, "total": 1.0, "limit": 2.0} for name in "ab"]
     asked = [question(1, "a", 1.0), question(2, "a", None), question(2, "b", None)]
     for questions, grey in ((asked, 2), (asked[1:], 2), (asked[:1], 0)):
-        drawn = results.forms_chart(questions, totals, "exact, certified")
+        drawn = result_charts.forms_chart(questions, totals, "exact, certified")
         svg = drawn._repr_mimebundle_()["image/svg+xml"]
-        assert svg.count(f'fill="{results.SHAPED}"') == grey
+        assert svg.count(f'fill="{result_charts.SHAPED}"') == grey

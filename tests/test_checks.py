@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage import _checks
-from seepage.errors import (
+from seepage._core import checks
+from seepage._core.errors import (
     ChannelError,
     DomainError,
     InputError,
@@ -24,76 +24,76 @@ from seepage.errors import (
     "value", [0, 1, 0.5, 1e-12, 1e6, np.float64(2), Fraction(1, 2)]
 )
 def test_valid_budgets(value):
-    assert _checks.epsilon(value) == float(value)
-    assert isinstance(_checks.epsilon(value), float)
+    assert checks.epsilon(value) == float(value)
+    assert isinstance(checks.epsilon(value), float)
 
 
 def test_a_budget_of_minus_zero_is_zero():
-    assert math.copysign(1, _checks.epsilon(-0.0)) == 1
+    assert math.copysign(1, checks.epsilon(-0.0)) == 1
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1e-300, 0.999, decimal.Decimal("0.5")])
 def test_valid_deltas(value):
-    assert _checks.delta(value) == float(value)
+    assert checks.delta(value) == float(value)
 
 
 @pytest.mark.parametrize(
     ("check", "message"),
     [
         (
-            lambda: _checks.epsilon(math.nan),
+            lambda: checks.epsilon(math.nan),
             "epsilon must be a finite number of at least 0, got nan",
         ),
         (
-            lambda: _checks.epsilon(math.inf),
+            lambda: checks.epsilon(math.inf),
             "epsilon must be a finite number of at least 0, got inf",
         ),
         (
-            lambda: _checks.epsilon(-1, "budget"),
+            lambda: checks.epsilon(-1, "budget"),
             "budget must be a finite number of at least 0, got -1",
         ),
-        (lambda: _checks.epsilon(False), "epsilon must be a number, got False"),
-        (lambda: _checks.epsilon(b"1"), "epsilon must be a number, got b'1'"),
-        (lambda: _checks.epsilon([1, 2]), "epsilon must be a number, got [1, 2]"),
-        (lambda: _checks.epsilon(1e308), "epsilon must be at most 1e+300, got 1e+308"),
+        (lambda: checks.epsilon(False), "epsilon must be a number, got False"),
+        (lambda: checks.epsilon(b"1"), "epsilon must be a number, got b'1'"),
+        (lambda: checks.epsilon([1, 2]), "epsilon must be a number, got [1, 2]"),
+        (lambda: checks.epsilon(1e308), "epsilon must be at most 1e+300, got 1e+308"),
         (
-            lambda: _checks.epsilon(10**400),
+            lambda: checks.epsilon(10**400),
             f"epsilon must be a number, got 1{'0' * 37}...{'0' * 39}",
         ),
-        (lambda: _checks.delta(1), "delta must be at least 0 and below 1, got 1"),
-        (lambda: _checks.delta(-0.5), "delta must be at least 0 and below 1, got -0.5"),
+        (lambda: checks.delta(1), "delta must be at least 0 and below 1, got 1"),
+        (lambda: checks.delta(-0.5), "delta must be at least 0 and below 1, got -0.5"),
         (
-            lambda: _checks.delta(math.nan),
+            lambda: checks.delta(math.nan),
             "delta must be at least 0 and below 1, got nan",
         ),
-        (lambda: _checks.probability(1.5, "p"), "p must be between 0 and 1, got 1.5"),
+        (lambda: checks.probability(1.5, "p"), "p must be between 0 and 1, got 1.5"),
         (
-            lambda: _checks.probability(math.nan, "p"),
+            lambda: checks.probability(math.nan, "p"),
             "p must be between 0 and 1, got nan",
         ),
-        (lambda: _checks.probability("", "p"), "p must be a number, got ''"),
+        (lambda: checks.probability("", "p"), "p must be a number, got ''"),
         (
-            lambda: _checks.integer(1.0, "k", 1),
+            lambda: checks.integer(1.0, "k", 1),
             "k must be an integer of at least 1, got 1.0",
         ),
         (
-            lambda: _checks.integer(True, "k", 1),
+            lambda: checks.integer(True, "k", 1),
             "k must be an integer of at least 1, got True",
         ),
         (
-            lambda: _checks.integer(0, "k", 1),
+            lambda: checks.integer(0, "k", 1),
             "k must be an integer of at least 1, got 0",
         ),
         (
-            lambda: _checks.integer(9, "k", 1, 8),
+            lambda: checks.integer(9, "k", 1, 8),
             "k must be an integer from 1 to 8, got 9",
         ),
         (
-            lambda: _checks.choice("Repot", "view", ["report", "inferred"]),
+            lambda: checks.choice("Repot", "view", ["report", "inferred"]),
             "view must be one of report, inferred, got 'Repot'; did you mean 'report'?",
         ),
         (
-            lambda: _checks.choice(7, "view", ["report", "inferred"]),
+            lambda: checks.choice(7, "view", ["report", "inferred"]),
             "view must be one of report, inferred, got 7",
         ),
     ],
@@ -107,20 +107,20 @@ def test_messages_state_the_rule_and_the_value_given(check, message):
 
 
 def test_valid_probabilities_and_integers():
-    assert _checks.probability(1, "p") == 1.0
-    assert _checks.probability(0, "p") == 0.0
-    assert _checks.integer(np.int8(8), "k", 1, 8) == 8
-    assert type(_checks.integer(np.int8(8), "k", 1)) is int
-    assert _checks.choice("report", "view", iter(["report", "inferred"])) == "report"
+    assert checks.probability(1, "p") == 1.0
+    assert checks.probability(0, "p") == 0.0
+    assert checks.integer(np.int8(8), "k", 1, 8) == 8
+    assert type(checks.integer(np.int8(8), "k", 1)) is int
+    assert checks.choice("report", "view", iter(["report", "inferred"])) == "report"
 
 
 def test_a_near_miss_keeps_its_own_spelling():
     assert (
-        _checks.near_miss("OCUPATION", ["Occupation", "Sex"])
+        checks.near_miss("OCUPATION", ["Occupation", "Sex"])
         == "; did you mean 'Occupation'?"
     )
-    assert _checks.near_miss("zzz", ["Occupation", "Sex"]) == ""
-    assert _checks.near_miss("x", []) == ""
+    assert checks.near_miss("zzz", ["Occupation", "Sex"]) == ""
+    assert checks.near_miss("x", []) == ""
 
 
 PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
@@ -222,15 +222,15 @@ def test_seeds_are_integers(name, seed):
 
 def test_a_generator_is_taken_as_it_is():
     generator = np.random.default_rng(1)
-    assert _checks.generator(generator) is generator
-    assert _checks.generator(1).random() == generator.random()
-    assert _checks.generator(None).random() != _checks.generator(None).random()
+    assert checks.generator(generator) is generator
+    assert checks.generator(1).random() == generator.random()
+    assert checks.generator(None).random() != checks.generator(None).random()
 
 
 def test_a_message_is_one_short_line_without_control_characters():
     hostile = "\x1b[31m" + "x" * 5_000 + "\n\u202egnp.exe"
     with pytest.raises(InputError) as raised:
-        _checks.choice(hostile, "view", ["report", "inferred"])
+        checks.choice(hostile, "view", ["report", "inferred"])
     message = str(raised.value)
     assert len(message) <= 500
     assert message.isprintable()

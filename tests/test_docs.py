@@ -19,9 +19,9 @@ import pytest
 
 import seepage as sp
 from pictures import script
-from seepage._options import MECHANISMS
+from seepage._core.registry import MECHANISMS
+from seepage.benchmarks.analysers import ANALYSERS
 from seepage.cli import group, main
-from seepage.study.baselines import ANALYSERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -465,7 +465,7 @@ def test_the_page_of_the_paper_names_what_exists_and_leaves_nothing_out() -> Non
     for _, _, places in rows:
         for place in re.findall(r"`([\w.]+)`", places):
             assert pkgutil.resolve_name(_importable(place)) is not None, place
-    from seepage.study.reproduction import ITEMS
+    from reproduction.reproduce import ITEMS
 
     named = " ".join(places for _, _, places in rows)
     assert [

@@ -6,7 +6,7 @@ import pytest
 
 import junk_arguments
 from junk_arguments import JUNK, call, callables, examples
-from seepage.errors import SeepageWarning
+from seepage._core.errors import SeepageWarning
 
 
 def wrong(name):

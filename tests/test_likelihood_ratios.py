@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from seepage._numerics import largest_log_ratio, pair_log_ratios, quotient, rounding
+from seepage._core.log_ratios import largest_log_ratio, pair_log_ratios, quotient
+from seepage._core.rounding import rounding
 
 STARTS = np.array([0, 2, 3, 6])
 GUARD = rounding([2])

@@ -8,12 +8,12 @@ from importlib import import_module
 
 import click
 
+from seepage._core.errors import InputError, Setting, Text
+from seepage.channel.domain import MISSING, OTHER
 from seepage.cli import COMMANDS
-from seepage.data import MISSING, OTHER
-from seepage.errors import InputError, Setting, Text
 from syntax import PACKAGE, nodes_of
 
-OF_COMMANDS = {"data/datasets/__init__.py"}
+OF_COMMANDS = {"datasets/published_file.py"}
 """Modules that name a command: downloading is one, without a public function."""
 
 

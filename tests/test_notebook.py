@@ -10,7 +10,7 @@ import pytest
 
 import seepage as sp
 from pictures import ROOT, script, shown_in
-from seepage.charts import as_picture
+from seepage.charts.chart_files import as_picture
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.ipynb"))
 

@@ -8,14 +8,15 @@ import click
 import pytest
 
 import seepage as sp
-from seepage._options import SECTION, changed, descriptions
-from seepage.analysis_options import AnalysisOptions
+from seepage._core.errors import InputError
+from seepage._core.options import SECTION, changed, descriptions
+from seepage.analysis.analysis_options import AnalysisOptions
+from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.cli.analyse import analyse
+from seepage.cli.count import count
 from seepage.cli.design import calibrate, design
-from seepage.cli.study import count
-from seepage.data.table import DataOptions
-from seepage.designs import CalibrationOptions, DesignOptions
-from seepage.errors import InputError
+from seepage.designs.design_options import DesignOptions
+from seepage.tables.table_options import DataOptions
 
 COMMANDS = [
     (sp.analyse, AnalysisOptions, analyse),

@@ -4,6 +4,7 @@ lazily.
 
 import importlib.util
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,8 @@ def test_there_are_public_names():
 
 
 def test_lazy_names_and_exports_agree():
-    assert set(sp._HOMES) == set(PUBLIC)
+    stub = (ROOT / "src/seepage/__init__.pyi").read_text(encoding="utf-8")
+    assert set(re.findall(r" as (\w+),?$", stub, re.M)) == set(PUBLIC)
     assert dir(sp) == sorted(sp.__all__)
 
 
@@ -72,7 +74,7 @@ def test_the_reference_shows_every_keyword():
         taking
     )
     for name, function in taking.items():
-        shown = package[sp._HOMES[name]][name]
+        shown = package[function.__module__.removeprefix("seepage.")][name]
         assert [one.name for one in shown.parameters] == [
             *inspect.signature(function).parameters
         ]
@@ -87,7 +89,7 @@ def test_exported_function_has_an_example(name):
 
 
 def test_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'leakage_of_everything'"):
+    with pytest.raises(AttributeError, match="attribute leakage_of_everything"):
         sp.leakage_of_everything  # noqa: B018
 
 
@@ -126,4 +128,4 @@ def test_help_does_not_load_the_heavy_parts():
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Usage: seepage") == 18
+    assert done.stdout.count("Usage: seepage") == 17

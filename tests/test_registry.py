@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage._options import MECHANISMS
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage._core.registry import MECHANISMS
 from seepage.mechanisms.reports import BitReports
 
 PACKAGE = """

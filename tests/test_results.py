@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage._results import Result, csv_text, json_ready, json_text
+from seepage._core.results import Result, csv_text, json_ready, json_text
 
 
 class Answer(Result):

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage._results import lower_text, upper_text
-from seepage.data import MISSING
-from seepage.leakage import find_leaks, groups, same_attributes
-from seepage.leakage.channel_leakage import exact_leakage
-from seepage.totals import TotalsComparison
-from seepage.verdict import judge
+from seepage._core.text import lower_text, upper_text
+from seepage.analysis.verdict import judge
+from seepage.channel.domain import MISSING
+from seepage.leakage.exact_leakage import exact_leakage
+from seepage.leakage.leaks import find_leaks, groups, same_attributes
+from seepage.totals.result import TotalsComparison
 
 
 def domain_of(sizes):

@@ -11,9 +11,9 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage._results import whole_file, writable
+from seepage._core.errors import InputError
+from seepage._core.files import whole_file, writable
 from seepage.collection.perturb import perturb_file
-from seepage.errors import InputError
 
 PAIRS = sp.load_pairs("adult").select(["sex", "income"])
 PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})
@@ -84,11 +84,12 @@ def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
 TERMINATED = """
 import sys, time
 import click
-from seepage import _results, cli
+from seepage import cli
+from seepage._core.files import whole_file
 
 @click.command()
 def slow():
-    with _results.whole_file(sys.argv[1]) as file:
+    with whole_file(sys.argv[1]) as file:
         file.write(b"x")
         print("writing", flush=True)
         for _ in range(600):  # a signal just before one long sleep would not cut it short

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import seepage
-from seepage.data import Attribute
+from seepage.channel.domain import Attribute
 from seepage.mechanisms.direct import GRR, Exponential, SubsetSelection
+from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR
-from seepage.plan.wire import CERTAIN, attribute_wire, mechanism_wire
+from seepage.plan.wire import attribute_wire, mechanism_wire
 
 CLIENT = Path(seepage.__file__).parent / "collection" / "client"
 NODE = shutil.which("node")

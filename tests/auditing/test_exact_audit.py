@@ -10,7 +10,7 @@ import pytest
 
 import oracles
 import seepage as sp
-from seepage.auditing.exact_privacy import ExactPrivacy
+from seepage.auditing.exact_audit import ExactPrivacy
 
 E2 = math.exp(2)
 NIGERIA = {"values": ["no", "yes"], "p": 4 / 6, "p0": 1 / 6, "p1": 1 / 6}
@@ -135,7 +135,7 @@ def test_epsilon_is_never_understated():
         matrix = rng.dirichlet(np.full(4, 0.5), size=3)
         cells = [[Fraction(cell) for cell in row] for row in matrix.tolist()]
         ratio = max(max(column) / min(column) for column in zip(*cells, strict=True))
-        from seepage.mechanisms.exact_draws import log_above
+        from seepage.mechanisms.exact_probabilities import log_above
 
         found = sp.audit(matrix, claim=1.0).epsilon
         assert log_above(ratio) <= found <= log_above(ratio) + 1e-12

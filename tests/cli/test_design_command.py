@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage._results import ceiling_text
+from seepage._core.text import ceiling_text
 
 
 @pytest.fixture(scope="module")

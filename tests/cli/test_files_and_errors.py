@@ -15,8 +15,9 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage.data import spark
-from seepage.data.datasets import DATASETS, Dataset
+from seepage.counting.spark import session
+from seepage.datasets.catalogue import DATASETS
+from seepage.datasets.published_file import Dataset
 
 COLUMNS = ["coffee", "screen", "sleep"]
 
@@ -242,7 +243,7 @@ def test_spark_is_not_started_for_what_it_cannot_read(
     def start(master):
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(spark, "spark_session", start)
+    monkeypatch.setattr(session, "spark_session", start)
     line = error_line(*command, data, "--engine", "spark")
     assert (
         "--engine spark reads Parquet files" in line
@@ -394,11 +395,11 @@ def test_errors_name_options_and_no_parameters(folder, arguments, message):
     assert message in error_line(*arguments, "-o", "new.parquet")
 
 
-@pytest.mark.parametrize("command", [("client", "plan.json"), ("reproduce", "example")])
-def test_a_folder_without_a_name_is_rejected(folder, command):
+def test_a_folder_without_a_name_is_rejected(folder):
     """It would be the current folder."""
     assert (
-        error_line(*command, "-o", "") == "seepage: --output must be a folder, got ''\n"
+        error_line("client", "plan.json", "-o", "")
+        == "seepage: --output must be a folder, got ''\n"
     )
 
 

@@ -9,11 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 import seepage as sp
-from seepage.cli.study import count, merge
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts
-from seepage.data.recoding import merge_pairs, recoded
-from seepage.errors import DomainError, SeepageError
+from seepage._core.errors import DomainError, SeepageError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.merging import merge_pairs
+from seepage.channel.pairs import PairCounts
+from seepage.channel.recoding import recoded
+from seepage.cli.count import count, merge
 
 
 def run(command, *arguments):
@@ -124,7 +125,7 @@ def test_a_file_is_not_merged_with_a_hard_link_to_itself(shards, tmp_path):
 
 
 def test_a_master_without_spark_is_rejected(shards, tmp_path):
-    from seepage.errors import InputError
+    from seepage._core.errors import InputError
 
     with pytest.raises(InputError, match="--master needs --engine spark"):
         run(count, shards[0], "-o", tmp_path / "x.pairs", "--master", "local[2]")

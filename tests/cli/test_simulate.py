@@ -85,7 +85,9 @@ def test_a_run_that_is_stopped_ends_in_one_line(monkeypatch):
     def stopped(*data, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("seepage.study.estimate_leakage", stopped)
+    monkeypatch.setattr(
+        "seepage.benchmarks.statistical.method.estimate_leakage", stopped
+    )
     done = run(*FEW)
     assert (done.returncode, done.stdout, done.stderr.strip()) == (
         130,

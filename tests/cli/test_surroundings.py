@@ -80,9 +80,9 @@ def test_charts_that_cannot_be_drawn_are_said_in_one_line(tmp_path):
 
 def test_running_out_of_memory_is_said_in_one_line(tmp_path):
     script = (
-        "import seepage.analysis, seepage.cli as cli, seepage.cli.analyse as command\n"
+        "import seepage.analysis.analyse, seepage.cli as cli, seepage.cli.analyse as command\n"
         "def fail(*_, **__): raise MemoryError\n"
-        "seepage.analysis.as_counted = fail\n"
+        "seepage.analysis.analyse.as_counted = fail\n"
         "cli.main(['analyse', 'adult'])\n"
     )
     done = subprocess.run(

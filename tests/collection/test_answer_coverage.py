@@ -11,10 +11,10 @@ import pytest
 import seepage as sp
 from plan_examples import plan_for
 from real_data import real_data
-from seepage.collection import reports_schema
 from seepage.collection.perturb import drawn_forms, perturbed_columns
-from seepage.data.inputs import as_records
-from seepage.mechanisms.exact_draws import randomness
+from seepage.collection.report_batches import reports_schema
+from seepage.mechanisms.randomness import randomness
+from seepage.tables.read import as_records
 
 CELEBA = ("Smiling", "Male", "Young")
 ADULT = ("income", "sex", "age")

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for
+from seepage._core.errors import DomainError, InputError, TableError
+from seepage.channel.domain import Attribute, Domain
 from seepage.collection.client_files import client_plan
 from seepage.collection.perturb import open_records
-from seepage.data import Attribute, Domain
-from seepage.data.datasets import dataset
-from seepage.data.inputs import as_pairs
-from seepage.errors import DomainError, InputError, TableError
-from seepage.plan.wire import answer_code
+from seepage.collection.reference_client import answer_code
+from seepage.datasets.catalogue import dataset
+from seepage.tables.read import as_pairs
 
 SECRET = "a secret value"
 

@@ -15,15 +15,15 @@ from scipy.stats import chisquare
 import wires
 from command import run
 from plan_examples import counts, plan_for
+from seepage._core.errors import InputError
 from seepage.collection.client_files import client_vectors
-from seepage.data.table.text import number_label
-from seepage.errors import InputError
+from seepage.collection.reference_client import answer_code
 from seepage.mechanisms.direct import GRR, SubsetSelection
-from seepage.mechanisms.exact_draws import exp_below
+from seepage.mechanisms.exact_probabilities import exp_below
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.unary import OUE
-from seepage.plan import Plan
-from seepage.plan.wire import answer_code
+from seepage.plan.plan import Plan
+from seepage.tables.labels import number_label
 
 pytestmark = wires.needs_node
 

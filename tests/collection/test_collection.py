@@ -12,9 +12,9 @@ from scipy import stats
 from plan_examples import DOMAIN, people, plan_of_totals
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
-from seepage.data.inputs import count_pairs
 from seepage.leakage.matrix import leakage_matrix
-from seepage.plan import Plan
+from seepage.plan.plan import Plan
+from seepage.tables.read import count_pairs
 from seepage.totals.total import total_leakage
 
 needs_data = pytest.mark.skipif(
@@ -94,7 +94,7 @@ def test_reports_of_simulated_people(tmp_path):
 
 @pytest.fixture(scope="module")
 def adult():
-    from seepage.data.datasets import dataset
+    from seepage.datasets.catalogue import dataset
 
     found = dataset("adult")
     table = found.read()
@@ -119,7 +119,7 @@ def test_adult_at_a_million_records(adult, tmp_path):
 @needs_data
 @pytest.mark.slow
 def test_all_of_adult_at_a_million_records(adult, tmp_path):
-    from seepage.plan.designed_plan import calibrate
+    from seepage.workflow.within_limits import calibrate
 
     table, pairs = adult
     calibrated = calibrate(pairs, limit=8.0, guarantee="independent")

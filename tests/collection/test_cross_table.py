@@ -20,8 +20,8 @@ from plan_examples import (
     table_of,
     three_forms,
 )
-from seepage.collection.estimated_cells import ratio_intervals
-from seepage.errors import InputError, SeepageWarning
+from seepage._core.errors import InputError, SeepageWarning
+from seepage.collection.ratio_intervals import ratio_intervals
 
 PAIRS = counts()
 PEOPLE = people(3000, seed=4)

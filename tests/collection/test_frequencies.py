@@ -18,10 +18,10 @@ from plan_examples import (
     product,
     table_of,
 )
-from seepage._numerics import nearest_distribution
+from seepage._core.errors import DomainError, InputError
+from seepage._core.log_ratios import nearest_distribution
 from seepage.collection import report_vectors
-from seepage.errors import DomainError, InputError
-from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.reports import reports_from_arrow
 
 NAMES = sorted(registered())

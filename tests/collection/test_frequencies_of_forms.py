@@ -24,21 +24,21 @@ from plan_examples import (
     product,
     three_forms,
 )
-from seepage.collection import reports_schema
+from seepage._core.errors import InputError
+from seepage.channel.records import Records
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
+from seepage.collection.report_batches import reports_schema
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_vectors import (
     FormVectors,
     matrix_coefficients,
     summing_matrix,
 )
-from seepage.data.records import Records
-from seepage.designs.report_channels import MatrixChannel
-from seepage.errors import InputError
+from seepage.designs.forms.channels import MatrixChannel
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import mechanism
+from seepage.mechanisms.built_in import mechanism
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact_draws import randomness
+from seepage.mechanisms.randomness import randomness
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 RUNS = 400

@@ -23,21 +23,20 @@ from plan_examples import (
     product,
     three_forms,
 )
-from seepage.collection import open_reports
-from seepage.collection.perturb import (
+from seepage._core.errors import InputError
+from seepage.channel.domain import MISSING, Attribute, Domain
+from seepage.channel.records import Records
+from seepage.collection.identified_people import (
     KeyedRandomness,
     checked_key,
     derived_forms,
-    drawn_forms,
     identifier_text,
     new_key,
-    perturb_file,
 )
-from seepage.data import MISSING, Attribute, Domain
-from seepage.data.records import Records
-from seepage.designs.form import cumulative, form_of_words
-from seepage.errors import InputError
-from seepage.mechanisms.exact_draws import randomness
+from seepage.collection.perturb import drawn_forms, perturb_file
+from seepage.collection.report_batches import open_reports
+from seepage.designs.forms.form import cumulative, form_of_words
+from seepage.mechanisms.randomness import randomness
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from plan_examples import counts, people, plan_for
+from seepage._core.errors import DomainError, InputError
 from seepage.collection.perturb import perturb_file
-from seepage.errors import DomainError, InputError
-from seepage.mechanisms import registered
+from seepage.mechanisms.built_in import registered
 from seepage.mechanisms.reports import reports_from_arrow
 
 PLAN = plan_for(counts(), 1.0)
@@ -116,10 +116,10 @@ def test_a_rejected_record_leaves_what_was_there(tmp_path):
 KILLED = """
 import sys, time
 import numpy as np
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
 from seepage.collection.perturb import perturb_file
-from seepage.plan.designed_plan import calibrate
+from seepage.workflow.within_limits import calibrate
 import pyarrow as pa
 
 domain = Domain([Attribute("a", ("0", "1"))])
@@ -180,9 +180,9 @@ MEMORY = """
 import re, sys
 from pathlib import Path
 import pyarrow as pa
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts
-from seepage.plan.designed_plan import calibrate
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.workflow.within_limits import calibrate
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 import scipy.special

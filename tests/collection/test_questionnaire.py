@@ -12,17 +12,14 @@ from collector import collecting
 
 from command import run
 from plan_examples import counts, plan_for, plan_of_forms
-from seepage.collection.client_files import (
-    checked_endpoint,
-    questionnaire_page,
-    write_client,
-)
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts
-from seepage.designs.form import Form
-from seepage.designs.report_channels import MatrixChannel, ProductChannel
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.collection.client_files import write_client
+from seepage.designs.forms.channels import MatrixChannel, ProductChannel
+from seepage.designs.forms.form import Form
 from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.pages.questionnaire import checked_endpoint, questionnaire_page
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label

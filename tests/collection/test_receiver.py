@@ -20,9 +20,9 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, plan_for, three_forms
-from seepage.collection.receiver import ReportLog
+from seepage._core.errors import InputError
+from seepage.app.report_log import ReportLog
 from seepage.collection.report_lines import MAX_LINE_BYTES, LineError, read_report_lines
-from seepage.errors import InputError
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 OTHER = plan_for(counts(), 2.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
@@ -158,7 +158,7 @@ def test_more_lines_than_the_rate_are_put_off(tmp_path):
 
 def test_connections_beyond_the_maximum_are_closed(receiver, monkeypatch):
     monkeypatch.setattr(
-        "seepage.collection.receiver.MAX_CONNECTIONS", threading.active_count()
+        "seepage.app.receiver.MAX_CONNECTIONS", threading.active_count()
     )
 
     with socket.create_connection(receiver.server_address) as first:

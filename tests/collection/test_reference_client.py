@@ -11,24 +11,24 @@ from scipy.stats import chisquare
 
 import seepage as sp
 import wires
-from seepage.collection.client_files import client_vectors, questionnaire_page
+from seepage._core.errors import DomainError, InputError
+from seepage.channel.domain import Domain
+from seepage.collection.client_files import client_vectors
 from seepage.collection.perturb import open_records
-from seepage.data import Domain
-from seepage.errors import DomainError, InputError
-from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact_draws import CERTAIN
-from seepage.mechanisms.hashing import OLH
-from seepage.mechanisms.histogram import SHE
-from seepage.plan.plan_page import plan_page
-from seepage.plan.wire import (
+from seepage.collection.reference_client import (
     answer_code,
-    attribute_wire,
     draw_form,
     draw_report,
     form_bytes,
-    mechanism_wire,
     perturb_record,
 )
+from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.hashing import OLH
+from seepage.mechanisms.histogram import SHE
+from seepage.pages.plan_page import plan_page
+from seepage.pages.questionnaire import questionnaire_page
+from seepage.plan.wire import attribute_wire, mechanism_wire
 
 
 @pytest.mark.parametrize("name", wires.MECHANISMS)

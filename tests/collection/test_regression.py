@@ -24,11 +24,11 @@ from plan_examples import (
     three_forms,
 )
 from real_data import real_data
+from seepage._core.errors import InputError
 from seepage.collection import report_vectors
-from seepage.collection.maximum_likelihood import FormReports, LogitLikelihood
-from seepage.collection.regression import Variable, parse_formula
-from seepage.designs.report_channels import MatrixChannel
-from seepage.errors import InputError
+from seepage.collection.formula import Variable, parse_formula
+from seepage.collection.likelihood import FormReports, LogitLikelihood
+from seepage.designs.forms.channels import MatrixChannel
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 PAIRS = counts()

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize, stats
 
 from plan_examples import collected, counts, pair_terms, people, plan_for, table_of
+from seepage._core.errors import InputError
 from seepage.collection.report_leakage import (
     PairTerms,
     _fieller,
@@ -21,10 +22,9 @@ from seepage.collection.report_leakage import (
     analyse_reports,
     leakage_interval,
 )
-from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import leakage_matrix
-from seepage.leakage.release import LikelySets
-from seepage.mechanisms import registered
+from seepage.mechanisms.built_in import registered
 
 JOINT = np.array([[9000, 3000, 3000], [3000, 6000, 6000]])
 PAIRS, CODES = table_of(JOINT)

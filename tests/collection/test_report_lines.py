@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
+from seepage._core.errors import InputError
+from seepage.collection.reference_client import draw_form, form_bytes, perturb_record
 from seepage.collection.report_lines import MAX_LINE_BYTES, read_report_lines
-from seepage.errors import InputError
-from seepage.mechanisms.exact_draws import Randomness
-from seepage.plan.wire import draw_form, form_bytes, perturb_record
+from seepage.mechanisms.randomness import Randomness
 
 CHOSEN = {"sex": "grr", "job": "ss", "age": "oue", "ill": "exp"}
 PLAN = plan_for(counts(), 1.0, CHOSEN)
@@ -138,8 +138,8 @@ def test_estimates_from_lines_are_near_the_truth(tmp_path):
 
 
 def test_many_words_of_bits_are_packed_in_order(tmp_path):
-    from seepage.data import Attribute, Domain
-    from seepage.data.pairs import PairCounts
+    from seepage.channel.domain import Attribute, Domain
+    from seepage.channel.pairs import PairCounts
 
     domain = Domain([Attribute("x", tuple(map(str, range(130))))])
     plan = plan_for(PairCounts(domain, [[1] * 130], []), 1.0, "oue")

@@ -14,9 +14,9 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, people, plan_for
-from seepage.collection import open_reports
+from seepage._core.errors import InputError
 from seepage.collection.perturb import perturb_file
-from seepage.errors import InputError
+from seepage.collection.report_batches import open_reports
 from seepage.mechanisms.reports import METADATA
 
 PLAN = plan_for(counts(), 1.0, "oue")

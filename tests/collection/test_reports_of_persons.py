@@ -9,12 +9,12 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage._core.errors import TableError
+from seepage.channel.records import Records
 from seepage.collection.perturb import perturb_file
-from seepage.data.records import Records
-from seepage.errors import TableError
-from seepage.plan import Plan
-from seepage.plan.plan_page import plan_page
-from seepage.plan.plan_text import ground
+from seepage.pages.plan_page import plan_page
+from seepage.plan.plan import Plan
+from seepage.plan.promises import ground
 
 PEOPLE = 400
 VISITS = 10

@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 
-from seepage.data import Attribute, Domain
-from seepage.data.counting import count_batches
-from seepage.data.pairs import PairCounts
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.counting.accumulate import count_batches
 
 
 def domain_of(sizes):

@@ -14,6 +14,6 @@ def counted_by(kernel):
     """
     with pytest.MonkeyPatch.context() as patch:
         if kernel != "by size":
-            pays = "seepage.data.counting.compiled_pays"
+            pays = "seepage.counting.accumulate.compiled_pays"
             patch.setattr(pays, lambda rows, sizes: kernel == "numba")
         yield

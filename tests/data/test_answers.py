@@ -8,7 +8,7 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage.designs import DesignOptions
+from seepage.designs.design_options import DesignOptions
 
 RNG = np.random.default_rng(5)
 N = 30_000
@@ -184,7 +184,7 @@ def test_a_codebook_marks_scales(tmp_path):
 
 def test_a_scan_that_begins_again_counts_no_value_twice(monkeypatch):
     """Numbers that need bins only late make the scan of the part begin again."""
-    monkeypatch.setattr("seepage.data.table.sources.BATCH_ROWS", 500)
+    monkeypatch.setattr("seepage.tables.sources.BATCH_ROWS", 500)
     word = np.repeat(["a", "b"], [5_000, 7_000])
     number = np.concatenate([np.ones(5_000), np.arange(7_000)])
     table = pd.DataFrame({"word": word, "number": number})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from seepage import Channel
-from seepage.data import as_matrix
-from seepage.errors import ChannelError
+from seepage._core.errors import ChannelError
+from seepage.channel.channel import as_matrix
 from strategies import attribute
 
 NOT_TEXT = "channel must be a matrix of probabilities"

@@ -15,8 +15,9 @@ import pytest
 import seepage as sp
 from command import run
 from real_data import real_data
-from seepage.data.data_check import MAX_RECORDS
-from seepage.data.datasets import DATASETS, TEXT_OF, download_folder, read_files
+from seepage.datasets.catalogue import DATASETS, TEXT_OF, read_files
+from seepage.datasets.published_file import download_folder
+from seepage.tables.check import MAX_RECORDS
 
 ADULT = "age workclass fnlwgt education education-num marital-status occupation relationship"
 ADULT += " race sex capital-gain capital-loss hours-per-week native-country income"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from seepage import Attribute, Domain
-from seepage.data import MISSING
-from seepage.errors import DomainError
+from seepage._core.errors import DomainError
+from seepage.channel.domain import MISSING
 
 SEX = Attribute("sex", ("Female", "Male"))
 WORK = Attribute("work", ("none", "office", "farm"))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.errors import DomainError, InputError
+from seepage._core.errors import DomainError, InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts, pair_offsets
 
 SEX = Attribute("sex", ("F", "M"))
 SMOKER = Attribute("smoker", ("no", "yes"))

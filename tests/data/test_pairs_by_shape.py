@@ -12,10 +12,10 @@ from bincount_oracle import count_codes
 from kernels import counted_by
 
 import seepage as sp
-from seepage.data import Attribute, Domain
-from seepage.data import pairs as module
-from seepage.data.counting import PairAccumulator
-from seepage.data.pairs import (
+from seepage._core.errors import DomainError
+from seepage.channel import pairs as module
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import (
     PairCounts,
     pair_index,
     pair_offsets,
@@ -23,9 +23,9 @@ from seepage.data.pairs import (
     put_stack,
     stacked,
 )
-from seepage.errors import DomainError
-from seepage.leakage import Leak
-from seepage.leakage.release import relaxation
+from seepage.counting.accumulate import PairAccumulator
+from seepage.leakage.leaks import Leak
+from seepage.leakage.likely_sets import relaxation
 
 SIZES = (2, 3, 2, 1, 7, 2, 3, 30, 2, 7, 1, 2, 3)
 ROWS = 900

@@ -13,11 +13,11 @@ from bincount_oracle import count_codes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.data import Attribute, Domain
-from seepage.data.inputs import is_pairs_file
-from seepage.data.pairs import PairCounts
-from seepage.data.pairs_file import DIGEST_KEY, _digest
-from seepage.errors import InputError, TableError
+from seepage._core.errors import InputError, TableError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.channel.pairs_file import DIGEST_KEY, _digest
+from seepage.tables.read import is_pairs_file
 
 DOMAIN = Domain(
     [

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
 import seepage as sp
-from seepage.data import MISSING, OTHER
-from seepage.data.recoding import pool_rare
-from seepage.errors import DomainError, InputError
+from seepage._core.errors import DomainError, InputError
+from seepage.channel.domain import MISSING, OTHER
+from seepage.channel.pooling import pool_rare
 
 
 def people(rows=2000):

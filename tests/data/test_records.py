@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data import Attribute, Domain
-from seepage.data.counting.distinct import MIN_BUFFER, pack
-from seepage.data.inputs import count_pairs
-from seepage.data.records import Records
-from seepage.errors import DomainError, InputError
+from seepage._core.errors import DomainError, InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
+from seepage.counting.distinct import pack
+from seepage.counting.record_samples import MIN_BUFFER
+from seepage.tables.read import count_pairs
 from strategies import attribute
 
 

@@ -5,9 +5,9 @@ agree.
 import numpy as np
 import pytest
 
-from seepage.data import Attribute, Domain
-from seepage.data import records as module
-from seepage.data.records import Records
+from seepage.channel import records as module
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
 from strategies import pair_counts
 
 

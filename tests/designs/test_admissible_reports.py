@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
-from seepage._numerics import one_blas_thread
-from seepage.designs.admissible_reports import (
+from seepage._core.threads import one_blas_thread
+from seepage.designs.shaped.cone import (
     SHRINKING,
     AdmissibleReports,
     LinearPrograms,

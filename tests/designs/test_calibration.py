@@ -11,11 +11,10 @@ import pytest
 import seepage as sp
 from real_data import pairs_of, real_data, records_of
 from searches import find_budgets
-from seepage.data.datasets import make_survey
-from seepage.data.datasets.survey import survey_joint
-from seepage.data.records import Records
-from seepage.designs.calibration import refutations
-from seepage.designs.form_problem import equal_split
+from seepage.calibration.refutation import refutations
+from seepage.channel.records import Records
+from seepage.datasets.survey import make_survey, survey_joint
+from seepage.designs.forms.problem import equal_split
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from scipy.optimize import brentq, minimize
 
 import seepage as sp
 from searches import find_design, record, totals
-from seepage.data import Attribute, Domain
-from seepage.data.records import Records
-from seepage.designs import form_search
-from seepage.designs.a_optimal import CALIBRATED, DESIGN, OPTIMAL_SMP
-from seepage.errors import InputError, SeepageError
+from seepage._core.errors import InputError, SeepageError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
+from seepage.designs.forms import form_search
+from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"),

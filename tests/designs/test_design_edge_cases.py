@@ -79,19 +79,19 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(0, values, 4000), rng.integers(0, 2, 4000)], axis=1)
     wide = sp.Records(_domain(values, 2), codes)
-    from seepage.designs import form_totals
+    from seepage.designs.forms import form_counter, form_totals
 
     made = list[int]()
-    before = form_totals.FormCounter.table
+    before = form_counter.FormCounter.table
 
     def watched(
-        self: form_totals.FormCounter, attributes: list[int]
-    ) -> form_totals.FormTable:
+        self: form_counter.FormCounter, attributes: list[int]
+    ) -> form_counter.FormTable:
         made.append(self.cells(attributes))
         return before(self, attributes)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(form_totals.FormCounter, "table", watched)
+        patch.setattr(form_counter.FormCounter, "table", watched)
         found = find_design(wide, 1.0, scope=scope, seconds=1)
     assert max(made) <= form_totals.MAX_CELLS
     assert totals(found).max() <= 1.0

@@ -195,7 +195,7 @@ def _draws(table, n, samples):
 
 
 @real_data
-@pytest.mark.filterwarnings("ignore::seepage.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::seepage.DataWarning")
 @samples
 def test_samples_of_hospital_records_keep_their_promises(samples):
     """Diagnoses have 700 to 800 codes each, most of them rare, and a sample shows few."""
@@ -217,7 +217,7 @@ def test_samples_of_hospital_records_keep_their_promises(samples):
 
 
 @real_data
-@pytest.mark.filterwarnings("ignore::seepage.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::seepage.DataWarning")
 @pytest.mark.parametrize(
     "samples",
     [pytest.param(2, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)],

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from searches import find_budgets
-from seepage._numerics import largest_within
-from seepage.data.datasets import make_survey
-from seepage.data.datasets.survey import survey_joint
-from seepage.data.records import Records
-from seepage.designs import CalibrationOptions
-from seepage.designs import calibration as budgets_module
-from seepage.designs.calibration import confirmed, make_problem
+from seepage.calibration import equal_budgets as budgets_module
+from seepage.calibration.calibration_options import CalibrationOptions
+from seepage.calibration.equal_budgets import confirmed, make_problem
+from seepage.calibration.root import largest_within
+from seepage.channel.records import Records
+from seepage.datasets.survey import make_survey, survey_joint
 
 
 @pytest.fixture(scope="module")

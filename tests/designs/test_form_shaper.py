@@ -9,10 +9,10 @@ import pytest
 
 import seepage as sp
 from searches import find_design, record, totals
-from seepage.designs.a_optimal import DESIGN, OPTIMAL_SMP, SHAPED
-from seepage.plan import Plan
-from seepage.plan.designed_plan import plan_of_design
+from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
+from seepage.plan.plan import Plan
 from seepage.plan.plan_check import matrix_totals
+from seepage.workflow.within_limits import plan_of_design
 
 LIMIT = 1.0
 

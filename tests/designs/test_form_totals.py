@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data import Attribute, Domain
-from seepage.data.records import Records
-from seepage.designs import form_totals
-from seepage.designs.form_totals import ExactForms, FormCounter
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
+from seepage.designs.forms import form_counter
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_totals import ExactForms
 
 
 def people(sizes, codes, weights=None):
@@ -116,7 +117,7 @@ def shares_by_numpy_and_numba(records, form, known=()):
     """Return the tables of a form, counted by NumPy and by the compiled kernels."""
     with pytest.MonkeyPatch.context() as patch:
         for least in (records.codes.size + 1, 0):
-            patch.setattr(form_totals, "COMPILED_FROM", least)
+            patch.setattr(form_counter, "COMPILED_FROM", least)
             yield FormCounter(records, [], known).table(form).shares
 
 

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.designs import DesignOptions
-from seepage.designs.form_problem import make_form_problem
-from seepage.designs.form_totals import ExactForms, FormCounter
-from seepage.designs.population_certifier import PopulationCertifier, PopulationForms
-from seepage.errors import InputError
-from seepage.leakage.deviations import kl_inf_interval, mixture_radius
+from seepage._core.errors import InputError
+from seepage.confidence.bounded_mean import kl_inf_interval, mixture_radius
+from seepage.designs.design_options import DesignOptions
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.population_certifier import PopulationCertifier
+from seepage.designs.forms.population_forms import PopulationForms
+from seepage.designs.forms.problem import make_form_problem
 
 SIZES = (2, 3, 2, 2)
 CELLS = np.array(list(itertools.product(*map(range, SIZES))))

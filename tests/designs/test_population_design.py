@@ -12,11 +12,11 @@ import pytest
 
 import seepage as sp
 from searches import find_design, record, totals
-from seepage.data import Attribute, Domain
-from seepage.data.records import Records
-from seepage.designs import form_search
-from seepage.designs.a_optimal import CALIBRATED, OPTIMAL_SMP
-from seepage.errors import InputError, SeepageError
+from seepage._core.errors import InputError, SeepageError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
+from seepage.designs.forms import form_search
+from seepage.designs.strategies import CALIBRATED, OPTIMAL_SMP
 
 SIZES = (2, 3, 2, 2, 2)
 CELLS = np.array(list(product(*map(range, SIZES))))
@@ -104,8 +104,8 @@ def test_limits_hold_with_slack_and_the_design_beats_smp(found):
 
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
-    from seepage.designs.form_totals import FormCounter
-    from seepage.designs.population_certifier import PopulationForms
+    from seepage.designs.forms.form_counter import FormCounter
+    from seepage.designs.forms.population_forms import PopulationForms
 
     records = drawn(50_000)
     scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))
@@ -303,7 +303,7 @@ def test_too_little_time_and_an_interrupt_give_a_certified_design(monkeypatch):
 
 
 def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_path):
-    from seepage.plan.designed_plan import plan_of_design
+    from seepage.workflow.within_limits import plan_of_design
 
     plan = plan_of_design(found)
     assert "for the population at 0.95" in repr(plan)

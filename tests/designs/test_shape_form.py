@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import seepage as sp
-from seepage.designs.admissible_reports import (
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped.cone import (
     AdmissibleReports,
     AnswerCounts,
     RatioLimit,
     product_budgets,
     product_reports,
-    realised_ratio,
 )
-from seepage.designs.form_totals import FormCounter
-from seepage.designs.report_search import ReportSearch, best_mixture
-from seepage.designs.shape_form import shape_form, table_rows
-from seepage.mechanisms.exact_draws import exp_below, log_above
+from seepage.designs.shaped.mixture import best_mixture
+from seepage.designs.shaped.report_search import ReportSearch
+from seepage.designs.shaped.shape_form import shape_form
+from seepage.designs.shaped.shaped_report import table_rows
+from seepage.designs.shaped.thresholds import realised_ratio
+from seepage.mechanisms.exact_probabilities import exp_below, log_above
 from shaping import estimates, of_adult, product_budget, realised, shape, total_variance
 
 PEOPLE = np.array([[30, 12, 8, 5], [6, 9, 14, 25], [10, 10, 2, 1]])
@@ -526,7 +528,7 @@ def test_a_mixture_that_rounding_made_worse_is_not_used(moment, monkeypatch):
             solved[-1] if len(solved) < 3 else solved[-1]._replace(second_moment=moment)
         )
 
-    monkeypatch.setattr("seepage.designs.report_search.best_mixture", failing)
+    monkeypatch.setattr("seepage.designs.shaped.report_search.best_mixture", failing)
     made = shaped(PEOPLE, 0.5, 2.0)
     assert len(solved) == 3
     assert best <= total_variance(made) < math.inf

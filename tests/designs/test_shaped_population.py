@@ -9,17 +9,19 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
-from seepage.designs import shaped_population
-from seepage.designs.admissible_reports import AnswerCounts, RatioLimit
-from seepage.designs.form_totals import FormCounter
-from seepage.designs.shaped_population import (
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped import certified_report as certified_module
+from seepage.designs.shaped.certified_report import (
     CertifiedReports,
     certified_report,
+    tilted,
+)
+from seepage.designs.shaped.cone import AnswerCounts, RatioLimit
+from seepage.designs.shaped.shaped_population import (
     kept_share,
     population_leakages,
     split_records,
     statement_level,
-    tilted,
 )
 from shaping import shape, shape_for_population, total_variance
 
@@ -205,7 +207,7 @@ def test_a_certificate_covers_every_distribution_within_the_radius():
 
 
 def test_certified_reports_are_certified_by_a_sample(monkeypatch):
-    monkeypatch.setattr(shaped_population, "SAMPLE_RATIO", 1.0)
+    monkeypatch.setattr(certified_module, "SAMPLE_RATIO", 1.0)
     counts = np.array([[500, 300, 200, 10], [100, 200, 300, 400]])
     frequencies = counts.sum(axis=0) / counts.sum()
     target = AnswerCounts(("z",), (4,), counts.sum(axis=0), {"x": counts})

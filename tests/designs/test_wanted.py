@@ -10,17 +10,12 @@ import seepage as sp
 from command import run
 from real_data import real_data
 from searches import find_design, totals
-from seepage.designs.wanted import (
-    RIDGE,
-    Precisions,
-    attribute_scores,
-    mean_rows,
-    parse_want,
-)
-from seepage.errors import InputError
-from seepage.mechanisms import mechanism
-from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_precision import answer_variances
+from seepage._core.errors import InputError
+from seepage.designs.report_precision import Precisions
+from seepage.designs.want import RIDGE, attribute_scores, mean_rows, parse_want
+from seepage.mechanisms.built_in import mechanism
+from seepage.plan.precision import answer_variances
+from seepage.workflow.within_limits import plan_of_design
 from shaping import realised, shape, shape_for_population
 
 HOURS = sp.Attribute("hours", ("[0, 20)", "[20, 40)", "[40, 80]"), (0, 20, 40, 80))
@@ -147,7 +142,7 @@ def test_a_design_for_a_mean_lowers_its_error_and_keeps_the_limits(scope):
 
 
 def page_of(plan):
-    from seepage.plan.plan_page import plan_page
+    from seepage.pages.plan_page import plan_page
 
     return plan_page(plan)
 

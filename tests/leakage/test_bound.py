@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 
 import oracles
 from seepage import Channel, leakage_bound
-from seepage.errors import ChannelError, InputError
-from seepage.leakage.release import LikelySets
+from seepage._core.errors import ChannelError, InputError
+from seepage.leakage.likely_sets import LikelySets
 from strategies import EPSILONS, UNIT, attribute, epsilons, just_above, shares, tables
 
 JOINT = np.array(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seepage import leakage_bound
-from seepage._numerics import log_ratio
+from seepage._core.log_ratios import log_ratio
 from seepage.leakage import solver
 from seepage.leakage.solver import (
     COMPILED_CELLS,

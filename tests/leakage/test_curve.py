@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import oracles
 from seepage import Channel, epsilon_for_leakage, leakage_bound, leakage_curve
-from seepage.errors import InputError
+from seepage._core.errors import InputError
 from strategies import EPSILONS, UNIT, attribute, just_above, shares, tables
 
 BINARY = [[0.9, 0.1], [0.2, 0.8]]

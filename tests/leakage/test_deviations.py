@@ -15,15 +15,18 @@ from scipy import stats
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import rel_entr
 
-from seepage.leakage.deviations import (
+from seepage.confidence.bernoulli import (
+    clopper_pearson,
+    proportion_interval,
+    quantile_intervals,
+)
+from seepage.confidence.bounded_mean import (
     kl_inf_interval,
     kl_lower,
     kl_upper,
     mixture_radius,
     tangent_lines,
 )
-from seepage.leakage.set_intervals import clopper_pearson
-from seepage.totals.experienced import proportion_interval, quantile_intervals
 
 SHARES = [Fraction(part, 40) for part in range(41)] + [
     Fraction(1, 1000),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import oracles
 import seepage as sp
 from seepage import Channel, exact_leakage, leakage_bound
-from seepage.errors import ChannelError
-from seepage.leakage.release import LikelySets
-from seepage.mechanisms import mechanism
+from seepage._core.errors import ChannelError
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.built_in import mechanism
 from strategies import EPSILONS, attribute, just_above, shares, tables
 
 
@@ -228,7 +228,7 @@ def test_many_reports_are_computed_in_blocks(monkeypatch):
     C[:, [3, 4, 20]] = 0.0
     C /= C.sum(axis=1, keepdims=True)
     whole = exact_leakage(G, C)
-    monkeypatch.setattr("seepage.leakage.channel_leakage.MAX_PRODUCT_CELLS", 64)
+    monkeypatch.setattr("seepage.leakage.exact_leakage.MAX_PRODUCT_CELLS", 64)
     found = exact_leakage(G, C)
     assert found.value == pytest.approx(whole.value, rel=1e-12)
     assert found.witness == whole.witness
@@ -238,7 +238,7 @@ def test_reports_that_never_occur_are_left_out_of_a_block(monkeypatch):
     correlation = np.array([[0.9, 0.1], [0.2, 0.8]])
     transition = np.array([[0.75, 0.25, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0]])
     whole = exact_leakage(correlation, transition)
-    monkeypatch.setattr("seepage.leakage.channel_leakage.MAX_PRODUCT_CELLS", 2)
+    monkeypatch.setattr("seepage.leakage.exact_leakage.MAX_PRODUCT_CELLS", 2)
     assert exact_leakage(correlation, transition) == whole
 
 

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 import seepage as sp
 import strategies
-from seepage.errors import GuaranteeError, InputError
-from seepage.leakage.deviations import kl_lower, kl_upper
-from seepage.leakage.linear_bounds import upper_over_all_sets
-from seepage.leakage.release import LikelySets
-from seepage.leakage.set_intervals import clopper_pearson, set_intervals, statements
+from seepage._core.errors import GuaranteeError, InputError
+from seepage.confidence.bernoulli import clopper_pearson
+from seepage.confidence.bounded_mean import kl_lower, kl_upper
+from seepage.confidence.lines import upper_over_all_sets
+from seepage.confidence.sets import set_intervals, statements
+from seepage.leakage.likely_sets import LikelySets
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]
 CATEGORICAL += ["race", "sex", "income"]

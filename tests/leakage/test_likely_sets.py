@@ -11,9 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oracles
-from seepage._numerics import log_ratio, round_down, round_up
-from seepage.leakage.release import LikelySets
-from seepage.leakage.solver import profile
+from seepage._core.log_ratios import log_ratio
+from seepage._core.rounding import round_down, round_up
+from seepage.leakage.delta import profile
+from seepage.leakage.likely_sets import LikelySets
 from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
 
 TINY = [

@@ -15,9 +15,9 @@ import oracles
 import seepage as sp
 from real_data import pairs_of, real_data
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
-from seepage.errors import DomainError, InputError
-from seepage.leakage.release import LikelySets
-from seepage.mechanisms import mechanism
+from seepage._core.errors import DomainError, InputError
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.built_in import mechanism
 from strategies import exponential, just_above, pair_counts
 
 NAMES = ("sex", "work", "age", "race")

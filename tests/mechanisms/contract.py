@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.mechanisms import mechanism, registered
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.direct import true_probability
-from seepage.mechanisms.exact_draws import CERTAIN
+from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.reports import Reports, open_parquet, reports_from_arrow
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 

@@ -10,8 +10,8 @@ import pytest
 from contract import make
 
 import seepage as sp
-from seepage._options import MECHANISMS
-from seepage.mechanisms import _fit
+from seepage._core.registry import MECHANISMS
+from seepage.mechanisms.contract_check import _fit
 from seepage.mechanisms.reports import ValueReports
 
 

@@ -27,7 +27,7 @@ from contract import (
 )
 from scipy.stats import binomtest, chi2
 
-from seepage.mechanisms import check_mechanism, every_report
+from seepage.mechanisms.contract_check import check_mechanism, every_report
 from seepage.mechanisms.reports import VectorReports
 
 

@@ -19,10 +19,10 @@ from contract import (
 )
 from scipy.stats import chisquare
 
-from seepage.designs.report_channels import Question
-from seepage.errors import InputError
-from seepage.mechanisms import mechanism
-from seepage.mechanisms.exact_draws import ROWS
+from seepage._core.errors import InputError
+from seepage.designs.forms.question import Question
+from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.randomness import ROWS
 from seepage.mechanisms.reports import reports_from_arrow
 
 # Odd columns --------------------------------------------------------------------------

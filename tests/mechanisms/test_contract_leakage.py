@@ -15,9 +15,9 @@ from contract import EPSILONS, NAMES, every_mechanism, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.errors import InputError
-from seepage.leakage.channel_leakage import leakage_bound
-from seepage.mechanisms import every_report, report_leakages
+from seepage._core.errors import InputError
+from seepage.leakage.bound import leakage_bound
+from seepage.mechanisms.contract_check import every_report, report_leakages
 from seepage.mechanisms.reports import Reports, VectorReports
 
 ANY_SET = [

@@ -11,7 +11,7 @@ import pytest
 from contract import read, write
 from scipy import stats
 
-from seepage.errors import InputError
+from seepage._core.errors import InputError
 from seepage.mechanisms.direct import (
     GRR,
     ApproximateGRR,
@@ -19,7 +19,7 @@ from seepage.mechanisms.direct import (
     SubsetSelection,
     true_probability,
 )
-from seepage.mechanisms.exact_draws import CERTAIN, exp_below
+from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]

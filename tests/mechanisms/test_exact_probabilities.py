@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.mechanisms.exact_draws import (
+from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     MAX_EPSILON,
     chance,

@@ -12,15 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.data import Attribute, Channel
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage.channel.channel import Channel
+from seepage.channel.domain import Attribute
 from seepage.mechanisms.direct import GRR, Exponential
-from seepage.mechanisms.exact_draws import (
-    Randomness,
-    draw_outputs,
-    integer_thresholds,
-    largest_ratio,
-)
+from seepage.mechanisms.exact_probabilities import integer_thresholds, largest_ratio
+from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports
 from strategies import exponential
 

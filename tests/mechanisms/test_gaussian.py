@@ -12,13 +12,14 @@ from scipy.special import ndtr
 from scipy.stats import kstest, norm
 
 from seepage.mechanisms import gaussian
-from seepage.mechanisms.exact_draws import Randomness, exp_below
+from seepage.mechanisms.exact_probabilities import exp_below
 from seepage.mechanisms.gaussian import (
     SPARE_SHARE,
     GaussianGrid,
     gaussian_delta,
     gaussian_sigma,
 )
+from seepage.mechanisms.randomness import Randomness
 
 
 def seeded(seed: int) -> Randomness:

@@ -11,7 +11,7 @@ import pytest
 from contract import read, write
 from scipy import stats
 
-from seepage.errors import InputError
+from seepage._core.errors import InputError
 from seepage.mechanisms.hashing import BLH, MAX_BUCKETS, OLH, LocalHashing, bucket_of
 from seepage.mechanisms.reports import HashReports
 

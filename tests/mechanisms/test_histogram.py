@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
-from seepage.errors import InputError
+from reproduction.paper_tables import bayes_guesses
+from seepage._core.errors import InputError
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.histogram import MIN_EPSILON, SHE
 from seepage.mechanisms.reports import VectorReports
-from seepage.study.reproduction.tables_fig6 import bayes_guesses
 
 EPSILONS = [0.0, 1e-12, 1e-6, 0.3, 1.0, 5.0, 50.0, 700.0, 800.0, 1e5]
 BUDGETS = [

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seepage.errors import InputError
-from seepage.mechanisms.exact_draws import (
-    CERTAIN,
-    Randomness,
-    guess_supported,
-    randomness,
-)
+from seepage._core.errors import InputError
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.randomness import Randomness, guess_supported, randomness
 
 
 class Scripted(Randomness):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.errors import InputError
+from seepage._core.errors import InputError
 from seepage.mechanisms.unary import BasicRAPPOR
 
 SETTINGS = [

@@ -9,7 +9,7 @@ import pytest
 from contract import read, write
 
 import seepage as sp
-from seepage.errors import InputError
+from seepage._core.errors import InputError
 from seepage.mechanisms.reports import METADATA, BitReports, count_bits
 
 MECHANISMS = [sp.GRR(5, 1.0), sp.OUE(5, 1.0), sp.OLH(5, 1.0), sp.SHE(5, 1.0)]

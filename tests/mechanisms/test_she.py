@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, laplace
 
-from seepage._numerics import Booleans
+from seepage._core.arrays import Booleans
 from seepage.mechanisms import histogram
-from seepage.mechanisms.exact_draws import CERTAIN, Randomness
+from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.histogram import LaplaceGrid
+from seepage.mechanisms.randomness import Randomness
 
 SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
 

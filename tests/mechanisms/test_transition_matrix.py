@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.errors import ChannelError, InputError
-from seepage.mechanisms.exact_draws import CERTAIN, largest_ratio
+from seepage._core.errors import ChannelError, InputError
+from seepage.mechanisms.exact_probabilities import CERTAIN, largest_ratio
 
 SURVEY = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 

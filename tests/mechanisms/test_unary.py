@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.errors import InputError
+from seepage._core.errors import InputError
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
 

@@ -8,9 +8,9 @@ import pytest
 import test_contract
 
 import seepage as sp
-from seepage import _checks
-from seepage._options import MECHANISMS
-from seepage.mechanisms.exact_draws import exp_below
+from seepage._core import checks
+from seepage._core.registry import MECHANISMS
+from seepage.mechanisms.exact_probabilities import exp_below
 from seepage.mechanisms.unary import UnaryEncoding
 
 
@@ -24,7 +24,7 @@ class Generous(UnaryEncoding):
     name = "generous"
 
     def __init__(self, k, epsilon):
-        budget = _checks.epsilon(epsilon)
+        budget = checks.epsilon(epsilon)
         true = Fraction(3, 4)
         other = min(true, Fraction(3, 1) / (3 + exp_below(budget)))
         super().__init__(k, true, other, epsilon=budget)

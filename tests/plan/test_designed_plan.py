@@ -10,12 +10,13 @@ import pytest
 import seepage as sp
 from plan_examples import plan_of_forms
 from searches import find_design, totals
-from seepage.designs.form import Form
-from seepage.designs.report_channels import ProductChannel, Question
-from seepage.plan import Plan
-from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_page import plan_page
-from seepage.plan.plan_text import ground
+from seepage.designs.forms.channels import ProductChannel
+from seepage.designs.forms.form import Form
+from seepage.designs.forms.question import Question
+from seepage.pages.plan_page import plan_page
+from seepage.plan.plan import Plan
+from seepage.plan.promises import ground
+from seepage.workflow.within_limits import plan_of_design
 
 
 @pytest.fixture(scope="module")

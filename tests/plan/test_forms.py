@@ -22,22 +22,18 @@ from plan_examples import (
     product,
     three_forms,
 )
-from seepage._numerics import summed_up
-from seepage.data import Attribute, Domain
-from seepage.data.records import Records
-from seepage.designs.form import Form, cumulative, integer_shares
-from seepage.designs.report_channels import (
-    MatrixChannel,
-    ProductChannel,
-    Question,
-    parse_integer,
-)
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage._core.rounding import summed_up
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.records import Records
+from seepage.designs.forms.channels import MatrixChannel, ProductChannel
+from seepage.designs.forms.form import Form, cumulative, integer_shares
+from seepage.designs.forms.question import Question, parse_integer
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import registered
+from seepage.mechanisms.built_in import registered
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import Plan
+from seepage.plan.plan import Plan
 from seepage.plan.plan_check import matrix_totals
 from seepage.totals.total import total_leakage
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for, plan_of_totals
-from seepage._numerics import summed_up
-from seepage.data import Attribute, Domain
-from seepage.data.datasets import load_pairs
-from seepage.data.inputs import as_pairs, as_records
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import DomainError, InputError
-from seepage.mechanisms import mechanism, registered
+from seepage._core.errors import DomainError, InputError
+from seepage._core.rounding import summed_up
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.datasets.catalogue import load_pairs
+from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.direct import best_mechanism
-from seepage.plan import Plan
+from seepage.plan.plan import Plan
+from seepage.tables.read import as_pairs, as_records
 from seepage.totals.total import total_leakage
 
 PAIRS = counts()

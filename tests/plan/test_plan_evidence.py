@@ -9,8 +9,8 @@ import yaml
 
 import seepage as sp
 from seepage.cli import main
-from seepage.plan.plan_page import TUNED
-from seepage.plan.plan_text import promise
+from seepage.pages.evidence import TUNED
+from seepage.plan.promises import promise
 
 DETAILED = ("model_name", "release_type", "data_source_type", "access_type")
 SCHEMA = {

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plan_examples import counts, plan_for
-from seepage.data import Attribute, Domain
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
 from seepage.mechanisms.unary import BasicRAPPOR
-from seepage.plan import Plan
+from seepage.plan.plan import Plan
 
 
 @pytest.fixture(scope="module")

@@ -16,15 +16,11 @@ from plan_examples import (
     survey_design,
     three_forms,
 )
-from seepage.designs.a_optimal import RECORD_SMP
-from seepage.designs.form import Strategy
-from seepage.errors import InputError
-from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_precision import (
-    answer_variances,
-    plan_precision,
-)
-from seepage.plan.plan_text import advice, people_sentence
+from seepage._core.errors import InputError
+from seepage.designs.strategies import RECORD_SMP, Strategy
+from seepage.plan.advice import advice, people_sentence
+from seepage.plan.precision import answer_variances, plan_precision
+from seepage.workflow.within_limits import plan_of_design
 
 
 def test_a_design_has_the_errors_that_it_was_found_with():

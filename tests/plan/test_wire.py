@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import wires
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
-from seepage.mechanisms.exact_draws import exp_below
+from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.histogram import SHE
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
-from seepage.plan.wire import CERTAIN, mechanism_wire
+from seepage.plan.wire import mechanism_wire
 
 
 def largest_ratio(channel):

@@ -6,7 +6,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.report import report_page
+from seepage.pages.analysis_page import report_page
 
 READY = "html[data-ready]"
 WINDOW = {"width": 1280, "height": 900}

@@ -12,9 +12,9 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage import report as page
-from seepage.analysis import sealed
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage.analysis.analysis import sealed
+from seepage.pages import analysis_page as page
 
 SAVED = (Path(__file__).parent / "result.json").read_text(encoding="utf-8")
 JUNK = [

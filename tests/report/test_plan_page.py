@@ -20,18 +20,19 @@ from plan_examples import (
     survey_design,
 )
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
-from seepage.collection.client_files import questionnaire_page
-from seepage.designs.a_optimal import NO_NOISE
-from seepage.designs.form import Form
-from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_page import compare_page, plan_page
-from seepage.plan.plan_precision import (
+from seepage.designs.forms.form import Form
+from seepage.designs.strategies import NO_NOISE
+from seepage.pages.plan_page import compare_page, plan_page
+from seepage.pages.questionnaire import questionnaire_page
+from seepage.plan.advice import advice, people_sentence
+from seepage.plan.precision import (
     answer_variances,
     pairs_together,
     plan_precision,
     points,
 )
-from seepage.plan.plan_text import advice, ground, people_sentence, promise, unpromised
+from seepage.plan.promises import ground, promise, unpromised
+from seepage.workflow.within_limits import plan_of_design
 
 
 @pytest.fixture(scope="module")

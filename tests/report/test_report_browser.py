@@ -8,8 +8,8 @@ import pytest
 from report_pages import ProcessorClock, analysed, synthetic
 
 import seepage as sp
-from seepage.analysis import sealed
-from seepage.report import report_page
+from seepage.analysis.analysis import sealed
+from seepage.pages.analysis_page import report_page
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -179,7 +179,7 @@ def test_the_verdict_names_what_it_rests_on_and_the_established_leaks(
 
 
 def test_refuted_assumptions_are_marked(opened):
-    from seepage.data.records import Records
+    from seepage.channel.records import Records
 
     domain = sp.Domain(
         [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]

@@ -5,7 +5,7 @@ import pytest
 from report_pages import analysed
 
 import seepage as sp
-from seepage.report import GRID
+from seepage.analysis.budget_grid import GRID
 
 AGREEMENT = 2e-6
 MOVE = """(at) => { const slider = document.querySelector("#epsilon"); slider.value = at;

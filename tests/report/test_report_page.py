@@ -15,13 +15,14 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage import _checks
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage.analysis.budget_grid import GRID, leakage_grid
 from seepage.cli.analyse import report as command
-from seepage.errors import InputError
-from seepage.plan.plan_page import STYLES as PLAN_STYLES
-from seepage.report import GRID, SCRIPTS, STYLES, UNIT, leakage_grid, report_page
+from seepage.pages.analysis_page import SCRIPTS, STYLES, UNIT, report_page
+from seepage.pages.plan_page import STYLES as PLAN_STYLES
 
-TEMPLATES = Path(sp.__file__).parent / "templates"
+TEMPLATES = Path(sp.__file__).parent / "pages" / "templates"
 TEXTS = {
     name: (TEMPLATES / "js" / f"{name}.js").read_text(encoding="utf-8")
     for name in SCRIPTS
@@ -115,7 +116,8 @@ def test_a_page_of_many_attributes_has_the_witnesses_of_the_largest_leakages(
     monkeypatch,
 ):
     found = analysed(synthetic(12, 3), mechanism="grr")
-    monkeypatch.setattr("seepage.report.MAX_ATTRIBUTES", 5)
+    for module in ("analysis.budget_grid", "pages.analysis_page"):
+        monkeypatch.setattr(f"seepage.{module}.MAX_ATTRIBUTES", 5)
     page = report_page(found)
     data = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
     assert "analysed budgets only, and the witnesses of the 25 largest" in page
@@ -134,7 +136,7 @@ def test_three_hundred_attributes_fit_five_megabytes():
 
 
 def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
-    monkeypatch.setattr(_checks, "is_installed", lambda module: False)
+    monkeypatch.setattr(checks, "is_installed", lambda module: False)
     page = report_page(small)
     assert '<svg class="picture"' not in page
     assert "This picture needs vl-convert" in page

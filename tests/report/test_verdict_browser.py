@@ -8,7 +8,7 @@ import pytest
 from report_pages import ProcessorClock, analysed, synthetic
 
 import seepage as sp
-from seepage.report import report_page
+from seepage.pages.analysis_page import report_page
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "c")])
 COPIES = sp.Records(DOMAIN, [[0, 0, 0], [1, 1, 1]], [6_000, 4_000])

@@ -8,15 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.study.baselines import (
+from seepage.benchmarks.analysers import (
     ANALYSERS,
     analyse_with,
     analyser,
-    dependency_graph,
     register_analyser,
-    triad,
-    triad_leakage,
 )
+from seepage.benchmarks.baselines import dependency_graph, triad, triad_leakage
 from strategies import pair_counts, shares, tables
 
 BINARY = sp.Domain([sp.Attribute(name, ("no", "yes")) for name in "abc"])

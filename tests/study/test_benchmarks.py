@@ -5,7 +5,8 @@ import pytest
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.study.benchmarks import EIGHT, _gaps
+from seepage.benchmarks.analyser_benchmark import _gaps
+from seepage.benchmarks.mechanism_benchmark import EIGHT
 
 
 @pytest.fixture(scope="module")
@@ -318,7 +319,7 @@ def test_a_mechanism_object_is_a_reference_too() -> None:
 
 
 def test_every_registered_analyser_has_a_mark_of_its_own() -> None:
-    from seepage.charts.panels import SHAPES
-    from seepage.study.baselines import ANALYSERS
+    from seepage.benchmarks.analysers import ANALYSERS
+    from seepage.charts.benchmark_charts import SHAPES
 
     assert len(set(SHAPES)) == len(SHAPES) >= len(ANALYSERS)

@@ -8,16 +8,15 @@ from scipy import stats
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.leakage.channel_leakage import exact_leakage
-from seepage.mechanisms import mechanism
-from seepage.mechanisms.direct import GRR
-from seepage.study.confidence import interval, poisson_distances
-from seepage.study.simulation import (
-    Collection,
-    largest_log_ratios,
-    significance,
-    simulate,
+from seepage.benchmarks.statistical.permutation import largest_log_ratios, significance
+from seepage.benchmarks.statistical.simulated_collection import Collection, simulate
+from seepage.benchmarks.statistical.simulated_intervals import (
+    interval,
+    poisson_distances,
 )
+from seepage.leakage.exact_leakage import exact_leakage
+from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.direct import GRR
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +204,9 @@ def test_large_alphabets_are_handled_in_blocks(monkeypatch):
         generator,
     )
     whole = interval(collection, 0.95)
-    monkeypatch.setattr("seepage.study.confidence.RATIOS_PER_BLOCK", 1)
+    monkeypatch.setattr(
+        "seepage.benchmarks.statistical.simulated_intervals.RATIOS_PER_BLOCK", 1
+    )
     assert interval(collection, 0.95) == pytest.approx(whole, abs=1e-12)
 
 

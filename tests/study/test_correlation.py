@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seepage import Domain, PairCounts, Records, correlation_matrix
-from seepage.errors import DomainError, InputError
-from seepage.study.correlation import METRICS
+from seepage._core.errors import DomainError, InputError
+from seepage.benchmarks.correlation import METRICS
 from strategies import attribute, pair_counts, tables
 
 EXAMPLE = np.array([[20, 0, 0, 0], [0, 20, 0, 0], [10, 15, 3, 2], [10, 15, 3, 2]])

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seepage.mechanisms.direct import GRR
-from seepage.study import simulation
-from seepage.study.simulation import (
+from seepage.benchmarks.statistical import permutation
+from seepage.benchmarks.statistical.permutation import (
     QUANTILES,
     largest_log_ratios,
     random_rows,
     significance,
-    simulate,
 )
+from seepage.benchmarks.statistical.simulated_collection import simulate
+from seepage.mechanisms.direct import GRR
 
 # Tables with fixed margins ------------------------------------------------------------
 
@@ -119,7 +119,7 @@ def nulls(monkeypatch, collection, seed=2, draws=RUNS):
     """Every surrogate's statistic, which the result keeps as quantiles only."""
     kept = []
     monkeypatch.setattr(
-        simulation, "_quantiles", lambda values: kept.append(values) or ()
+        permutation, "_quantiles", lambda values: kept.append(values) or ()
     )
     significance(collection, draws, lambda block: np.random.default_rng([seed, block]))
     return kept[0]
@@ -172,7 +172,7 @@ def test_equal_statistics_are_hits():
 
 
 def test_blocks_have_seeds_of_their_own(monkeypatch, collection):
-    monkeypatch.setattr(simulation, "CELLS_PER_BLOCK", 3 * 40)
+    monkeypatch.setattr(permutation, "CELLS_PER_BLOCK", 3 * 40)
     blocks = []
 
     def generators(block):

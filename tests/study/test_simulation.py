@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seepage.mechanisms import mechanism, registered
+from seepage.benchmarks.statistical.permutation import largest_log_ratios
+from seepage.benchmarks.statistical.simulated_collection import Collection, simulate
+from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.direct import GRR
-from seepage.study.simulation import Collection, largest_log_ratios, simulate
 
 TABLE = np.array([[40, 3, 10, 0], [5, 60, 20, 7], [0, 0, 1, 0]])
 FAMILIES = sorted(registered())

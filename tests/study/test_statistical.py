@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.records import Records
-from seepage.errors import DomainError, InputError
-from seepage.leakage.channel_leakage import exact_leakage
+from seepage._core.errors import DomainError, InputError
+from seepage.benchmarks.statistical.estimates import LeakageEstimates
+from seepage.benchmarks.statistical.method import estimate_leakage, make_task
+from seepage.channel.records import Records
+from seepage.leakage.exact_leakage import exact_leakage
 from seepage.mechanisms.direct import GRR
-from seepage.study import estimate_leakage, make_task
-from seepage.study.estimates import LeakageEstimates
 
 
 def count(*columns, sizes=None):

@@ -6,8 +6,8 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from seepage.data import Domain
-from seepage.data.records import Records
+from seepage.channel.domain import Domain
+from seepage.channel.records import Records
 from seepage.mechanisms.reports import BitReports
 from strategies import attribute
 

@@ -17,11 +17,12 @@ from joint_oracle import (
 )
 
 import seepage as sp
-from seepage._numerics import summed_up
-from seepage.data.records import Records
-from seepage.errors import GuaranteeError
-from seepage.totals import joint_totals as merged_module
-from seepage.totals.total import independent_totals, sum_totals, total_leakage
+from seepage._core.errors import GuaranteeError
+from seepage._core.rounding import summed_up
+from seepage.channel.records import Records
+from seepage.totals import composition as merged_module
+from seepage.totals.composition import independent_totals, sum_totals
+from seepage.totals.total import total_leakage
 
 
 @given(st.lists(st.floats(0.0, 1e6), max_size=9))

@@ -23,14 +23,14 @@ from joint_oracle import (
     xor,
 )
 
-from seepage._numerics import round_up, rounding
-from seepage.data.records import Records
-from seepage.errors import GuaranteeError
-from seepage.leakage.release import LikelySets
-from seepage.mechanisms import mechanism
-from seepage.totals import joint_totals as exact_module
-from seepage.totals.joint_totals import exact_size, exact_totals
-from seepage.totals.likelihood_columns import MatrixColumns, TwoLevelColumns
+from seepage._core.errors import GuaranteeError
+from seepage._core.rounding import round_up, rounding
+from seepage.channel.records import Records
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.likelihood_columns import MatrixColumns, TwoLevelColumns
+from seepage.totals import exact_total as exact_module
+from seepage.totals.exact_total import exact_size, exact_totals
 from seepage.totals.total import total_leakage
 from strategies import exponential
 

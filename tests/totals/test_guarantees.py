@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seepage.totals import GUARANTEES, KINDS
+from seepage.totals.guarantees import GUARANTEES, KINDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import seepage as sp
-from seepage.errors import InputError
-from seepage.leakage.deviations import kl_inf_interval, mixture_radius
-from seepage.totals import population_totals as population_module
-from seepage.totals.population_totals import (
+from seepage._core.errors import InputError
+from seepage.confidence import total_limits as population_module
+from seepage.confidence.bounded_mean import kl_inf_interval, mixture_radius
+from seepage.confidence.total_limits import (
     MAX_ATOMS,
     counts_by_difference,
     difference_weights,
@@ -208,7 +208,7 @@ def test_many_reports_have_limits_by_their_range(monkeypatch):
         data, 0.8, mechanism="oue", scope="population", guarantee="exact"
     )
     assert MAX_ATOMS > 1
-    monkeypatch.setattr("seepage.totals.population_totals.MAX_ATOMS", 1)
+    monkeypatch.setattr("seepage.confidence.total_limits.MAX_ATOMS", 1)
     wide = sp.total_leakage(
         data, 0.8, mechanism="oue", scope="population", guarantee="exact"
     )

@@ -18,19 +18,13 @@ from joint_oracle import (
     xor,
 )
 
-from seepage.analysis_options import TotalSettings
-from seepage.data.records import Records
-from seepage.errors import GuaranteeError, InputError
+from seepage._core.errors import GuaranteeError, InputError
+from seepage.channel.records import Records
 from seepage.leakage.release import releases
-from seepage.mechanisms import mechanism
-from seepage.totals import drawn_reports
+from seepage.mechanisms.built_in import mechanism
+from seepage.totals import drawn
 from seepage.totals import sampled as sampled_module
-from seepage.totals.drawn_reports import (
-    IMPOSSIBLE,
-    report_sums,
-    rounding_error,
-    value_offsets,
-)
+from seepage.totals.drawn import IMPOSSIBLE, report_sums, rounding_error, value_offsets
 from seepage.totals.sampled import (
     draw_reports,
     max_sample_mean,
@@ -40,6 +34,7 @@ from seepage.totals.sampled import (
     sampled_totals,
 )
 from seepage.totals.total import total_leakage
+from seepage.totals.total_settings import TotalSettings
 from strategies import exponential
 
 RNG = np.random.default_rng(11)
@@ -183,8 +178,8 @@ def test_blocks_of_every_size_give_the_same_sums(monkeypatch):
     released = releases(tuples.domain, 0.8, "grr")
     draws = draw_reports(tuples, released, "report", 700, needed=50, rng=3)
     whole = report_sums(tuples, draws)
-    monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 700)
-    monkeypatch.setattr(drawn_reports, "REPORTS_PER_BLOCK", 300)
+    monkeypatch.setattr(drawn, "RECORDS_PER_BLOCK", 700)
+    monkeypatch.setattr(drawn, "REPORTS_PER_BLOCK", 300)
     calls = []
     pieces = report_sums(tuples, draws, lambda done, work: calls.append((done, work)))
     assert pieces[:-1] / pieces[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-11)

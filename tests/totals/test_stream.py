@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joint_oracle import exact_total, tuples_of, two_level_columns
 
 import seepage as sp
-from seepage.errors import ChannelError, InputError
+from seepage._core.errors import ChannelError, InputError
 from seepage.totals.stream import stationary, stream_leakage
 
 STICKY = np.array([[0.8, 0.2], [0.3, 0.7]])

@@ -10,18 +10,14 @@ import pytest
 from joint_oracle import tuples_of, xor
 
 import seepage as sp
-from seepage.data.datasets.survey import make_survey, survey_joint
-from seepage.data.inputs import as_pairs
-from seepage.errors import GuaranteeError
-from seepage.totals import GUARANTEES, KINDS
-from seepage.totals import joint_totals as exact_module
-from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.total import (
-    choose_guarantee,
-    independent_totals,
-    sum_totals,
-    total_leakage,
-)
+from seepage._core.errors import GuaranteeError
+from seepage.datasets.survey import make_survey, survey_joint
+from seepage.tables.read import as_pairs
+from seepage.totals import exact_total as exact_module
+from seepage.totals.composition import independent_totals, sum_totals
+from seepage.totals.guarantees import GUARANTEES, KINDS
+from seepage.totals.joint_witness import JointWitness
+from seepage.totals.total import choose_guarantee, total_leakage
 
 
 def compare_totals(data, epsilon, guarantee="all", **options):
@@ -137,7 +133,7 @@ def test_auto_for_the_population(monkeypatch):
 
     many = tuples_of(np.full((2, 2, 2), 1000, dtype=np.int64))
     assert chosen_for_all(many) == "exact"
-    monkeypatch.setattr("seepage.totals.population_totals.MAX_CELLS", 0)
+    monkeypatch.setattr("seepage.confidence.total_limits.MAX_CELLS", 0)
     assert chosen_for_all(many) == "merged"
     few = tuples_of((np.arange(2**14).reshape((2,) * 14) % 2047 == 0).astype(np.int64))
     assert chosen_for_all(few) == chosen_for_all(few.pairs()) == "worst"
@@ -281,7 +277,7 @@ def test_an_alphabet_with_too_many_pairs_of_values_has_the_sum_of_maxima(monkeyp
     by_pair = independent_totals(matrix)[0]
     most = sum_totals(matrix)[0]
     assert (by_pair < most).all()
-    for module in ("totals.total", "leakage.matrix"):
+    for module in ("totals.composition", "leakage.matrix"):
         monkeypatch.setattr(f"seepage.{module}.RATIO_CELLS", 4)
     bounded = independent_totals(matrix)[0]
     assert bounded[[0, 3]].tolist() == most[[0, 3]].tolist()

@@ -7,7 +7,7 @@ import pytest
 
 import seepage as sp
 from real_data import real_data, records_of
-from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.mechanisms.likelihood_columns import likelihood_columns
 from seepage.totals.total import total_leakage
 from seepage.totals.witness_search import search_witness
 

@@ -6,11 +6,11 @@ import pytest
 
 import seepage as sp
 from plan_examples import plan_of_totals
-from seepage.analysis_options import TotalSettings
-from seepage.data.records import Records
-from seepage.errors import GuaranteeError, InputError
-from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
+from seepage._core.errors import GuaranteeError, InputError
+from seepage.calibration.published import calibrate_as_the_paper
+from seepage.channel.records import Records
 from seepage.totals.total import compare_totals
+from seepage.totals.total_settings import TotalSettings
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
 CODES = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]

@@ -9,10 +9,10 @@ from joint_oracle import domain_of, joints, report_laws, tuples_of, xor
 from test_exact_total import in_words
 
 import seepage as sp
-from seepage.data.datasets.survey import survey_joint
-from seepage.data.records import Records
+from seepage.channel.records import Records
+from seepage.datasets.survey import survey_joint
 from seepage.mechanisms.direct import GRR
-from seepage.totals.likelihood_columns import JointWitness
+from seepage.totals.joint_witness import JointWitness
 from seepage.totals.total import total_leakage
 from strategies import exponential
 

@@ -9,24 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, summed_up
-from seepage._options import takes
-from seepage.analysis_options import AuditOptions
-from seepage.auditing import RECORD, Audit, AuditedClaim, AuditedLeak
-from seepage.auditing.exact_privacy import ExactPrivacy, record_delta
-from seepage.auditing.samples import Samples, sampled_claim, samples_of
-from seepage.data import ALL_OTHERS, Attribute, Channel, Domain, for_each, short_list
-from seepage.data.inputs import as_counted
-from seepage.errors import InputError
-from seepage.leakage import Leakage
-from seepage.leakage.channel_leakage import exact_leakage
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.options import takes
+from seepage._core.rounding import summed_up
+from seepage._core.text import short_list
+from seepage.auditing.audit_options import AuditOptions
+from seepage.auditing.claims import RECORD, Audit, AuditedClaim, AuditedLeak
+from seepage.auditing.exact_audit import ExactPrivacy, record_delta
+from seepage.auditing.sampled_claim import sampled_claim
+from seepage.auditing.samples import Samples, samples_of
+from seepage.channel.channel import Channel
+from seepage.channel.domain import ALL_OTHERS, Attribute, Domain, for_each
+from seepage.leakage.exact_leakage import exact_leakage
+from seepage.leakage.leakage import Leakage
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.exact_draws import RARE_OUTPUT
+from seepage.mechanisms.exact_probabilities import RARE_OUTPUT
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.totals import GUARANTEES
+from seepage.tables.read import as_counted
+from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total import FROM_PAIRS
 
 MAX_CELLS = 1 << 14
@@ -69,7 +73,7 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     whole, opened = _opened(randomiser, options)
     names = Domain(Attribute(name, ("",)) for name in whole)
     claims = [
-        _checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")
+        checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")
     ]
     beta = (1 - options.confidence) / len(whole)
     rows = [
@@ -216,11 +220,11 @@ def _with_data(
     attribute whose channel is unknown or too large has the bound over all mechanisms with
     its epsilon; one of infinite epsilon is as public.
     """
-    from seepage.analysis import analyse
+    from seepage.analysis.analyse import analyse
 
     audited = {one.attribute: one for one in found.claims if one.attribute != RECORD}
-    reported = _checks.choices(options.reported, "reported", audited)
-    guarantees = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
+    reported = checks.choices(options.reported, "reported", audited)
+    guarantees = checks.choices(options.guarantee, "guarantee", GUARANTEES)
     needs_records = not set(guarantees) <= set(FROM_PAIRS)
     counted = as_counted(options.data, records=needs_records, **options.reading)
     claims = {

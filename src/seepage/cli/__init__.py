@@ -10,10 +10,12 @@ from typing import Any, NoReturn
 
 import click
 
-from seepage import __version__, _checks
-from seepage.errors import InputError, SeepageError
+from seepage import __version__
+from seepage._core import checks, threads
+from seepage._core.errors import InputError, SeepageError
 
 __all__ = ["main"]
+
 
 COMMANDS = {
     "analyse": (
@@ -21,51 +23,59 @@ COMMANDS = {
         "Leakage of every attribute about every other, and in total.",
     ),
     "audit": (
-        "analyse",
+        "audit",
         "What somebody else's randomiser realises beside what is claimed.",
     ),
     "benchmark": (
-        "study",
+        "benchmark",
         "Compare analysers of leakage, or mechanisms, on real data.",
     ),
     "calibrate": (
         "design",
         "The largest budgets that keep every total within a limit.",
     ),
-    "check": ("analyse", "What the columns of a table are, and what to decide first."),
+    "check": ("check", "What the columns of a table are, and what to decide first."),
     "client": (
         "collect",
         "A plan for browsers: an ES module, test vectors, a questionnaire.",
     ),
     "collect": ("collect", "Receive the reports of a plan over HTTP, for pilots."),
-    "count": ("study", "Count all pairs of a table into a file of pair counts."),
-    "datasets": ("study", "List the known datasets, or download one."),
+    "count": ("count", "Count all pairs of a table into a file of pair counts."),
+    "datasets": ("count", "List the known datasets, or download one."),
     "design": (
         "design",
         "The forms that keep every total within a limit with the least error.",
     ),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
-    "merge": ("study", "Add up the pair counts of several shards."),
+    "merge": ("count", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),
     "report": (
         "analyse",
         "Draw a saved analysis or a plan as one self-contained page.",
     ),
-    "reproduce": ("study", "Reproduce the tables and figures of the paper."),
-    "simulate": ("study", "Estimate leakages from a simulated collection."),
+    "simulate": ("benchmark", "Estimate leakages from a simulated collection."),
     "stream": (
-        "study",
+        "benchmark",
         "Leakage over time, for a sequence of reports of one attribute.",
     ),
 }
 """Each command: its module in this package, and its one-line help."""
 
+
 SPELLINGS = {"analyze": "analyse"}
 
+
 EXIT_BAD_INPUT = 2
+
+
 HELP_REQUEST = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
 EXIT_INTERRUPTED = 130
+
+
 EXIT_FAILED = 1
+
 
 MIN_ADDRESS_SPACE = 2
 """Minimum address space in GiB: below, OpenBLAS may wait without end for memory of its
@@ -85,7 +95,7 @@ class LazyGroup(click.Group):
         """Return a command by name."""
         cmd_name = SPELLINGS.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
-            hint = _checks.near_miss(cmd_name, COMMANDS)
+            hint = checks.near_miss(cmd_name, COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)
         module, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(
@@ -128,7 +138,7 @@ def main(arguments: list[str] | None = None) -> Any:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        _checks.need_address_space(MIN_ADDRESS_SPACE, "the command")
+        threads.need_address_space(MIN_ADDRESS_SPACE, "the command")
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()

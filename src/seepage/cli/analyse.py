@@ -8,21 +8,21 @@ from typing import Any
 
 import click
 
-from seepage._results import delta_text, lower_text, upper_text, write_text
-from seepage.analysis_options import AnalysisOptions, AuditOptions
-from seepage.cli import console, options
-from seepage.cli.console import aligned, constants, named
-from seepage.data import how_many, sample_caution
-from seepage.data.table import DataOptions, TableOptions
+from seepage._core.files import write_text
+from seepage._core.text import delta_text, how_many, lower_text, upper_text
+from seepage.analysis.analysis_options import AnalysisOptions
+from seepage.channel.domain import sample_caution
+from seepage.cli import console, files, options, reading
+from seepage.cli.console import aligned, constants
+from seepage.cli.files import named
 
 EVIDENCE = click.Path(file_okay=False)
-EXIT_FAILED = 1
 
 
-@click.command("analyse", cls=console.FileCommand)
+@click.command("analyse", cls=files.FileCommand)
 @click.argument("data")
 @options.of(AnalysisOptions)
-@options.MASTER
+@reading.MASTER
 @options.page("the analysis")
 @options.chart("the matrix")
 @options.RESULT
@@ -31,58 +31,33 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
 
     \b
     Examples:
-      seepage analyse adult --epsilon 1 seepage analyse survey.csv --epsilon 2
-      --mechanism oue --view inferred seepage analyse survey.csv --mechanism grr
-      --guarantee all --report survey.html seepage analyse data/ --guarantee all
-      --sample 100000 --engine spark --master spark://host:7077 seepage analyse
-      survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
+      seepage analyse adult --epsilon 1
+      seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
+      seepage analyse survey.csv --mechanism grr --guarantee all --report survey.html
+      seepage analyse data/ --guarantee all --sample 100000 --engine spark --master spark://host:7077
+      seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
-    from seepage.analysis import analyse as analyse_data
+    from seepage.analysis.analyse import analyse as analyse_data
 
     if form == "csv":
-        options.reject(
+        reading.reject(
             ["limit"], "CSV has the leakages only; JSON and the table show it"
         )
     if not {"sampled", "all"} & set(chosen["guarantee"]):
-        options.reject(
+        reading.reject(
             ["reports", "target_delta", "confidence"], "it is of --guarantee sampled"
         )
-    given = options.given(AnalysisOptions) | {"command": console.command_line()}
-    with options.reading_progress(data, "analysing") as progress:
+    given = reading.given(AnalysisOptions) | {"command": console.command_line()}
+    with reading.reading_progress(data, "analysing") as progress:
         analysis = analyse_data(data, progress=progress, **given)
-    options.print_reading_notes(data, analysis.matrix.domain, analysis.notes)
+    reading.print_reading_notes(data, analysis.matrix.domain, analysis.notes)
     text = partial(analysis_text, analysis)
     console.write_result(analysis, text, page=analysis.report, private=True)
     if form == "csv" and (caution := sample_caution(analysis.matrix.pairs)) is not None:
         click.echo(f"{analysis.name}: {caution}", err=True)
 
 
-@click.command("check", cls=console.FileCommand)
-@click.argument("data")
-@options.of(TableOptions)
-@options.RESULT
-def check(data: str, **_: Any) -> None:
-    """Check DATA: the kind of each column, and what to decide before it is analysed.
-
-    Identifiers, running numbers, weights, dates, free texts and constants are neither
-    analysed nor asked unless an option names them.  Each finding comes with the option
-    that settles it.
-
-    \b
-    Examples:
-      seepage check survey.csv
-      seepage check survey.csv --missing-marker health=9 --format csv -o columns.csv
-    """
-    from seepage.data.data_check import check as check_data
-
-    found = check_data(data, **options.given(TableOptions))
-    width = shutil.get_terminal_size().columns
-    console.write_result(
-        found, lambda: console.named(found.text(Path(data).name, width))
-    )
-
-
-@click.command("report", cls=console.FileCommand)
+@click.command("report", cls=files.FileCommand)
 @click.argument("results", metavar="RESULT [PLAN]", nargs=-1, required=True)
 @options.output_file("The page to write.", default="report.html")
 @click.option(
@@ -102,16 +77,16 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
       seepage report plan.json --evidence evidence/
       seepage report strict.json loose.json --output both.html
     """
-    from seepage.analysis import Analysis
-    from seepage.plan import Plan
-    from seepage.plan.plan_check import is_plan_file
-    from seepage.plan.plan_page import compare_page
+    from seepage.analysis.analysis import Analysis
+    from seepage.pages.plan_page import compare_page
+    from seepage.plan.plan import Plan
+    from seepage.plan.plan_file import is_plan_file
 
     first, *others = results
     if evidence is not None and (others or not is_plan_file(first)):
-        options.reject(["evidence"], "an evidence pack is of one plan")
+        reading.reject(["evidence"], "an evidence pack is of one plan")
     if evidence is not None:
-        options.reject(["output"], "the evidence pack has a page of its own")
+        reading.reject(["output"], "the evidence pack has a page of its own")
         files = Plan.load(first).evidence(evidence, name=Path(first).stem)
         click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
         return
@@ -126,82 +101,27 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     click.echo(f"wrote {output}")
 
 
-@click.command("audit", cls=console.FileCommand)
-@click.argument("randomiser", metavar="FILE")
-@click.option(
-    "--claim", type=float, required=True, help="The claimed epsilon of each attribute."
-)
-@options.of(AuditOptions)
-@click.option(
-    "--data",
-    type=click.Path(),
-    metavar="TABLE",
-    help="Analysed as audited and claimed.",
-)
-@click.option(
-    "--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so."
-)
-@options.page("the table, with the audit")
-@options.RESULT
-def audit(randomiser: str, **chosen: Any) -> None:
-    """Audit FILE: what a randomiser realises beside what is claimed.
-
-    FILE has published parameters: a specification (JSON) or a transition matrix (JSON,
-    CSV).  Or it is sampled: a module (.mjs, .js, .py) with a function randomise(value),
-    which is run, or a table with a column value, whose other columns are the report.
-
-    \b
-    Examples:
-      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer
-      --report audit.html seepage audit client.mjs --claim 1 --values red,green,blue
-      --fail-if refuted seepage audit samples.csv --claim 1 --reports 0,1,2,3 seepage
-      audit rappor.json --claim 4 --rounds 30 --memoised
-    """
-    from seepage.auditing import STATES
-    from seepage.auditing.audit import audit as run_audit
-
-    if chosen["data"] is None:
-        reading = [*DataOptions.__dataclass_fields__, "reported", "guarantee", "report"]
-        options.reject(reading, "it is about --data")
-    given = options.given(AuditOptions) | {"command": console.command_line()}
-    found = run_audit(randomiser, **given)
-    console.write_result(found, lambda: _audit_text(found), page=found.report)
-    grave = {"refuted": 1, "not-decided": 2}.get(chosen["fail_if"] or "", 0)
-    if found.verdict in STATES[:grave]:
-        raise SystemExit(EXIT_FAILED)
-
-
-def _audit_text(found: Any) -> str:
-    lines = [f"{found.name}: {found.verdict}", *map(console.named, found.sentences())]
-    if found.analysis is None or found.claimed is None:
-        return "\n".join(lines)
-    rows = [["reports tell (nats)", "as audited", "in the population", "as claimed"]]
-    for leak in found.leaks[:SHOWN_LEAKS]:
-        population = f"{lower_text(leak.lower)} to {upper_text(leak.upper)}"
-        ends = f"{leak.source} -> {leak.target}"
-        claimed = upper_text(leak.claimed)
-        rows.append([ends, upper_text(leak.audited), population, claimed])
-    lines.append(console.aligned(rows))
-    for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
-        largest = [
-            f"{t.guarantee} {upper_text(t.values.max())}" for t in one.totals.totals
-        ]
-        lines.append(f"largest totals as {which}: {', '.join(largest)}")
-    return "\n".join(lines)
-
-
 # Analyses as text ---------------------------------------------------------------------
 
 VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
+
+
 SHOWN_ATTRIBUTES = 40
+
+
 SHOWN_LEAKS = 10
 """Rows of tables by attribute (the matrix of more is not printed), and leaks."""
+
+
 MAX_NAME = 24
+
+
 CELL_WIDTH = 6
 """Characters of a cell of the matrix."""
+
 
 UNIT = f"1 nat: {math.e:.2g} times likelier"
 """Explanation of the unit, printed where nats first occur."""
@@ -241,7 +161,7 @@ def _verdict_text(analysis: Any) -> str:
     """Return the verdict and a table of bounds by state of the limit; "" without
     limits.
     """
-    from seepage.verdict import STATES
+    from seepage.analysis.verdict import STATES
 
     verdict = analysis.verdict
     judged = [j for state in STATES for j in verdict.judgements if j.state == state]
@@ -281,7 +201,7 @@ def _judgement_row(j: Any) -> list[str]:
 
 def _leaks_text(analysis: Any) -> str:
     """Return the strongest leaks, and what too few records or missing values hide."""
-    from seepage.leakage import skip_patterns, support
+    from seepage.leakage.leaks import skip_patterns, support
 
     matrix = analysis.matrix
     leaks = analysis.leaks(SHOWN_LEAKS)
@@ -362,8 +282,8 @@ def _matrix_text(matrix: Any, width: int) -> str:
 
 def _totals_text(analysis: Any) -> str:
     """Return a table of totals by attribute and guarantee, with a legend."""
-    from seepage.totals import GUARANTEES
-    from seepage.verdict import total_text
+    from seepage.analysis.verdict import total_text
+    from seepage.totals.guarantees import GUARANTEES
 
     comparison = analysis.totals
     matrix = analysis.matrix
@@ -432,7 +352,7 @@ def _experience_text(experience: Any) -> str:
 
 
 def _notes_text(analysis: Any) -> str:
-    from seepage.leakage import same_attributes
+    from seepage.leakage.leaks import same_attributes
 
     matrix = analysis.matrix
     notes = [

@@ -8,26 +8,34 @@ from typing import Any
 
 import click
 
-from seepage._results import write_text
-from seepage.cli import console, options
-from seepage.data.table import TableOptions
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage._core.files import write_text
+from seepage.cli import console, files, options, reading
+from seepage.tables.table_options import TableOptions
 
 PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
+
+
 CODEBOOK = "Texts of questions and values: a CSV file with attribute, value and label."
+
+
 LABELS = options.file("--labels", CODEBOOK)
+
+
 VECTORS = click.IntRange(1, 1_000_000)
+
+
 TITLE = click.option(
     "--title", help="The heading of the questionnaire; by default the plan's."
 )
 
 
-@click.command("client", cls=console.FileCommand)
+@click.command("client", cls=files.FileCommand)
 @PLAN_PATH
 @options.folder(
     "The folder for the module seepage.js, its types, plan.json and vectors.json."
 )
-@options.written("--questionnaire", "Write a page that asks the questions.")
+@reading.written("--questionnaire", "Write a page that asks the questions.")
 @LABELS
 @click.option(
     "--endpoint", metavar="URL", help="Address of the reports; by default, a download."
@@ -60,26 +68,26 @@ def client(
 
     \b
     Examples:
-      seepage client plan.json -o client/ seepage client plan.json --questionnaire
-      survey.html --labels codebook.csv seepage client plan.json --questionnaire
-      survey.html --endpoint https://example.org/reports
+      seepage client plan.json -o client/
+      seepage client plan.json --questionnaire survey.html --labels codebook.csv
+      seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage.collection.client_files import questionnaire_page, unlabelled_note
-    from seepage.plan import Plan
+    from seepage.pages.questionnaire import questionnaire_page, unlabelled_note
+    from seepage.plan.plan import Plan
 
     if output is None and questionnaire is None:
         raise InputError(
             "--output or --questionnaire must be given: there is nothing to write"
         )
     if questionnaire is None:
-        options.reject(
+        reading.reject(
             ["labels", "endpoint", "texts"], "it is for the page of --questionnaire"
         )
     plan = Plan.load(plan_path)
     if questionnaire is not None:
         page = questionnaire_page(plan, **texts)
         if note := unlabelled_note(plan, texts["labels"]):
-            click.echo(console.named(note), err=True)
+            click.echo(files.named(note), err=True)
     if output is not None:
         force = click.get_current_context().meta["force"]
         written = plan.write_client(output, vectors=vectors, force=force)
@@ -89,7 +97,7 @@ def client(
         click.echo(f"wrote {questionnaire}: open it in a browser")
 
 
-@click.command("collect", cls=console.FileCommand)
+@click.command("collect", cls=files.FileCommand)
 @PLAN_PATH
 @click.option(
     "-o",
@@ -123,8 +131,8 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
       seepage collect plan.json
       seepage collect plan.json --port 8000 -o reports.jsonl --labels codebook.csv
     """
-    from seepage.collection.receiver import LOOPBACK, Receiver
-    from seepage.plan import Plan
+    from seepage.app.receiver import LOOPBACK, Receiver
+    from seepage.plan.plan import Plan
 
     with Receiver(Plan.load(plan_path), output, **chosen) as receiver:
         log = receiver.log
@@ -147,7 +155,7 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
 PLAN = options.file("--plan", "The plan's file.", required=True)
 
 
-@click.command("perturb", cls=console.FileCommand)
+@click.command("perturb", cls=files.FileCommand)
 @click.argument("data")
 @PLAN
 @options.output_file("The reports' file.", required=True)
@@ -194,14 +202,14 @@ def perturb(
 
     \b
     Examples:
-      seepage perturb survey.csv --plan plan.json -o reports.parquet seepage perturb
-      survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
+      seepage perturb survey.csv --plan plan.json -o reports.parquet
+      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
     from seepage.collection.perturb import perturb_file
-    from seepage.plan import Plan
+    from seepage.plan.plan import Plan
 
     promised = Plan.load(plan)
-    how = options.given(TableOptions) | options.chosen("rng")
+    how = reading.given(TableOptions) | options.chosen("rng")
     with (
         _key_for(identifier, key, output) as secret,
         console.progress_bar("perturbing") as bar,
@@ -239,7 +247,7 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     if identifier is None or path is None or Path(path).exists():
         yield path
         return
-    from seepage.collection.perturb import new_key
+    from seepage.collection.identified_people import new_key
 
     key = new_key(path)
     try:
@@ -253,7 +261,7 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     )
 
 
-@click.command("estimate", cls=console.FileCommand)
+@click.command("estimate", cls=files.FileCommand)
 @click.argument("reports")
 @PLAN
 @click.option(
@@ -298,16 +306,16 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
 
     \b
     Examples:
-      seepage estimate reports.parquet --plan plan.json seepage estimate reports.parquet
-      --plan plan.json --consistent --format csv -o result.csv seepage estimate
-      reports.parquet --plan plan.json --table ill,income seepage estimate
-      reports.parquet --plan plan.json --regress "ill ~ age + sex" seepage estimate
-      reports.parquet --plan plan.json --report results.html --check 2026.csv seepage
-      estimate reports.jsonl.gz --plan plan.json
+      seepage estimate reports.parquet --plan plan.json
+      seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
+      seepage estimate reports.parquet --plan plan.json --table ill,income
+      seepage estimate reports.parquet --plan plan.json --regress "ill ~ age + sex"
+      seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
+      seepage estimate reports.jsonl.gz --plan plan.json
     """
-    from seepage.collection import open_reports
-    from seepage.collection.results_page import write_results
-    from seepage.plan import Plan
+    from seepage.collection.report_batches import open_reports
+    from seepage.pages.results_page import write_results
+    from seepage.plan.plan import Plan
 
     promised = Plan.load(plan)
     formula = chosen["regress"]
@@ -316,9 +324,9 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
         promised, reports, lambda note: click.echo(f"seepage: {note}", err=True)
     )
     if chosen["report"] is None:
-        options.reject(["check"], "its result is on the page of --report")
+        reading.reject(["check"], "its result is on the page of --report")
     if formula is None:
-        options.reject(["family"], "it is of --regress")
+        reading.reject(["family"], "it is of --regress")
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
     weights = _survey_weights(**chosen)
@@ -351,8 +359,8 @@ def _survey_weights(
     """Return weights: a column beside the reports by its name, or numbers from the
     covariates.
     """
-    from seepage.collection.frequencies import rake_weights
-    from seepage.collection.regression import clear_columns, column_names
+    from seepage.collection.formula import clear_columns, column_names
+    from seepage.collection.weights import rake_weights
 
     if known_totals is not None:
         if covariates is None:

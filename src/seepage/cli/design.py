@@ -8,22 +8,24 @@ from typing import Any
 
 import click
 
-from seepage._results import delta_text, floor_text, shortest_above
-from seepage.cli import console, options
-from seepage.cli.console import aligned, named
-from seepage.data import ALL_OTHERS
-from seepage.designs import CalibrationOptions, DesignOptions
-from seepage.errors import InputError
+from seepage._core.errors import InputError
+from seepage._core.text import delta_text, floor_text, shortest_above
+from seepage.calibration.calibration_options import CalibrationOptions
+from seepage.channel.domain import ALL_OTHERS
+from seepage.cli import console, files, options, reading
+from seepage.cli.console import aligned
+from seepage.cli.files import named
+from seepage.designs.design_options import DesignOptions
 
 PLAN_RESULT = options.grouped(
-    options.MASTER,
+    reading.MASTER,
     options.page("the plan"),
     options.form("json"),
     options.output_file("Write the plan here."),
 )
 
 
-@click.command("calibrate", cls=console.FileCommand)
+@click.command("calibrate", cls=files.FileCommand)
 @click.argument("data")
 @options.of(CalibrationOptions)
 @options.chart("the plan")
@@ -37,8 +39,8 @@ def calibrate(data: str, **chosen: Any) -> None:
       seepage calibrate survey.csv --limit 3 --mechanism grr
     """
     if chosen["guarantee"] not in ("sampled", "auto"):
-        options.reject(["reports", "target_delta"], "it is of --guarantee sampled")
-    from seepage.plan.designed_plan import calibrate as make_plan
+        reading.reject(["reports", "target_delta"], "it is of --guarantee sampled")
+    from seepage.workflow.within_limits import calibrate as make_plan
 
     _plan_within_limits(make_plan, CalibrationOptions, data, calibration_text)
 
@@ -47,7 +49,7 @@ def _plan_within_limits(
     function: Callable[..., Any], kind: Any, data: str, text: Callable[..., str]
 ) -> None:
     """Write the plan that a function makes with the options given, and print it."""
-    chosen = options.given(kind)
+    chosen = reading.given(kind)
     name = Path(data).name
     limit = chosen.get("limit")
     output = click.get_current_context().params["output"]
@@ -58,14 +60,14 @@ def _plan_within_limits(
             else ": the allowed total of every attribute, in nats"
         )
         raise InputError(f"--limit must be given{more}")
-    with options.reading_progress(data, "searching") as progress:
+    with reading.reading_progress(data, "searching") as progress:
         plan = function(data, progress=progress, **chosen)
     if (
         kind is CalibrationOptions
         or plan.scope == "table"
         or chosen.get("answers") == "as-is"
     ):
-        options.print_reading_notes(
+        reading.print_reading_notes(
             data, plan.domain
         )  # merged answers are listed instead
     if output is not None:
@@ -76,7 +78,7 @@ def _plan_within_limits(
         click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
 
-@click.command("design", cls=console.FileCommand)
+@click.command("design", cls=files.FileCommand)
 @click.argument("data")
 @options.of(DesignOptions)
 @options.numbers(
@@ -100,22 +102,22 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
     if limits is not None:
         _compare_limits(data, limits)
         return
-    from seepage.plan.designed_plan import design as make_plan
+    from seepage.workflow.within_limits import design as make_plan
 
     _plan_within_limits(make_plan, DesignOptions, data, design_text)
 
 
 def _compare_limits(data: str, limits: list[float]) -> None:
     """Print the table of designs for several limits, and draw it where a file is given."""
-    from seepage.plan.designed_plan import compare_limits
+    from seepage.workflow.limit_comparison import compare_limits
 
-    options.reject(["limit", "limit_of"], "--limits gives several")
-    options.reject(
+    reading.reject(["limit", "limit_of"], "--limits gives several")
+    reading.reject(
         ["output", "report"], "--limits compares; --limit designs the plan to keep"
     )
-    with options.reading_progress(data, "searching") as progress:
+    with reading.reading_progress(data, "searching") as progress:
         found = compare_limits(
-            data, limits, progress=progress, **options.given(DesignOptions)
+            data, limits, progress=progress, **reading.given(DesignOptions)
         )
     console.write_result(
         found, lambda: limits_text(found, Path(data).name), printed=True
@@ -125,6 +127,8 @@ def _compare_limits(data: str, limits: list[float]) -> None:
 # Plans as text ------------------------------------------------------------------------
 
 SHOWN_FORMS = 12
+
+
 SHOWN_ATTRIBUTES = 40
 """Maximum number of forms, and of attributes, of a design that are printed."""
 
@@ -149,8 +153,8 @@ def design_text(plan: Any, name: str) -> str:
     """Return the sentence of a designed plan, its forms, totals and alternatives as
     text.
     """
-    from seepage.plan.plan_precision import plan_precision
-    from seepage.plan.plan_text import advice, people_sentence
+    from seepage.plan.advice import advice, people_sentence
+    from seepage.plan.precision import plan_precision
 
     precision = plan_precision(plan)
     guarantees = ", ".join(sorted({form.guarantee for form in plan.forms}))
@@ -170,8 +174,8 @@ def design_text(plan: Any, name: str) -> str:
 
 def limits_text(found: Any, name: str) -> str:
     """Return what each limit costs as text, and how to keep the plan of one."""
-    from seepage.plan.plan_precision import points, rounded_people
-    from seepage.plan.plan_text import factor
+    from seepage._core.text import factor
+    from seepage.plan.precision import points, rounded_people
 
     width = points(found.width).removesuffix(".0")
     heads = ["limit", "odds change at most", f"share within, {found.people:,} people"]
@@ -237,7 +241,7 @@ def _questions(form: Any) -> str:
 
 
 def _attributes_text(plan: Any, precision: Any) -> str:
-    from seepage.plan.plan_precision import points
+    from seepage.plan.precision import points
 
     is_proven = plan.attributes[0].observed is not None
     total = "total in the table" if is_proven else "largest total"
@@ -259,7 +263,7 @@ def _attributes_text(plan: Any, precision: Any) -> str:
 
 
 def _comparison_text(precision: Any) -> str:
-    from seepage.plan.plan_precision import people_text
+    from seepage.plan.precision import people_text
 
     rows = [["way to ask", "people for the same precision", "whole record", "rests on"]]
     for strategy in sorted(precision.strategies, key=precision.ratio, reverse=True):

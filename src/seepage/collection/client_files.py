@@ -7,65 +7,32 @@ sends.
 
 import math
 import os
-import re
-import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from seepage import _checks
-from seepage._options import takes
-from seepage._pages import render_page
-from seepage._results import read_small, write_folder, write_text
-from seepage.data import MISSING, OTHER, Domain, short_list
-from seepage.data.recoding import read_codebook
-from seepage.data.table.text import NUMBER
-from seepage.designs.form import Form
-from seepage.errors import InputError, SeepageWarning, Setting, Text
-from seepage.mechanisms.exact_draws import Randomness
-from seepage.plan import Plan
-from seepage.plan.plan_parts import QuestionnaireOptions
-from seepage.plan.plan_text import answer_text, factor
-from seepage.plan.wire import (
+from seepage._core import checks
+from seepage._core.files import write_folder
+from seepage.collection.reference_client import (
     WORD,
-    Wire,
     answer_code,
     draw_form,
     form_bytes,
     perturb_record,
 )
-from seepage.totals import KINDS
+from seepage.mechanisms.randomness import Randomness
+from seepage.plan.plan import Plan
+from seepage.plan.wire import Wire
+from seepage.tables.labels import NUMBER
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""
 
-Label = dict[str, str]
-"""Keys `attribute`, `value` (one of its values, or "" for the question) and `label`
-(the text)."""
-
-LOCAL = ("localhost", "127.0.0.1")
-"""Hosts that are allowed without https."""
-
-PORTS = range(1, 1 << 16)
-ADDRESS = re.compile(
-    r"http(?P<secure>s)?://(?P<host>[a-z0-9-]+(\.[a-z0-9-]+)*)(:(?P<port>[0-9]+))?"
-    r"(/(?!(\.|%2e){1,2}([/?]|$))[\w.~!$&()+=:%-]*)*(\?[\w.~!$&()+=:%/?-]*)?",
-    re.ASCII | re.IGNORECASE,
-)
-"""Addresses that a content security policy can allow: host names, and paths without .
-and .. parts.
-
-A browser resolves those parts before it compares a request with the policy, and a
-policy has no IPv6 addresses.
-"""
-
-OWN_ENDPOINT = "reports"
-"""The endpoint of a page that the receiver serves itself, relative to the page."""
 
 MAX_VECTORS = 1_000_000
+
 
 PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
 
@@ -78,210 +45,6 @@ def client_plan(plan: Plan) -> dict[str, Any]:
         "collection": plan.collection,
         "wire": plan.wire,
     }
-
-
-# The questionnaire --------------------------------------------------------------------
-
-
-def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
-    """Return the labels of a codebook: a CSV file with the columns attribute, value and
-    label.
-
-    Parameters
-    ----------
-    path
-        The file, in UTF-8.  A row without a value has the text of the question.
-    domain
-        The attributes.  Other attributes and values are ignored; a codebook without any
-        of these attributes raises an InputError.
-    """
-    codebook = read_codebook(path)
-    labels = [
-        {"attribute": attribute.name, "value": value, "label": label}
-        for attribute in domain
-        for value, label in codebook.get(attribute.name, {}).items()
-        if not value or value in attribute.values
-    ]
-    if not labels:
-        raise InputError(
-            f"labels must name attributes of the plan, {path} names none",
-            parameter="labels",
-        )
-    return labels
-
-
-def checked_endpoint(endpoint: str) -> str:
-    """Return a valid address for reports: https, or http on localhost.
-
-    Examples
-    --------
-    >>> checked_endpoint("https://example.org/reports")
-    'https://example.org/reports'
-    """
-    address = ADDRESS.fullmatch(_checks.text(endpoint, "endpoint"))
-    is_safe = address and (address["secure"] or address["host"].lower() in LOCAL)
-    if not address or not is_safe or int(address["port"] or 1) not in PORTS:
-        rule = (
-            "an address such as https://example.org/reports (http only for localhost)"
-        )
-        raise _checks.violation("endpoint", rule, endpoint)
-    return endpoint
-
-
-def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
-    """Return the texts of the questionnaire: those of a JSON file, the rest in English.
-
-    Parameters
-    ----------
-    path
-        A file with an object of texts, by the keys of `client/texts.json`; None for no
-        file. `introduction`, `consent` and `contact` are empty unless it has them.
-    """
-    texts: dict[str, str] = msgspec.json.decode((CLIENT / "texts.json").read_bytes())
-    if path is None:
-        return texts
-    try:
-        given = msgspec.json.decode(read_small(_checks.path(path)), type=dict[str, str])
-    except msgspec.MsgspecError as error:
-        rule = "an object of texts, as JSON"
-        raise InputError(
-            f"texts must be {rule}: {path} ({error})", parameter="texts"
-        ) from None
-    if unknown := sorted(given.keys() - texts.keys()):
-        raise InputError(
-            f"texts must have keys of the page's texts, got {unknown[0]!r}",
-            parameter="texts",
-        )
-    return texts | given
-
-
-@takes(QuestionnaireOptions)
-def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
-    """Return the questionnaire of a plan as one self-contained HTML page.
-
-    Parameters
-    ----------
-    plan
-        The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
-
-    Notes
-    -----
-    The page's content security policy allows its own script and style by their hashes, requests
-    to the endpoint, and nothing else.
-    """
-    texts_shown = (
-        [] if options.labels is None else read_labels(options.labels, plan.domain)
-    )
-    endpoint = options.endpoint
-    is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
-    strings = read_texts(options.texts)
-    heading = plan.provenance.settings.get("title", "Survey")
-    address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
-    allowed = "'none'" if address is None else address.partition("?")[0]
-    survey = {
-        "plan": client_plan(plan),
-        "labels": [*texts_shown, *_answer_labels(plan.domain, strings)],
-        "fallbacks": [
-            {"attribute": attribute.name, "value": attribute.catch_all}
-            for attribute in plan.collected
-            if not attribute.edges and attribute.catch_all not in (None, OTHER)
-        ],
-        "texts": strings,
-        "confidence": f"{plan.confidence or 0:.0%}",
-        "kind": KINDS[plan.kind],
-        "endpoint": address,
-        "sending": {},
-        "tells": [_tells(plan, form) for form in plan.forms],
-    }
-    return render_page(
-        "questionnaire.html",
-        _checks.text(heading if options.title is None else options.title, "title"),
-        styles=["questionnaire"],
-        script=page_script(),
-        content=survey,
-        connect="'self'" if is_own else allowed,
-    )
-
-
-def write_questionnaire(plan: Plan, path: Any, options: QuestionnaireOptions) -> None:
-    """Write the questionnaire of a plan; see `Plan.write_questionnaire`."""
-    page = questionnaire_page(plan, **vars(options))
-    if note := unlabelled_note(plan, options.labels):
-        warnings.warn(SeepageWarning(note), stacklevel=4)
-    write_text(path, page)
-
-
-def unlabelled_note(plan: Plan, labels: str | os.PathLike[str] | None) -> Text | None:
-    """Return a note on questions that people would read as the names of columns, if
-    any.
-    """
-    codebook = {} if labels is None else read_codebook(labels)
-    names = [name for name in plan.collected.names if "" not in codebook.get(name, {})]
-    if not names:
-        return None
-    return Text(
-        f"{len(names)} questions have no text, people would read names of columns "
-        f"({short_list(names, 3)}): give a codebook (",
-        Setting("labels"),
-        ")",
-    )
-
-
-def page_script() -> str:
-    """Return the module and the script of the page as one inline script."""
-    module = (CLIENT / "seepage.js").read_text(encoding="utf-8")
-    script = (CLIENT / "questionnaire.js").read_text(encoding="utf-8")
-    return re.sub(r"^export ", "", module, flags=re.MULTILINE) + script
-
-
-def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
-    """Return default labels of answers; they follow those of a codebook, which take
-    priority.
-    """
-    special = {MISSING: texts["missing"], OTHER: texts["other"]}
-    return [
-        {"attribute": attribute.name, "value": value, "label": label}
-        for attribute in domain
-        for value in attribute.values
-        if (label := special.get(value) or answer_text(value)) != value
-    ]
-
-
-def _tells(plan: Plan, form: Form) -> dict[str, Any]:
-    """Return what a form's report tells at most, as factors on the odds, rounded up.
-
-    About each attribute asked, about all answers as a whole, and about the others
-    together, each as proven and, for a population, in the table of the plan.
-    """
-    totals = np.array([form.totals, form.observed or form.totals], dtype=float)
-    kinds = ("proven", "observed") if form.observed else ("proven",)
-
-    def factors(columns: list[int]) -> dict[str, Any]:
-        largest = totals[:, columns].max(axis=1).tolist()
-        return dict(zip(kinds, map(_factor, largest), strict=False))
-
-    shown = [k for k, planned in enumerate(plan.attributes) if not planned.public]
-    asked = [k for k in shown if plan.domain.names[k] in form.attributes]
-    others = [k for k in shown if k not in asked]
-    rows = [{"attribute": plan.domain.names[k], **factors([k])} for k in asked]
-    whole = dict.fromkeys(kinds, _factor(form.record))
-    scope = "worst" if form.guarantee == "worst" else plan.scope
-    return {
-        "asked": [*rows, whole],
-        "others": {"count": len(others), **factors(others)} if others else None,
-        "basis": scope,
-    }
-
-
-def _factor(total: float) -> str | None:
-    """Return e^total with two significant digits, rounded up; None above 1,000.
-
-    Examples
-    --------
-    >>> _factor(0.0), _factor(1.0), _factor(3.0), _factor(5.0), _factor(9.0)
-    ('1', '2.8', '21', '150', None)
-    """
-    return None if total > math.log(1000) else factor(total)
 
 
 # The folder of a client ---------------------------------------------------------------
@@ -317,8 +80,8 @@ def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, A
     >>> client_vectors(wire, 1)["records"][0]["report"]
     {'form': 1, 'reports': {'ill': 1}}
     """
-    vectors = _checks.integer(count, "count", 1, MAX_VECTORS)
-    generator = _checks.generator(rng)
+    vectors = checks.integer(count, "count", 1, MAX_VECTORS)
+    generator = checks.generator(rng)
     source = Randomness(generator)
     words = [source.bytes(WORD).tobytes() for _ in range(vectors)]
     records = [
@@ -397,7 +160,7 @@ def write_client(
         The paths of the files.
     """
     wire = plan.wire
-    _checks.integer(vectors, "vectors", 1, MAX_VECTORS)
+    checks.integer(vectors, "vectors", 1, MAX_VECTORS)
     header = {"format": "seepage test vectors", "plan": plan.collection}
     contents = {
         **{

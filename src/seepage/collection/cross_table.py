@@ -12,26 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, nearest_distribution
-from seepage._results import json_ready
-from seepage.collection import open_reports
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.log_ratios import nearest_distribution
+from seepage._core.results import json_ready
+from seepage.channel.domain import Attribute
 from seepage.collection.estimated_cells import (
     NORMAL_QUANTILE,
     Estimated,
     EstimatedCells,
     IndependenceTest,
     Labels,
-    SharePair,
     as_texts,
-    ratio_intervals,
-    within_unit,
 )
+from seepage.collection.ratio_intervals import SharePair, ratio_intervals, within_unit
+from seepage.collection.report_batches import open_reports
 from seepage.collection.report_vectors import joint_variances, sum_table, summing_matrix
-from seepage.data import Attribute
-from seepage.designs.wanted import attribute_scores
-from seepage.errors import InputError
-from seepage.plan import Plan
+from seepage.designs.want import attribute_scores
+from seepage.plan.plan import Plan
 
 JOINT_SHARE = 0.1
 """Share of the people who would be asked for attributes together, in the price of doing
@@ -119,7 +118,7 @@ class Table(EstimatedCells):
 
     def _axis(self, name: str) -> int:
         names = [attribute.name for attribute in self.attributes]
-        return names.index(_checks.choice(name, "attribute", names))
+        return names.index(checks.choice(name, "attribute", names))
 
     # Shares and means -----------------------------------------------------------------
 
@@ -259,7 +258,7 @@ class Table(EstimatedCells):
         """Return a function of the shares of a value in two groups."""
         outcome = self.attributes[0]
         others = self.attributes[1:]
-        groups = _checks.items(groups, "groups")
+        groups = checks.items(groups, "groups")
         if value is None and outcome.size == 2:
             value = outcome.values[1]
         if not groups and len(others) == 1 and others[0].size == 2:

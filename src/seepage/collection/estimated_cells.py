@@ -19,17 +19,17 @@ this is the interval of the delta method; where a group or a share may be 0, it 
 wider, up to the whole range.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats
-from seepage._results import Result, json_ready
-from seepage.data import Attribute
-from seepage.errors import InputError
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.results import Result, json_ready
+from seepage.channel.domain import Attribute
 
 NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a 95 % interval of a normal distribution, in standard errors."""
@@ -79,15 +79,12 @@ class Estimated(NamedTuple):
         return self.value
 
 
-GRID = 301
-"""Number of values of each share at which functions of two shares are compared."""
-
 Labels = str | Sequence[str]
 
 
 def as_texts(value: Any, name: str) -> list[str]:
     """Return one text or several as a list."""
-    return [value] if isinstance(value, str) else _checks.texts(value, name)
+    return [value] if isinstance(value, str) else checks.texts(value, name)
 
 
 class IndependenceTest(NamedTuple):
@@ -182,7 +179,7 @@ class EstimatedCells(Result):
 
     def chart(self) -> Any:
         """Return an Altair chart: one point with its interval per cell."""
-        from seepage.charts.results import estimates_chart
+        from seepage.charts.result_charts import estimates_chart
 
         columns = self._columns()
         names = [attribute.name for attribute in self.attributes]
@@ -194,106 +191,3 @@ class EstimatedCells(Result):
             row["colour"] = row[names[0]]
             row["label"] = ", ".join(row[name] for name in names[1:]) or row[names[0]]
         return estimates_chart(rows, self.what, names)
-
-
-class SharePair(NamedTuple):
-    """Two estimated shares a1 / m1 and a2 / m2, by (a1, m1, a2, m2) and their
-    covariance.
-    """
-
-    estimates: Floats
-    covariance: Floats
-    sampling: float
-
-    def function(self, function: Callable[[Any, Any], Any], bounded: bool) -> Estimated:
-        """Return a function of the two shares with its standard error and interval."""
-        a = self.estimates[::2]
-        m = self.estimates[1::2]
-        shares = np.divide(a, m, out=np.full(2, np.nan), where=m != 0)
-        if bounded:
-            shares = np.clip(shares, 0.0, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = float(function(*shares))
-            step = 1e-30j  # complex step: the exact derivative to rounding
-            slopes = [
-                function(*(shares + step * unit)).imag / 1e-30 for unit in np.eye(2)
-            ]
-            gradient = np.ravel(
-                [[s / w, -s * r / w] for s, r, w in zip(slopes, shares, m, strict=True)]
-            )
-            error = float(
-                np.sqrt(max(0.0, float(gradient @ self.covariance @ gradient)))
-            )
-            values = function(*self._plausible())
-        values = values[~np.isnan(values)]
-        return Estimated(value, error, (float(values.min()), float(values.max())))
-
-    def _plausible(self) -> tuple[Floats, Floats]:
-        """Return pairs of shares that are within z of the estimates jointly."""
-        c = self.covariance
-        z = NORMAL_QUANTILE
-        a = self.estimates[::2]
-        m = self.estimates[1::2]
-        own = c[[0, 2], [0, 2]], c[[0, 2], [1, 3]], c[[1, 3], [1, 3]]
-        box = within_unit(ratio_intervals(a, m, *own, self.sampling))
-        one, two = np.meshgrid(*(np.linspace(low, high, GRID) for low, high in box))
-        residuals = []
-        variances = []
-        for j, r in enumerate((one, two)):
-            residual = a[j] - r * m[j]
-            square = own[0][j] - 2 * r * own[1][j] + r**2 * own[2][j]
-            residuals.append(residual)
-            variances.append(square - self.sampling * residual * (1 - 2 * r))
-        cross = c[0, 2] - two * c[0, 3] - one * c[1, 2] + one * two * c[1, 3]
-        determinant = variances[0] * variances[1] - cross**2
-        distance = (
-            residuals[0] ** 2 * variances[1]
-            - 2 * residuals[0] * residuals[1] * cross
-            + residuals[1] ** 2 * variances[0]
-        )
-        within = distance <= z**2 * determinant
-        within |= distance == distance.min()
-        return one[within], two[within]
-
-
-def ratio_intervals(
-    a: Floats,
-    m: Floats,
-    aa: Floats,
-    am: Floats,
-    mm: Floats,
-    sampling: float,
-    quantile: float = NORMAL_QUANTILE,
-) -> Floats:
-    """Return the limits of a / m in the last axis; infinite if m is not significantly
-    above 0.
-
-    Parameters
-    ----------
-    a, m, aa, am, mm
-        The estimates, and Var(a), Cov(a, m), Var(m).
-    sampling
-        1 / n of shares, whose sampling variance is taken at each share; 0 for other
-        ratios.
-    quantile
-        The number of standard errors to each side.
-    """
-    square = quantile**2
-    leading = m**2 - square * (mm - 2.0 * sampling * m)
-    half = a * m + square * (sampling * (m / 2.0 + a) - am)
-    constant = a**2 - square * (aa - sampling * a)
-    bounded = (m > 0) & (m**2 > square * mm) & (leading > 0)
-    root = np.sqrt(np.maximum(half**2 - leading * constant, 0.0))
-    divisor = np.where(bounded, leading, 1.0)
-    limits = [
-        np.where(bounded, (half + sign * root) / divisor, sign * np.inf)
-        for sign in (-1, 1)
-    ]
-    return np.stack(limits, axis=-1)
-
-
-def within_unit(intervals: Floats) -> Floats:
-    """Return intervals of shares cut to [0, 1], unless nothing is left of them."""
-    cut = np.clip(intervals, 0.0, 1.0)
-    outside = (intervals[:, 1] < 0.0) | (intervals[:, 0] > 1.0)
-    return np.where(outside[:, None], intervals, cut)

@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats
-from seepage.collection import ReportSource, checked_weights, open_reports
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage.channel.domain import Attribute
+from seepage.collection.corrected_equations import fit_entries
 from seepage.collection.cross_table import check_asked_together
-from seepage.collection.maximum_likelihood import (
-    FormReports,
-    LogitLikelihood,
-    checked_inverse,
-    fit_entries,
-)
-from seepage.collection.regression import (
+from seepage.collection.formula import (
     Formula,
-    Regression,
     Variable,
     cell_variables,
     clear_columns,
@@ -32,6 +27,9 @@ from seepage.collection.regression import (
     outcome_scores,
     parse_formula,
 )
+from seepage.collection.likelihood import FormReports, LogitLikelihood, checked_inverse
+from seepage.collection.regression import Regression
+from seepage.collection.report_batches import ReportSource, open_reports
 from seepage.collection.report_vectors import (
     check_cells,
     count_cells,
@@ -40,11 +38,10 @@ from seepage.collection.report_vectors import (
     sum_table,
     undetermined,
 )
-from seepage.data import Attribute
-from seepage.errors import InputError
+from seepage.collection.weights import checked_weights
 from seepage.mechanisms.randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse
-from seepage.plan import Plan
+from seepage.plan.plan import Plan
 
 
 class Model(NamedTuple):
@@ -106,7 +103,7 @@ def regress_reports(
         Survey weights: a column beside the reports or of `covariates`, or one number
         per report.
     """
-    _checks.choice(family, "family", ("logit", "linear"))
+    checks.choice(family, "family", ("logit", "linear"))
     source = open_reports(plan, reports)
     collected = plan.collected
     beside = () if covariates is None else column_names(covariates)
@@ -271,7 +268,7 @@ def regress(
     >>> found["old"].interval[0] < found["old"].value < found["old"].interval[1]
     True
     """
-    _checks.choice(family, "family", ("logit", "linear"))
+    checks.choice(family, "family", ("logit", "linear"))
     parsed = parse_formula(formula, column_names(data))
     columns = clear_columns(data, [parsed.outcome, *parsed.names])
     said = column_texts(columns[parsed.outcome])

@@ -21,26 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, nearest_distribution
-from seepage._results import Result, json_ready
-from seepage.collection import checked_weights, open_reports
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.log_ratios import nearest_distribution
+from seepage._core.results import Result, json_ready
+from seepage.channel.domain import Domain
 from seepage.collection.estimated_cells import Estimated
+from seepage.collection.report_batches import open_reports
 from seepage.collection.report_vectors import CellSums, add_reports
-from seepage.data import Domain
-from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
-from seepage.plan import Plan
-from seepage.plan.plan_parts import wanted_of
+from seepage.plan.content import wanted_of
+from seepage.plan.plan import Plan
 
 STANDARD_ERRORS = (
     "of the unbiased estimates, for the population; "
     "conditional: for the people who reported"
 )
 """The meaning of the errors, in results as JSON."""
-
-MAX_ROUNDS = 1000
-"""Maximum number of iterations of raking weights."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,9 +90,9 @@ class Frequencies(Result):
         It is that of the scores of the values: the values as numbers, midpoints of
         bins, or given.
         """
-        if _checks.text(name, "name") not in self.means:
+        if checks.text(name, "name") not in self.means:
             raise InputError(
-                f"the plan was not designed for the mean of {_checks.shown(name)}"
+                f"the plan was not designed for the mean of {checks.shown(name)}"
             )
         return self.means[name]
 
@@ -176,7 +174,7 @@ def estimate_frequencies(
     they are combined by inverse variance at the plan's nominal frequencies.  With weights they are
     weighted means (Hajek) with linearised errors, and conditional errors are NaN.
     """
-    _checks.flag(consistent, "consistent")
+    checks.flag(consistent, "consistent")
     names, source = plan.collected.names, open_reports(plan, reports)
     scores = {plan.domain.names[j]: v for j, v in wanted_of(plan).scores.items()}
     sums = {name: CellSums(plan, [name], full=name in scores) for name in names}
@@ -220,78 +218,3 @@ def _estimate(
 def _root(variances: Any) -> Any:
     """Return standard errors; variances below 0 are rounding errors."""
     return np.sqrt(np.maximum(variances, 0.0))
-
-
-# Weights ------------------------------------------------------------------------------
-
-
-def rake_weights(
-    data: Any, totals: Mapping[str, Mapping[Any, float]], *, weights: Any = None
-) -> Floats:
-    """Return weights with which public attributes have known totals (raking).
-
-    With one attribute this is post-stratification.  The weights are multiplied for each
-    attribute in turn by known over current share of its value, until all shares agree
-    [Deming and Stephan 1940].  Standard errors that treat raked weights as given are on
-    the safe side: they leave out what the known totals explain, which beside the noise
-    of the reports is little.
-
-    Parameters
-    ----------
-    data
-        A frame or file with one row per report and a column for each attribute.
-    totals
-        By attribute, the known number or share of people with each value.
-    weights
-        Weights to start with: a column of the data, or numbers; 1 by default.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> people = pa.table({"sex": ["f", "f", "f", "m"]})
-    >>> rake_weights(people, {"sex": {"f": 0.5, "m": 0.5}}).round(3).tolist()
-    [0.667, 0.667, 0.667, 2.0]
-    """
-    from seepage.collection.regression import clear_columns, given_weights
-
-    shares = {
-        name: dict(_checks.mapping(known, f"totals of {name!r}"))
-        for name, known in _checks.mapping(totals, "totals").items()
-    }
-    if not shares:
-        raise InputError(
-            "totals must be given for at least one attribute", parameter="totals"
-        )
-    columns = clear_columns(data, shares)
-    targets = []
-    records = len(next(iter(columns.values())))
-    raked = np.ones(records)
-    if weights is not None:
-        raked = checked_weights(given_weights(weights, data), records)
-    for name, known in shares.items():
-        found, codes = np.unique(columns[name].astype(str), return_inverse=True)
-        label = f"totals of {name!r}"
-        wanted = {
-            str(value): _checks.weight(total, label) for value, total in known.items()
-        }
-        if set(found.tolist()) != set(wanted):
-            missing = sorted(set(found.tolist()) ^ set(wanted))[0]
-            raise InputError(
-                f"totals of {name!r} must be given for each value in the data, and no others; "
-                f"{missing!r} is only in one of them",
-                parameter="totals",
-            )
-        share = np.array([wanted[value] for value in found.tolist()])
-        targets.append((codes, share / share.sum() * records))
-    for _ in range(MAX_ROUNDS):
-        largest = 0.0
-        for codes, target in targets:
-            factors = target / np.bincount(codes, raked)
-            raked = raked * factors[codes]
-            largest = max(largest, float(np.abs(factors - 1.0).max()))
-        if largest < 1e-12:
-            return raked
-    raise InputError(
-        "raking does not converge: no weights above 0 have all these totals",
-        parameter="totals",
-    )

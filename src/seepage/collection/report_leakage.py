@@ -36,23 +36,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, Integers
-from seepage._results import Result
-from seepage.collection import open_reports
-from seepage.collection.estimated_cells import ratio_intervals
+from seepage._core import checks
+from seepage._core.arrays import Floats, Integers
+from seepage._core.errors import InputError
+from seepage._core.results import Result
+from seepage.collection.ratio_intervals import ratio_intervals
+from seepage.collection.report_batches import open_reports
 from seepage.collection.report_vectors import add_reports, informative_forms
-from seepage.errors import InputError
-from seepage.leakage import Leak
-from seepage.leakage.release import LikelySets, Release
-from seepage.plan import Plan
+from seepage.leakage.leaks import Leak
+from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import Release
+from seepage.plan.plan import Plan
 
 GROUPS = 64
 """Number of groups of reports: their variance gives standard errors."""
 
+
 MAX_VALUES = 4096
 """Maximum number of values of all attributes for the sums of all pairs by groups: 4
 GB."""
+
 
 MIN_GROUPS = 8
 """Minimum number of groups for a variance between them; with fewer, limits are 0 and
@@ -340,7 +343,7 @@ class ReportAnalysis(Result):
         ordered = sorted(
             self.leaks.values(), key=lambda leak: (-leak.lower, -leak.leakage)
         )
-        return ordered[: _checks.integer(count, "count", 0)]
+        return ordered[: checks.integer(count, "count", 0)]
 
     def _headline(self) -> str:
         largest = max((leak.leakage for leak in self.leaks.values()), default=0.0)
@@ -392,7 +395,7 @@ def analyse_reports(
     >>> found.upper - found.lower < 0.5 and abs(found.leakage - truth) < 0.3
     True
     """
-    level = _checks.inner_probability(confidence, "confidence")
+    level = checks.inner_probability(confidence, "confidence")
     source = open_reports(plan, reports)
     names = plan.collected.names
     if sum(plan.domain[name].size for name in names) > MAX_VALUES:

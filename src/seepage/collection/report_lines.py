@@ -18,25 +18,32 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from seepage import _checks
-from seepage.collection import GZIP, reports_schema, spread_reports
-from seepage.designs.report_channels import REPORT
-from seepage.errors import InputError
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage.collection.report_batches import GZIP, reports_schema, spread_reports
+from seepage.designs.forms.channels import REPORT
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
-from seepage.plan import Plan
+from seepage.plan.plan import Plan
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is malformed, and never in memory as a whole."""
 
+
 MAX_ID_LENGTH = 64
+
 
 SHOWN_NUMBERS = 10
 """Maximum number of line numbers in a note."""
 
+
 MALFORMED = "malformed"
+
+
 FOREIGN = "reports of another plan"
+
+
 DUPLICATE = "sent twice"
 """Reasons for which a line is skipped."""
 
@@ -123,7 +130,7 @@ def read_report_lines(plan: Plan, files: Sequence[Path]) -> tuple[pa.Table, list
     if not forms:
         reasons = f": {'; '.join(notes)}" if notes else ""
         raise InputError(
-            f"{_checks.shown(str(files[0]))} holds no report of the plan{reasons}"
+            f"{checks.shown(str(files[0]))} holds no report of the plan{reasons}"
         )
     arrays = spread_reports(
         plan,

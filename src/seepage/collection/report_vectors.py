@@ -31,11 +31,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
-from seepage.collection import ReportSource
-from seepage.designs.form_problem import equal_split
-from seepage.designs.report_channels import REPORT, MatrixChannel
-from seepage.errors import InputError
+from seepage._core.arrays import Floats, Integers
+from seepage._core.errors import InputError
+from seepage.collection.report_batches import ReportSource
+from seepage.designs.forms.channels import REPORT, MatrixChannel
+from seepage.designs.forms.problem import equal_split
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse, best_mechanism
 from seepage.mechanisms.hashing import LocalHashing
@@ -44,14 +44,16 @@ from seepage.mechanisms.transition_matrix import (
     IDENTITY_TOLERANCE,
     least_squares_inverse,
 )
-from seepage.plan import Plan
-from seepage.plan.plan_parts import wanted_of
+from seepage.plan.content import wanted_of
+from seepage.plan.plan import Plan
 
 MAX_CELLS = 4096
 """Maximum number of cells of a table: its covariance has 128 MB."""
 
+
 MAX_DISTINCT = 1 << 22
 """Number of possible reports from which on they are not searched for equal ones."""
+
 
 CHUNK_ENTRIES = 1 << 23
 """Entries of the vectors that are added at once."""

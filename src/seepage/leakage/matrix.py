@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, Integers, clustered_order
-from seepage._options import takes
-from seepage._results import SHOWN_ROWS, Result, delta_text, html_table
-from seepage.analysis_options import MatrixOptions, ReleaseOptions
-from seepage.data import MISSING, Channel, Domain, how_many
-from seepage.data.pairs import PairCounts, smoothed
-from seepage.errors import DomainError
-from seepage.leakage import Leak, Leakage, ranked_pairs, target_and_source
-from seepage.leakage.release import LikelySets, Release, View, relaxation, releases
+from seepage._core import checks
+from seepage._core.arrays import Floats, Integers
+from seepage._core.errors import DomainError
+from seepage._core.options import takes
+from seepage._core.results import SHOWN_ROWS, Result, html_table
+from seepage._core.text import delta_text, how_many
+from seepage.channel.channel import Channel
+from seepage.channel.domain import MISSING, Domain
+from seepage.channel.pairs import PairCounts, smoothed
+from seepage.leakage.leakage import Leakage
+from seepage.leakage.leaks import Leak, ranked_pairs, target_and_source
+from seepage.leakage.likely_sets import LikelySets, relaxation
+from seepage.leakage.release import Release, View, releases
+from seepage.leakage.release_options import MatrixOptions, ReleaseOptions
 
 if TYPE_CHECKING:
-    from seepage.leakage.intervals import LeakageIntervals
+    from seepage.confidence.leakage_intervals import LeakageIntervals
+
 
 RATIO_CELLS = 1 << 22
 """Cells of log-ratios by pair of target values that are in memory at a time: 32 MB."""
@@ -54,10 +59,10 @@ class LeakageMatrix(Result):
         view: View,
         smoothing: Mapping[str, float],
     ) -> None:
-        self.pairs = _checks.instance(pairs, "pairs", PairCounts, "PairCounts")
-        self.releases: tuple[Release, ...] = tuple(_checks.items(releases, "releases"))
+        self.pairs = checks.instance(pairs, "pairs", PairCounts, "PairCounts")
+        self.releases: tuple[Release, ...] = tuple(checks.items(releases, "releases"))
         self.view: View = view
-        self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
+        self.smoothing = dict(checks.mapping(smoothing, "smoothing"))
         self._intervals: dict[float, LeakageIntervals] = {}
 
     @property
@@ -101,7 +106,7 @@ class LeakageMatrix(Result):
                 value = float(found[0, target, source])
                 budget = release.epsilon, release.delta
                 found[1, target, source] = relaxation(channel.matrix, value, *budget)
-        return _checks.read_only(found, "leakages")
+        return checks.read_only(found, "leakages")
 
     @cached_property
     def direct(self) -> Floats:
@@ -148,7 +153,7 @@ class LeakageMatrix(Result):
         column = self.domain.index(source)
         marginal = self.pairs.marginals[row]
         labels = self.domain[row].values
-        frequent = (marginal > 0) & (marginal >= _checks.integer(least, "least", 0))
+        frequent = (marginal > 0) & (marginal >= checks.integer(least, "least", 0))
         kept = [labels[k] for k in np.flatnonzero(frequent) if labels[k] != MISSING]
         if row == column or len(kept) < 2:
             return Leakage(0.0, None)
@@ -187,7 +192,7 @@ class LeakageMatrix(Result):
         """Return the largest leakages, largest first, each with its target and source
         by name.
         """
-        _checks.integer(count, "count", 0)
+        checks.integer(count, "count", 0)
         names = self.domain.names
         pairs = ranked_pairs(self.values, self.values)
         found = self._leakages
@@ -226,9 +231,9 @@ class LeakageMatrix(Result):
         >>> found.strongest(1)[0].target
         'education'
         """
-        from seepage.leakage.intervals import population_intervals
+        from seepage.confidence.leakage_intervals import population_intervals
 
-        level = _checks.inner_probability(confidence, "confidence")
+        level = checks.inner_probability(confidence, "confidence")
         if level not in self._intervals:
             self._intervals[level] = population_intervals(self, level)
         return self._intervals[level]
@@ -273,7 +278,7 @@ class LeakageMatrix(Result):
         """Return the matrix as an Altair heat map, titled with the data's name, if
         given.
         """
-        from seepage.charts.results import matrix_chart
+        from seepage.charts.result_charts import matrix_chart
 
         names = list(self.domain.names)
         mechanisms = sorted(
@@ -287,7 +292,7 @@ class LeakageMatrix(Result):
         order = [names[index] for index in self.related_order()]
         maximum = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
         values, deltas = self._leakages.tolist()
-        title = _checks.text(name, "name")
+        title = checks.text(name, "name")
         shown = deltas if self.deltas.any() else None
         return matrix_chart(names, values, maximum, subtitle, order, title, shown)
 
@@ -395,7 +400,7 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     >>> matrix.strongest(1)
     [Leak(target='workclass', source='occupation', leakage=1.0)]
     """
-    from seepage.data.inputs import as_pairs
+    from seepage.tables.read import as_pairs
 
     return matrix_of(as_pairs(data, **options.reading), options)
 
@@ -410,3 +415,27 @@ def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
     smoothing = {name: getattr(options, name, 0.0) for name in names}
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
     return LeakageMatrix(pairs, released, options.view, smoothing)
+
+
+def clustered_order(strengths: Floats) -> list[int]:
+    """Return the indices of a symmetric matrix in an order that puts strong pairs side
+    by side.
+
+    Leaf order of average-linkage clustering with distance max(strengths) - strengths[i,
+    j].
+
+    Examples
+    --------
+    >>> clustered_order(np.array([[0, 0, 9], [0, 0, 1], [9, 1, 0]]))
+    [1, 2, 0]
+    """
+    if len(strengths) < 3:
+        return list(range(len(strengths)))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    strength = np.minimum(strengths, 700.0)
+    distance = strength.max() - strength
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    return [int(leaf) for leaf in leaves_list(tree)]

@@ -15,51 +15,50 @@ process did before, so that the same channel always has the same value and witne
 """
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import (
-    LARGE_EPSILON,
-    ROOT_SCALE,
-    UNIT,
-    Booleans,
-    Floats,
-    log_ratio,
-    one_minus_exp,
-    round_down,
-    round_up,
-)
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats
+from seepage._core.log_ratios import LARGE_EPSILON, log_ratio, one_minus_exp
+from seepage._core.rounding import ROOT_SCALE, UNIT
 
 BLOCK = 1 << 17
 """Cells (pairs of rows times source values) per block, whose memory is reused."""
+
 
 COMPILED_CELLS = 1 << 22
 """Minimum number of cells (m^2 t) of a channel for Numba, which takes 2 to 4 s to load:
 as long as NumPy takes for hundreds of such channels."""
 
+
 MAX_SHORT_ROW = 128
 """Maximum length of two rows that are compared in pure Python, which is then faster."""
+
 
 MAX_PRODUCT_TERMS = 24
 """Maximum number of terms that are summed by a product with ones: as precise, and
 faster."""
 
+
 ONES = np.ones(MAX_PRODUCT_TERMS)
+
 
 GAIN_ROUNDINGS = 64
 """Roundings in the gains of two pairs: six in each term, and those of pairwise
 summation."""
 
+
 FIRST_SHARE = 0.5
 """The first pair is chosen at this share of the budget: it is often the best one."""
+
 
 ATTAINED_SHARE = 1 - 2.0**-40
 """Share of the budget above which a pair counts as attaining it; ties are broken at
 log-ratio 0."""
+
 
 NEGLIGIBLE = 2.0**-41
 """Relative error of gains up to which it is added to the log-ratio, without further
@@ -89,7 +88,7 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
     `_hidden`, and so none exceeds `upper`.
     """
     if size is None and use_compiled(channel.shape, epsilon):
-        from seepage.leakage.compiled_solver import best_rows_of_all_sets
+        from seepage.leakage.solver_numba import best_rows_of_all_sets
 
         first, second = best_rows_of_all_sets(channel, epsilon)
         value, likely = _best_prefix(
@@ -126,7 +125,7 @@ def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
     """
     targets, sources = shape
     large = targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON
-    return large and _checks.is_installed("numba")
+    return large and checks.is_installed("numba")
 
 
 @lru_cache(maxsize=256)
@@ -354,87 +353,3 @@ def _best_prefix(
     for _, u, _, _ in order[:length]:
         chosen[u] = True
     return float(np.log1p(largest)), np.array(chosen)
-
-
-# The hockey-stick profile of a channel, and delta -------------------------------------
-
-
-def profile(channel: Floats, value: float) -> float:
-    """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H =
-    exp(value).
-
-    The *hockey-stick profile* of a channel determines its leakage at every budget:
-    exp(leakage) is the unique H >= 1 with lambda E(H) = H - 1.
-    """
-    if value < LARGE_EPSILON:
-        rise = np.expm1(value) * channel
-    else:
-        rise = np.where(channel > 0, np.inf, 0.0)
-    return max(
-        float(np.maximum(row - channel - rise, 0.0).sum(axis=1).max())
-        for row in channel
-    )
-
-
-def budget_profile(epsilon: float, delta: float, other: float) -> float:
-    """Return the largest delta at epsilon `other` of any (epsilon, delta)-LDP
-    mechanism.
-
-    delta + (1 - delta)(e^eps - e^e)+ / (e^eps + 1) [Kairouz, Oh and Viswanath 2015].
-
-    Examples
-    --------
-    >>> round(budget_profile(1.0, 0.0, 0.0), 4), budget_profile(1.0, 0.01, 1.0)
-    (0.4621, 0.01)
-    """
-    if other >= epsilon:
-        return delta
-    share = -math.expm1(other - epsilon) / (1 + math.exp(-epsilon))
-    return min(1.0, round_up(delta + (1 - delta) * share, 8))
-
-
-def delta_at(
-    matrix: Floats, pure: float, how: Floats | Callable[[float], float], leakage: float
-) -> float:
-    """Return the delta for which the channel from target to report is (leakage,
-    delta)-LDP.
-
-    Parameters
-    ----------
-    matrix
-        G = P(source given target).
-    pure
-        The leakage from which on delta is 0.
-    how
-        C = P(report given source); or, where that is not known, the mechanism's delta
-        as a function of its epsilon.
-    leakage
-        The leakage l, at least 0.
-
-    Notes
-    -----
-    With C, the hockey-stick divergence: max over x, x' of sum_y max(0, W[x, y] - e^l W[x', y]),
-    W = G C.  Else E(e^l) times the mechanism's delta at eps(l) = ln(1 + (e^l - 1)/E(e^l)), the
-    budget whose bound is l [theory: The certified delta].  Rounded up.
-    """
-    if leakage >= pure:
-        return 0.0
-    if isinstance(how, np.ndarray):
-        reports, guard = np.asarray(matrix @ how), 2 * (len(how) + 8) * UNIT
-        low = np.exp(min(leakage, LARGE_EPSILON)) * (1 - guard) * reports
-        gains = (
-            np.maximum((1 + guard) * row - low, 0.0).sum(axis=1).max()
-            for row in reports
-        )
-        return min(1.0, round_up(float(max(gains)), how.shape[1]))
-    excess = min(1.0, profile(matrix, leakage) + 2 * (matrix.shape[1] + 16) * UNIT)
-    budget = invert_profile(leakage, excess) if leakage > 0 else 0.0
-    return float(round_up(excess * how(budget), 8))
-
-
-def invert_profile(leakage: float, excess: float) -> float:
-    """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without
-    overflow.
-    """
-    log_quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(excess)
-    return round_down(float(np.logaddexp(0.0, log_quotient)), 40)

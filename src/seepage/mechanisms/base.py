@@ -12,15 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers, nearest_distribution
-from seepage._results import Result
-from seepage.data import Channel, as_matrix
-from seepage.errors import InputError
-from seepage.leakage import Leakage
-from seepage.leakage.release import LikelySets, relaxed_leakage, two_level_leakage
-from seepage.leakage.solver import budget_profile, delta_at
-from seepage.mechanisms.exact_draws import (
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import InputError
+from seepage._core.log_ratios import nearest_distribution
+from seepage._core.results import Result
+from seepage.channel.channel import Channel, as_matrix
+from seepage.leakage.delta import budget_profile, delta_at
+from seepage.leakage.leakage import Leakage
+from seepage.leakage.likely_sets import LikelySets, relaxed_leakage, two_level_leakage
+from seepage.mechanisms.randomness import (
     ROWS,
     Randomness,
     Seed,
@@ -107,8 +108,8 @@ class Mechanism(ABC):
     """Whether the constructor is `(k, epsilon, delta)`, with delta > 0."""
 
     def __init__(self, k: int, **parameters: Any) -> None:
-        self.k = self.outputs = _checks.integer(k, "k", 1)
-        for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):
+        self.k = self.outputs = checks.integer(k, "k", 1)
+        for name, check in (("epsilon", checks.epsilon), ("delta", checks.delta)):
             if name in parameters:
                 parameters[name] = check(parameters[name])
         self.parameters = parameters
@@ -119,13 +120,13 @@ class Mechanism(ABC):
         `approximate`.
         """
         if cls.approximate:
-            if _checks.delta(delta) == 0:
+            if checks.delta(delta) == 0:
                 raise InputError(
                     f"mechanism {cls.name!r} needs a delta above 0, such as 1e-6",
                     parameter="delta",
                 )
             return cls(k, epsilon, delta)  # type: ignore[call-arg]
-        if _checks.delta(delta) > 0:
+        if checks.delta(delta) > 0:
             raise InputError(
                 f"mechanism {cls.name!r} has delta 0, got delta {delta}",
                 parameter="mechanism",
@@ -179,7 +180,7 @@ class Mechanism(ABC):
             must.  A seed or NumPy generator is for research: the same seed gives the
             same reports.
         """
-        array = _checks.array(codes, "codes")
+        array = checks.array(codes, "codes")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InputError(
                 "codes must be a one-dimensional array of integers", parameter="codes"
@@ -252,7 +253,7 @@ class Mechanism(ABC):
         consistent
             Project the frequencies onto the probability simplex (Euclidean projection).
         """
-        _checks.flag(consistent, "consistent")
+        checks.flag(consistent, "consistent")
         batches: Iterable[Any] = reports if isinstance(reports, Iterable) else [reports]
         total = np.zeros(self.k)
         records = 0
@@ -395,7 +396,7 @@ class Mechanism(ABC):
         """Return the smallest known delta with which the mechanism is (epsilon,
         delta)-LDP.
         """
-        return budget_profile(self.epsilon, self.delta, _checks.epsilon(epsilon))
+        return budget_profile(self.epsilon, self.delta, checks.epsilon(epsilon))
 
     def _delta_at(self, matrix: Floats, pure: float, leakage: float) -> float:
         """Return the delta of a leakage, exact where the transition matrix is known."""

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage.mechanisms.exact_probabilities import exp_below
+from seepage.mechanisms.randomness import ROWS, Randomness
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.two_level import (
     MixtureMechanism,
@@ -27,8 +28,10 @@ from seepage.mechanisms.two_level import (
 KEYS = 1 << 19
 """Random keys per block, so that they fit the cache."""
 
+
 MAX_SHORT_KEYS = 1 << 12
 """Up to this many values, keys have 16 bits: at most one report in 16 is rejected."""
+
 
 TIE_TOLERANCE = 1e-9
 """Relative difference up to which two variances are tied."""
@@ -44,8 +47,8 @@ def true_probability(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
     (Fraction(1, 4), 0.7311)
     """
     growth = exp_below(epsilon)
-    others = _checks.integer(k, "k", 1) - 1
-    return (growth + others * Fraction(_checks.delta(delta))) / (growth + others)
+    others = checks.integer(k, "k", 1) - 1
+    return (growth + others * Fraction(checks.delta(delta))) / (growth + others)
 
 
 class DirectResponse(MixtureMechanism):
@@ -157,7 +160,7 @@ class Exponential(DirectResponse):
 
     def __init__(self, k: int, epsilon: float) -> None:
         super().__init__(
-            k, true_probability(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon
+            k, true_probability(k, checks.epsilon(epsilon) / 2), epsilon=epsilon
         )
 
 
@@ -243,7 +246,7 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
 
     def __init__(self, k: int, epsilon: float) -> None:
         growth = exp_below(epsilon)
-        values = _checks.integer(k, "k", 1)
+        values = checks.integer(k, "k", 1)
         size = max(1, math.floor(values / (growth + 1)))
         inside = size * growth / (size * growth + values - size)
         super().__init__(k, inside, size=size, epsilon=epsilon)

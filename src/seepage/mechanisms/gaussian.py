@@ -15,38 +15,48 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers
-from seepage.leakage.release import LikelySets
-from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.rounding import UNIT
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.exact_probabilities import MAX_EPSILON, float_above
 from seepage.mechanisms.histogram import MAX_ENTRY, HistogramEncoding
+from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import VectorReports
 
 MAX_PROFILE = 1e4
 """Largest epsilon at which a profile is computed."""
 
+
 MIN_DELTA = 1e-280
 """A smaller delta raises: intermediate results would not be doubles."""
 
+
 WITNESS_NATS = 700.0
 """Log-likelihood ratio by which the witness report favours its value."""
+
 
 SPARE_SHARE = 2.0**-30
 """Share of delta that the noise leaves unused, for the rounding of probabilities on the
 grid."""
 
+
 DELTA_DIGITS = 25
 """Significant digits of delta in the search for sigma."""
 
+
 GUARD_BITS = 96
 """Working precision beyond the digits asked for, for rounding errors."""
+
 
 GAUSSIAN_CELLS = 5
 """The standard deviation is at least 2^5 cells wide: the variance is larger by a share
 of 1e-4."""
 
+
 TABLE_SIGMAS = 12
 """Range of the table in standard deviations; noise beyond it has probability 1e-32."""
+
 
 LEAD_BITS = 32
 """Leading bits of a draw; they decide all but a few of a million draws from a table."""
@@ -92,7 +102,7 @@ class Gaussian(HistogramEncoding):
         if self.parameters["delta"] < MIN_DELTA:
             name = "delta of the Gaussian mechanism"
             hint = "; for a delta of 0 use SHE"
-            raise _checks.violation(name, f"at least {MIN_DELTA}", delta, hint)
+            raise checks.violation(name, f"at least {MIN_DELTA}", delta, hint)
         self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
         self.noise_variance = self.sigma * self.sigma
@@ -115,7 +125,7 @@ class Gaussian(HistogramEncoding):
 
         It falls with epsilon; from `MAX_PROFILE` on it is that at `MAX_PROFILE`.
         """
-        epsilon = min(_checks.epsilon(epsilon), MAX_PROFILE)
+        epsilon = min(checks.epsilon(epsilon), MAX_PROFILE)
         if self.k == 1:
             return 0.0
         digits = 20 - math.floor(math.log10(self.parameters["delta"]))
@@ -218,7 +228,7 @@ class GaussianGrid:
 
     def _table(self, sigma: float, digits: int) -> list[int]:
         """Return 2^bits times the distribution function at the upper edge of each cell."""
-        _checks.need("flint", "python-flint", "the Gaussian mechanism")
+        checks.need("flint", "python-flint", "the Gaussian mechanism")
         from flint import arb, ctx, fmpq
 
         units = 2**self.bits
@@ -268,7 +278,7 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
     >>> f"{float(gaussian_delta(1.0, 1.0, 20)):.6f}"
     '0.286208'
     """
-    _checks.need("flint", "python-flint", "the Gaussian mechanism")
+    checks.need("flint", "python-flint", "the Gaussian mechanism")
     from flint import arb, ctx
 
     with ctx.workprec(_bits(digits)):

@@ -40,9 +40,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below, log_nearest
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage.mechanisms.exact_probabilities import exp_below, log_nearest
+from seepage.mechanisms.randomness import ROWS, Randomness
 from seepage.mechanisms.reports import DamagedReportError, HashReports, ValueReports
 from seepage.mechanisms.transition_matrix import ListedMechanism
 from seepage.mechanisms.two_level import MixtureMechanism
@@ -50,9 +51,13 @@ from seepage.mechanisms.two_level import MixtureMechanism
 MAX_BUCKETS = 1 << 16
 """Largest g: a product of g and a 48-bit integer must fit a 64-bit word."""
 
+
 Words = NDArray[np.uint64]
 
+
 _STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
 _ROUNDS = (
     (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),
@@ -114,7 +119,7 @@ class LocalHashing(MixtureMechanism):
     reports: ClassVar[type[HashReports]] = HashReports
 
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
-        self.buckets = _checks.integer(buckets, "buckets", 2, MAX_BUCKETS)
+        self.buckets = checks.integer(buckets, "buckets", 2, MAX_BUCKETS)
         growth = exp_below(epsilon)
         true = growth / (growth + self.buckets - 1)
         super().__init__(k, true, Fraction(1, self.buckets), epsilon=epsilon)
@@ -207,7 +212,7 @@ class OLH(LocalHashing):
     name = "olh"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        growth = math.exp(min(_checks.epsilon(epsilon), math.log(MAX_BUCKETS)))
+        growth = math.exp(min(checks.epsilon(epsilon), math.log(MAX_BUCKETS)))
         super().__init__(k, epsilon, min(round(growth) + 1, MAX_BUCKETS))
 
 

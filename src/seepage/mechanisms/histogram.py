@@ -24,27 +24,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage.errors import InputError
-from seepage.leakage.release import LikelySets
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_draws import (
+from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     exp_below,
     float_above,
-    guess_supported,
     log_above,
 )
+from seepage.mechanisms.randomness import Randomness, guess_supported
 from seepage.mechanisms.reports import VectorReports
 
 if TYPE_CHECKING:
     from seepage.mechanisms.gaussian import GaussianGrid
 
+
 MAX_ENTRY = 1e150
 """Largest magnitude of an entry whose likelihood is computed: its square is a
 double."""
+
 
 BLOCK = 1 << 15
 """Entries per block, so that they stay in the cache."""
@@ -53,16 +54,20 @@ BLOCK = 1 << 15
 MIN_EPSILON = 2.0**-48
 """Smaller budgets count as 0: their noise would not fit a double."""
 
+
 UNIFORM_OFFSET = 0.5 - 2.0**-54
 """Subtracted from NumPy's uniform multiples of 2^-53 in [0, 1): symmetric around 0,
 never 0."""
+
 
 LAPLACE_CELLS = 10
 """The Laplace scale is at least 2^10 cells wide: the variance is that of the density to
 1e-7."""
 
+
 MAX_FRACTION_BITS = 52
 """The finest grid: 2^-52, what a double between 1 and 2 can hold."""
+
 
 WHOLE_RANGE = 8.0
 """Integer parts up to this many scales are drawn bit by bit; larger ones, rare, by
@@ -130,8 +135,8 @@ class HistogramEncoding(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the noise variance over n, for every frequency; 0 for k = 1."""
-        count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
-        share = _checks.probabilities(frequency, "frequency")
+        count = checks.integer(n, "n", 1, checks.MAX_RECORDS)
+        share = checks.probabilities(frequency, "frequency")
         return np.full(share.shape, self.noise_variance / count if self.k > 1 else 0.0)
 
     def check_reports(self, reports: Any) -> None:

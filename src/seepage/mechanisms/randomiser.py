@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats
-from seepage._options import MECHANISMS
-from seepage._results import read_small
-from seepage.data import as_matrix
-from seepage.errors import InputError
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.files import read_small
+from seepage._core.registry import MECHANISMS
+from seepage.channel.channel import as_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.two_level import TwoLevelMechanism
 from seepage.mechanisms.unary import BasicRAPPOR, Bits
@@ -105,7 +105,7 @@ class Randomiser(dict[str, RandomisedAttribute]):
     (('no', 'yes'), [[0.8333, 0.1667], [0.1667, 0.8333]])
     >>> Randomiser.read({"keeep": 0.5, "k": 3})
     Traceback (most recent call last):
-    seepage.errors.InputError: there is no key 'keeep' in 'value'; did you mean 'keep'?
+    seepage.InputError: there is no key 'keeep' in 'value'; did you mean 'keep'?
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Randomiser(dict[str, RandomisedAttribute]):
         linked: bool | Sequence[Sequence[str]] = True,
     ) -> None:
         kind = RandomisedAttribute, "a RandomisedAttribute"
-        given = _checks.items(attributes, "attributes")
-        made = [_checks.instance(one, "each of attributes", *kind) for one in given]
+        given = checks.items(attributes, "attributes")
+        made = [checks.instance(one, "each of attributes", *kind) for one in given]
         super().__init__((one.name, one) for one in made)
-        self.rounds = _checks.integer(rounds, "rounds", 1, _checks.MAX_RECORDS)
-        self.memoised = _checks.flag(memoised, "memoised")
+        self.rounds = checks.integer(rounds, "rounds", 1, checks.MAX_RECORDS)
+        self.memoised = checks.flag(memoised, "memoised")
         self.groups = self._groups(linked)
         self.linked = linked if isinstance(linked, bool) else self.groups
 
@@ -129,22 +129,21 @@ class Randomiser(dict[str, RandomisedAttribute]):
         if isinstance(linked, bool):
             return (tuple(self),) if linked else tuple((name,) for name in self)
         groups = [
-            tuple(_checks.texts(one, "linked"))
-            for one in _checks.items(linked, "linked")
+            tuple(checks.texts(one, "linked")) for one in checks.items(linked, "linked")
         ]
         named = [
-            _checks.choice(name, "each of linked", self)
+            checks.choice(name, "each of linked", self)
             for group in groups
             for name in group
         ]
         if len(set(named)) < len(named):
-            raise _checks.violation(
+            raise checks.violation(
                 "linked", "groups without a common attribute", groups
             )
         return (*groups, *((name,) for name in self if name not in named))
 
     def __missing__(self, name: str) -> RandomisedAttribute:
-        return self[_checks.choice(name, "attribute", self)]
+        return self[checks.choice(name, "attribute", self)]
 
     def __repr__(self) -> str:
         return f"Randomiser({', '.join(self)}; {self.rounds} rounds)"
@@ -216,7 +215,11 @@ def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
 # Specifications -----------------------------------------------------------------------
 
 Labels = list[str | float | bool]
+
+
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -258,6 +261,7 @@ KINDS = {
     "q": ("p", "q"),
 }
 """The keys of each kind of parameters, by the key that tells it from those below."""
+
 
 OPTIONAL = ("reports", "delta", "h", "cohorts")
 
@@ -307,7 +311,7 @@ def _randomised(
     if kind == "matrix":
         matrix = as_matrix(given.matrix, "matrix")
         if k != len(matrix):
-            raise _checks.violation("k", f"the number of rows, {len(matrix)}", k)
+            raise checks.violation("k", f"the number of rows, {len(matrix)}", k)
         reports = _labels(name, given.reports, matrix.shape[1])
     elif kind == "keep":
         matrix = np.full((k, k), (1 - given.keep) / max(1, k - 1))
@@ -335,17 +339,17 @@ def _check_keys(given: Iterable[str], known: Sequence[str], what: str) -> None:
     for key in given:
         if key not in known:
             hint = (
-                _checks.near_miss(key, known)
+                checks.near_miss(key, known)
                 or f"; its keys are {', '.join(sorted(known))}"
             )
-            raise InputError(f"there is no key {_checks.shown(key)} in {what}{hint}")
+            raise InputError(f"there is no key {checks.shown(key)} in {what}{hint}")
 
 
 def read_content(path: str | os.PathLike[str]) -> Any:
     """Return the content of a JSON file, or the numbers of any other, with commas
     between.
     """
-    file = _checks.input_path(path)
+    file = checks.input_path(path)
     content = read_small(file)
     try:
         if file.suffix.casefold() == ".json":
@@ -379,7 +383,7 @@ def _labels(
 
 def label(value: Any) -> str:
     """Return the label of a value or report, as tables have it."""
-    from seepage.data.table.column import key_label
-    from seepage.data.table.text import field_key
+    from seepage.tables.column import key_label
+    from seepage.tables.labels import field_key
 
     return key_label(field_key(str(value)))

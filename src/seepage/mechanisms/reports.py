@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage.errors import InputError
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+
 Origin = Mapping[str, Any]
 """The mechanism's name and parameters, as `Mechanism.describe` gives them."""
 
+
 METADATA = b"seepage.reports"
+
 
 CELLS = 1 << 20
 """Bits drawn or unpacked per block."""
@@ -60,7 +63,7 @@ class Reports(ABC):
     def __getitem__(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
         """Return some of the reports, by a slice, a boolean mask or integer indices."""
         if not isinstance(rows, slice):
-            rows = _checks.array(rows, "rows")
+            rows = checks.array(rows, "rows")
             kind = rows.dtype.kind
             count = len(self)
             indices = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
@@ -111,7 +114,7 @@ class ValueReports(Reports):
 
     def below(self, outputs: int) -> Integers:
         """Return the values; raise where one is not an integer from 0 to `outputs` - 1."""
-        _checks.integer(outputs, "outputs", 1, _checks.MAX_RECORDS)
+        checks.integer(outputs, "outputs", 1, checks.MAX_RECORDS)
         values = self.values
         rule = f"reports must hold integers from 0 to {outputs - 1}"
         if values.dtype.kind != "u":

@@ -8,28 +8,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers, nearest_distribution
-from seepage.data import Channel, as_matrix
-from seepage.errors import InputError
-from seepage.leakage import Leakage, named_witness
-from seepage.leakage.channel_leakage import largest_mixed_ratio
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import InputError
+from seepage._core.log_ratios import nearest_distribution
+from seepage._core.rounding import UNIT
+from seepage.channel.channel import Channel, as_matrix
+from seepage.leakage.exact_leakage import largest_mixed_ratio
+from seepage.leakage.leakage import Leakage, named_witness
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_draws import (
+from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     Thresholds,
-    draw_outputs,
     exact_cells,
-    guess_supported,
     integer_thresholds,
     largest_ratio,
     log_above,
 )
+from seepage.mechanisms.randomness import Randomness, draw_outputs, guess_supported
 from seepage.mechanisms.reports import ValueReports
 
 IDENTITY_TOLERANCE = 1e-6
 """Largest entry of |C R - I| for which R counts as a right inverse of C."""
+
 
 TIE_TOLERANCE = 1e-9
 """Log-likelihoods within this of the largest are tied: equal but for rounding of the
@@ -301,8 +302,8 @@ class MatrixMechanism(ListedMechanism):
             All k frequencies f, projected onto the simplex; or one frequency, assumed
             for each value in turn with the rest spread evenly over the others.
         """
-        count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
-        share = _checks.probabilities(frequency, "frequency")
+        count = checks.integer(n, "n", 1, checks.MAX_RECORDS)
+        share = checks.probabilities(frequency, "frequency")
         squares = self.channel() @ self._weights() ** 2
         if share.shape not in ((), (self.k,)):
             raise InputError(

@@ -19,26 +19,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage.errors import InputError
-from seepage.leakage.release import LikelySets
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_draws import (
+from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     chance,
     exp_below,
     float_above,
-    guess_supported,
     log_above,
     log_nearest,
 )
+from seepage.mechanisms.randomness import Randomness, guess_supported
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
 MAX_CELLS = 1 << 24
 """Cells of the largest transition matrix that `channel` returns: 128 MB; a quarter for
 w > 1."""
+
 
 CELLS = 1 << 15
 """Set memberships per block, so that they stay in the cache."""
@@ -198,9 +198,9 @@ class TwoLevelMechanism(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return (f p (1-p) + (1-f) q (1-q)) / (n (p - q)^2); infinite where p = q."""
-        count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
+        count = checks.integer(n, "n", 1, checks.MAX_RECORDS)
         true, other = self.support
-        share = _checks.probabilities(frequency, "frequency")
+        share = checks.probabilities(frequency, "frequency")
         spread = share * true * (1 - true) + (1 - share) * other * (1 - other)
         if true == other:
             return np.full(share.shape, np.inf)
@@ -371,7 +371,7 @@ class RelaxedMechanism(TwoLevelMechanism):
 
     def privacy_profile(self, epsilon: float) -> float:
         """Return a - e^epsilon b, rounded up, at least 0; 0 for one value."""
-        factor = exp_below(_checks.epsilon(epsilon))
+        factor = exp_below(checks.epsilon(epsilon))
         power = self.outputs_apart
         excess = self.true**power - factor * self.other**power
         return float_above(excess) if self.k > 1 and excess > 0 else 0.0

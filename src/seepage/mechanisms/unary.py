@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Booleans, Integers, round_down
-from seepage.errors import InputError
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Integers
+from seepage._core.errors import InputError
+from seepage._core.rounding import round_down
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_draws import (
+from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     chance,
     exp_below,
     float_above,
@@ -28,6 +28,7 @@ from seepage.mechanisms.exact_draws import (
     log_nearest,
     square_root_below,
 )
+from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import RelaxedMechanism, SetMechanism
 
@@ -98,7 +99,7 @@ class RAPPOR(UnaryEncoding):
     name = "rappor"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        flip = 1 / (1 + exp_below(_checks.epsilon(epsilon) / 2))
+        flip = 1 / (1 + exp_below(checks.epsilon(epsilon) / 2))
         super().__init__(k, 1 - flip, flip, epsilon=epsilon)
 
 
@@ -185,7 +186,7 @@ class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
     outputs_apart = 2
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        slack = Fraction(_checks.delta(delta))
+        slack = Fraction(checks.delta(delta))
         root = square_root_below(1 + (exp_below(epsilon) - 1) * (1 - slack))
         flip = (1 - slack) / (1 + root)
         super().__init__(k, 1 - flip, flip, epsilon=epsilon, delta=delta)
@@ -242,9 +243,9 @@ class BasicRAPPOR(UnaryEncoding):
     name = "basic-rappor"
 
     def __init__(self, k: int, f: float = 0.5, p: float = 0.5, q: float = 0.75) -> None:
-        self.f = _checks.probability(f, "f")
-        self.p = _checks.probability(p, "p")
-        self.q = _checks.probability(q, "q")
+        self.f = checks.probability(f, "f")
+        self.p = checks.probability(p, "p")
+        self.q = checks.probability(q, "q")
         if self.p > self.q:
             raise InputError(
                 f"p must be at most q, got p = {self.p} and q = {self.q}; "
@@ -266,7 +267,7 @@ class BasicRAPPOR(UnaryEncoding):
         """Return the mechanism whose `epsilon_infinity` is this budget, at p = 1/2 and
         q = 3/4.
         """
-        f = 2 / (1 + exp_below(_checks.epsilon(epsilon) / 2))
+        f = 2 / (1 + exp_below(checks.epsilon(epsilon) / 2))
         return super().create(k, min(1.0, float_above(f)), delta)
 
     @property
@@ -298,7 +299,7 @@ class BasicRAPPOR(UnaryEncoding):
         reports
             The number n of reports, at least 1.
         """
-        count = _checks.integer(reports, "reports", 1, 1 << 53)
+        count = checks.integer(reports, "reports", 1, 1 << 53)
         if self.k == 1:
             return 0.0
         p = Fraction(self.p)

@@ -10,33 +10,32 @@ and its totals need only the joint table of these, with one target at a time
 """
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsIndex
+from typing import Any, SupportsIndex
 
-import msgspec
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage._results import Result, read_small, whole_file
-from seepage.data import Domain, short_list
-from seepage.data.inputs import as_counted, check_whole_table, is_counted
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.data.table import DataOptions
-from seepage.designs.form import Form
-from seepage.designs.form_totals import ExactForms, FormCounter
-from seepage.designs.report_channels import MatrixChannel, ProductChannel, Stored
-from seepage.errors import InputError
-from seepage.leakage.matrix import direct_leakage, leakage_matrix
-from seepage.leakage.release import PUBLIC, Release
-from seepage.mechanisms.exact_draws import exact_cells
-from seepage.plan import Plan
-from seepage.plan.plan_parts import PlannedAttribute, weakest_kind
-from seepage.plan.wire import Wire, described_collection, undrawable
-from seepage.totals import TotalLeakage
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import InputError
+from seepage._core.results import Result
+from seepage._core.text import short_list
+from seepage.channel.domain import Domain
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.designs.forms.channels import MatrixChannel, ProductChannel
+from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.leakage.matrix import leakage_matrix
+from seepage.leakage.release import PUBLIC
+from seepage.mechanisms.exact_probabilities import exact_cells
+from seepage.plan.attributes import PlannedAttribute, weakest_kind
+from seepage.plan.plan import Plan
+from seepage.tables.read import as_counted, check_whole_table, is_counted
+from seepage.tables.table_options import DataOptions
+from seepage.totals.result import TotalLeakage
 from seepage.totals.total import FROM_PAIRS, total_leakage
 
 
@@ -291,127 +290,10 @@ def matrix_totals(
     """
     if guarantee == "worst" and not public:
         return [channel.epsilon] * len(counted.domain)
-    _checks.choice(guarantee, "guarantee of a form with one report", ("exact",))
+    checks.choice(guarantee, "guarantee of a form with one report", ("exact",))
     assert isinstance(counted, Records)
-    from seepage.designs.admissible_reports import exact_totals  # imports SciPy
+    from seepage.designs.shaped.thresholds import exact_totals  # imports SciPy
 
     indices = [counted.domain.index(name) for name in public]
     thresholds = exact_cells(int, channel.mechanism.thresholds)
     return exact_totals(FormCounter(counted, indices), channel.attributes, thresholds)
-
-
-# Files --------------------------------------------------------------------------------
-
-VERSION: Literal[1] = 1
-"""The version of the format."""
-
-
-class PlanFile(Stored, frozen=True, kw_only=True):
-    """The content of a plan file.
-
-    Parameters
-    ----------
-    digest, plan
-        The plan, and SHA-256 of its content.
-    collection, wire
-        The digest of the wire form, and the wire form, which clients load; both follow
-        from the plan.  No wire form if a mechanism has none.
-    """
-
-    format: Literal["seepage plan"] = "seepage plan"
-    version: Literal[1] = VERSION
-    digest: str
-    plan: Plan
-    collection: str
-    wire: Wire | None
-
-    @classmethod
-    def of(cls, plan: Plan) -> "PlanFile":
-        """Return a plan with its digest and its wire form."""
-        described = described_collection(plan)
-        wire = None if undrawable(described) else described
-        return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
-
-
-class _PlanHeader(msgspec.Struct):
-    format: Literal["seepage plan"]
-    version: int
-
-
-def is_plan_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file has the format of plans, whatever its version."""
-    try:
-        msgspec.json.decode(read_small(path), type=_PlanHeader)
-    except (InputError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
-
-
-def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write a plan to a JSON file, which appears whole or not at all."""
-    content = msgspec.json.format(
-        msgspec.json.encode(PlanFile.of(plan), enc_hook=str), indent=2
-    )
-    with whole_file(path) as file:
-        file.write(content + b"\n")
-
-
-def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Return the plan of a file; invalid content raises an InputError that names the
-    field.
-    """
-    file = str(_checks.path(path))
-    content = read_small(file)
-    try:
-        version = msgspec.json.decode(content, type=_PlanHeader).version
-        if version != VERSION:
-            raise InputError(
-                f"it has version {version} of the format, seepage reads {VERSION}"
-            )
-        stored = msgspec.json.decode(content, type=PlanFile)
-        if stored != PlanFile.of(stored.plan):
-            raise InputError(
-                "it was edited, its content does not match its digest; plan anew"
-            )
-        _check_totals(stored.plan)
-    except (
-        msgspec.DecodeError,
-        UnicodeDecodeError,
-        RecursionError,
-        InputError,
-    ) as problem:
-        raise InputError(f"{file} is no valid plan: {problem}") from None
-    return stored.plan
-
-
-def _check_totals(plan: Plan) -> None:
-    """Raise if a total of a plan is below what single reports tell: its budgets were
-    edited.
-
-    A total is at least the leakage of the attribute's own report, and under `worst` the
-    sum of those of all reports.  Sampled totals are not checked, nor those of known
-    attributes, which are conditional on themselves, nor forms with one shaped report
-    for all answers.
-    """
-    known = plan.provenance.known
-    checked = [
-        index for index, name in enumerate(plan.domain.names) if name not in known
-    ]
-    for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
-        if not form.is_product or form.guarantee == "sampled":
-            continue
-        own = {
-            name: direct_leakage(Release(one.epsilon, one.delta, one), plan.view)[0]
-            for name, one in mechanisms.items()
-            if not one.delta
-        }
-        least = math.fsum(own.values()) if form.guarantee == "worst" else 0.0
-        for index in checked:
-            name = plan.domain.names[index]
-            total = form.total_values[index]
-            bound = max(least, own.get(name, 0.0))
-            if not form.deltas[index] and total < bound * (1 - 1e-9) - 1e-12:
-                raise InputError(
-                    f"its reports tell at least {bound:.6g} about {name!r}, and its total is "
-                    f"{total:.6g}; plan anew"
-                )

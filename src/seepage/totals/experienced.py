@@ -12,24 +12,24 @@ on independently permuted columns (a permutation null).  It describes the drawn 
 and is no guarantee.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage._results import Progress, Result, json_ready
-from seepage.data import sample_caution
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import GuaranteeError
-from seepage.leakage.deviations import ConfidenceLimits
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.errors import GuaranteeError
+from seepage._core.progress import Progress
+from seepage._core.results import Result, json_ready
+from seepage.channel.domain import sample_caution
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.confidence.bernoulli import proportion_interval, quantile_intervals
 from seepage.leakage.release import Release, View
-from seepage.totals.drawn_reports import (
+from seepage.totals.drawn import (
     Draws,
     draw_indices,
     draw_people,
@@ -43,15 +43,19 @@ from seepage.totals.total import begin_stage
 QUANTILE_LEVELS = (0.05, 0.5, 0.95)
 """The quantiles of the loss over people that are reported."""
 
+
 ESTIMATE, LOW, HIGH = range(3)
 """Indices on the last axis of every estimate: itself, its lower and its upper limit."""
+
 
 LOSS_THRESHOLD = 1.1
 """Losses above this multiple of the promised epsilon are counted."""
 
+
 MAX_PERMUTED = 2_000_000
 """Maximum number of records of the permuted table; of more, a random sample is
 permuted."""
+
 
 DEFAULT_PEOPLE = 1_000
 """Default number of people drawn."""
@@ -133,7 +137,7 @@ class Experience(Result):
 
         The title has the data's name, if given.
         """
-        from seepage.charts.results import experience_chart
+        from seepage.charts.result_charts import experience_chart
 
         order = self.measured
         columns = {
@@ -147,7 +151,7 @@ class Experience(Result):
         }
         values = zip(*map(json_ready, columns.values()), strict=True)
         rows = [dict(zip(columns, row, strict=True)) for row in values]
-        return experience_chart(rows, self.people, _checks.text(name, "name"))
+        return experience_chart(rows, self.people, checks.text(name, "name"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a JSON object; numbers as in `TotalLeakage.to_dict`."""
@@ -250,7 +254,7 @@ def experience_of(
     mechanisms = simulated_mechanisms(
         records.domain, released, people, "experienced losses"
     )
-    generator = _checks.generator(rng)
+    generator = checks.generator(rng)
     totals, starts = value_counts(records), value_offsets(records.domain)[:-1]
     compared = totals > rare
     begin_stage(progress, "drawn people")
@@ -363,71 +367,3 @@ def share_limits(hits: Integers, count: int, beta: float) -> Floats:
     """
     limits = proportion_interval(hits, count - hits, beta / 2)
     return np.stack([hits / count, limits.lower, limits.upper], axis=-1)
-
-
-def proportion_interval(
-    hits: ArrayLike, misses: ArrayLike, level: float
-) -> ConfidenceLimits:
-    """Return the textbook limits of proportions [Clopper and Pearson 1934], for
-    independent draws.
-
-    Each limit is wrong with probability at most `level`.  Unlike those of
-    `clopper_pearson` they are not rounded outwards and need not hold for samples drawn
-    without replacement.
-
-    Parameters
-    ----------
-    hits, misses
-        Numbers of draws that count and that do not, broadcast against each other; sums
-        of weights in [0, 1] need not be integers.
-    level
-        The one-sided error probability.
-
-    Examples
-    --------
-    >>> proportion_interval([0, 5, 10], [10, 5, 0], 0.025).upper.round(4).tolist()
-    [0.3085, 0.8129, 1.0]
-    """
-    k, rest = (np.asarray(part, dtype=np.float64) for part in (hits, misses))
-    return ConfidenceLimits(
-        _lower_proportion(k, rest, level), 1.0 - _lower_proportion(rest, k, level)
-    )
-
-
-def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
-    from scipy.special import betaincinv
-
-    some = hits > 0
-    return np.where(
-        some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0
-    )
-
-
-def quantile_intervals(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
-    """Return quantiles of each row with limits: rows by levels by (quantile, low,
-    high).
-
-    Samples are independent and at least 0; the limits of one quantile are wrong with
-    probability at most beta.  The l-th smallest of n draws exceeds the q quantile with
-    probability at most P(Bin(n, q) < l), and the u-th is below it with probability at
-    most P(Bin(n, q) >= u): l is the largest and u the smallest integer for which these
-    are at most beta / 2; if there is no such draw, the limit is 0 or infinity.
-
-    Examples
-    --------
-    >>> quantile_intervals(np.arange(100.0)[None], [0.5], 0.05).tolist()
-    [[[49.0, 39.0, 60.0]]]
-    """
-    from scipy.special import bdtr, bdtrc
-
-    count = samples.shape[1]
-    ends = ((0, 0), (0.0, np.inf))
-    padded = np.pad(np.sort(samples, axis=1), ((0, 0), (1, 1)), constant_values=ends)
-    indices = np.arange(count)
-    results = []
-    for level in levels:
-        low = int(np.count_nonzero(bdtr(indices, count, level) <= beta / 2))
-        high = 1 + int(np.count_nonzero(bdtrc(indices, count, level) > beta / 2))
-        middle = max(1, int(np.ceil(level * count - 1e-9)))
-        results.append(padded[:, [middle, low, min(high, count + 1)]])
-    return np.stack(results, axis=1)

@@ -26,12 +26,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, Integers, nearest_distribution
-from seepage._results import Progress
-from seepage.data.records import Records
+from seepage._core import checks
+from seepage._core.arrays import Floats, Integers
+from seepage._core.log_ratios import nearest_distribution
+from seepage._core.progress import Progress
+from seepage.channel.records import Records
 from seepage.leakage.release import Release, View
-from seepage.totals.drawn_reports import (
+from seepage.totals.drawn import (
     Draws,
     draw_indices,
     draw_log_likelihoods,
@@ -44,14 +45,17 @@ from seepage.totals.drawn_reports import (
 )
 
 if TYPE_CHECKING:
-    from seepage.analysis_options import TotalSettings
+    from seepage.totals.total_settings import TotalSettings
+
 
 ROUNDING_SHARE = 1e-9
 """Share of the allowed mean left unused, above the rounding error of sums over
 reports."""
 
+
 PLAIN_SHARE = 0.5
 """Share of the people drawn from the table's own distribution."""
+
 
 DRAW_MARGIN = 1.5
 """Extra draws raise a value's expected draws to at least this multiple of the necessary
@@ -256,7 +260,7 @@ def draw_reports(
         The same seed gives the same reports.
     """
     mechanisms = simulated_mechanisms(data.domain, released, count)
-    generator = _checks.generator(rng)
+    generator = checks.generator(rng)
     extra = _extra_draws(data, count, needed)
     people = _draw_people(data, count - int(extra.sum()), extra, generator)
     logarithms = draw_log_likelihoods(data, mechanisms, view, people, generator)

@@ -20,15 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage import _checks
-from seepage._numerics import UNIT, Floats, round_up, summed_up
-from seepage._options import takes
-from seepage._results import Result, json_ready
-from seepage.data import Channel, as_matrix, sample_caution
-from seepage.data.inputs import as_pairs
-from seepage.data.table import DataOptions
-from seepage.errors import InputError, Setting
-from seepage.leakage.release import LikelySets
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError, Setting
+from seepage._core.options import takes
+from seepage._core.results import Result, json_ready
+from seepage._core.rounding import UNIT, round_up, summed_up
+from seepage.channel.channel import Channel, as_matrix
+from seepage.channel.domain import sample_caution
+from seepage.leakage.likely_sets import LikelySets
+from seepage.tables.read import as_pairs
+from seepage.tables.table_options import DataOptions
 
 MAX_STEPS = 10**6
 
@@ -37,9 +39,9 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
     """Return the number of steps; raise an InputError if epsilon, steps and `counts`
     disagree.
     """
-    given: set[int] = {*counts, *_checks.array(epsilon, "epsilon").shape[:1]}
+    given: set[int] = {*counts, *checks.array(epsilon, "epsilon").shape[:1]}
     if steps is not None:
-        given.add(_checks.integer(steps, "steps", 1, MAX_STEPS))
+        given.add(checks.integer(steps, "steps", 1, MAX_STEPS))
     if not given:
         raise InputError(
             "the number of steps must be given: ",
@@ -69,7 +71,7 @@ def _channels(
     if initial is None:
         return [matrix] * links, [_reverse(matrix, stationary(matrix))] * links
     distribution = as_matrix(
-        np.atleast_2d(_checks.array(initial, "initial")), "initial"
+        np.atleast_2d(checks.array(initial, "initial")), "initial"
     )[0]
     if len(distribution) != len(matrix):
         rule = f"must have {len(matrix)} probabilities"
@@ -227,7 +229,7 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     epsilons = (
         [options.epsilon] * count if np.ndim(options.epsilon) == 0 else options.epsilon
     )
-    budgets = np.array([_checks.epsilon(budget) for budget in epsilons])
+    budgets = np.array([checks.epsilon(budget) for budget in epsilons])
     bpl = _accumulate(to_previous, budgets, error)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]
     tpl = round_up(bpl + fpl - budgets, 2)

@@ -10,43 +10,42 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import Floats, round_up, summed_up
-from seepage._options import option, takes
-from seepage._results import Progress
-from seepage.analysis_options import ReleaseOptions, TotalSettings
-from seepage.data import sample_caution
-from seepage.data.inputs import as_counted, as_pairs, check_domain_stands
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import GuaranteeError
-from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix, matrix_of
-from seepage.totals import (
-    GUARANTEES,
-    KINDS,
-    NEEDS_RECORDS,
-    TotalLeakage,
-    TotalsComparison,
-)
-from seepage.totals.drawn_reports import simulated_mechanisms
-from seepage.totals.joint_totals import (
-    MAX_RADIUS,
-    check_exact_size,
-    exact_totals,
-    merged_totals,
-)
-from seepage.totals.likelihood_columns import pure_columns
-from seepage.totals.population_totals import (
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import GuaranteeError
+from seepage._core.options import option, takes
+from seepage._core.progress import Progress
+from seepage.channel.domain import sample_caution
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.confidence.total_limits import (
     check_population_size,
     exact_population_totals,
 )
+from seepage.leakage.matrix import LeakageMatrix, matrix_of
+from seepage.leakage.release_options import ReleaseOptions
+from seepage.mechanisms.likelihood_columns import pure_columns
+from seepage.tables.read import as_counted, as_pairs, check_domain_stands
+from seepage.totals.composition import (
+    MAX_RADIUS,
+    independent_totals,
+    merged_totals,
+    sum_totals,
+    worst_totals,
+)
+from seepage.totals.drawn import simulated_mechanisms
+from seepage.totals.exact_total import check_exact_size, exact_totals
+from seepage.totals.guarantees import GUARANTEES, KINDS, NEEDS_RECORDS
+from seepage.totals.result import TotalLeakage, TotalsComparison
 from seepage.totals.sampled import sampled_totals
+from seepage.totals.total_settings import TotalSettings
 from seepage.totals.witness_search import witness_totals
 
 DECLARED = (
     "for people whose values are in the domain, which is taken as declared beforehand"
 )
 """The condition of what is certified on records that came with their domain."""
+
 
 FROM_PAIRS = ("worst", "independent", "sum")
 """Guarantees that are computed from pair counts; the others need records."""
@@ -81,7 +80,7 @@ class TotalOptions(ReleaseOptions, TotalSettings):
     guarantee: str = "auto"
     sample: int | None = None
     scope: str = option(
-        "table", check=partial(_checks.choice, options=("table", "population"))
+        "table", check=partial(checks.choice, options=("table", "population"))
     )
 
 
@@ -124,7 +123,7 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     ... ).tolist()
     [1.0, 1.0, 1.0]
     """
-    guarantee = _checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
+    guarantee = checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
     records = guarantee not in FROM_PAIRS
     reading = {
         name: value for name, value in options.reading.items() if name != "progress"
@@ -297,93 +296,6 @@ def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
                 ", ..." if len(values) > 3 else ""
             )
             yield f"no record{of_sample} has {shown} of {name!r}: excluded from totals"
-
-
-# Totals from pair counts --------------------------------------------------------------
-
-
-def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the sum of the direct leakages (DPL) of all attributes, the same for every
-    target.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas.  Certified for any joint distribution: all reports
-        together are (sum eps, sum delta)-LDP for the whole record, hence for each
-        attribute of it.
-    """
-    value, delta = (np.full(len(part), summed_up(part)) for part in matrix.direct)
-    return value, delta
-
-
-def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return DPL plus the CPL of every source [paper, equation for L-bar].
-
-    Parameters
-    ----------
-    matrix
-        The pairwise leakages.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas, never below `independent_totals` and under the same
-        assumption.
-    """
-    rows = zip(matrix.direct, (matrix.values, matrix.deltas), strict=True)
-    values, deltas = (
-        np.array([summed_up(row) for row in np.column_stack([own, others])])
-        for own, others in rows
-    )
-    return values, deltas
-
-
-def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the largest sum over sources of the log-ratios of one pair of target
-    values.
-
-    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is
-    the largest log-ratio ln p(y given x) / p(y given x') of a report of j
-    [theory-totals].
-
-    Parameters
-    ----------
-    matrix
-        The pairwise leakages.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas.  An assumption, not a guarantee: valid only if the
-        sources are independent given the target; real data often violate it
-        [theory-totals].  A source with a delta counts with its leakage l for every pair
-        of values.
-
-    Notes
-    -----
-    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
-    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
-    """
-    values, deltas = sum_totals(matrix)
-    sizes = matrix.domain.sizes
-    own = matrix.direct[0]
-    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
-    rest = matrix.values.copy()
-    for targets, sources, ratios in matrix.ratios_by_pair():
-        rest[targets, sources] = 0.0
-        order = np.argsort(targets, kind="stable")
-        names, starts = np.unique(targets[order], return_index=True)
-        parts = np.add.reduceat(ratios[order], starts, axis=0)
-        for target, part in zip(names.tolist(), parts, strict=True):
-            sums[target] += part
-    for target, pairs in sums.items():
-        pairs += own[target] + rest[target].sum()
-        np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
-        values[target] = min(
-            values[target], round_up(float(pairs.max()), 2 * len(sizes))
-        )
-    return values, deltas
 
 
 # Totals from records ------------------------------------------------------------------

@@ -15,31 +15,32 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers, round_down, rounding
-from seepage._results import Progress
-from seepage.data.records import Records
-from seepage.totals.likelihood_columns import (
-    JointWitness,
-    LikelihoodColumns,
-    best_column,
-    joint_witness,
-)
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.progress import Progress
+from seepage._core.rounding import UNIT, round_down, rounding
+from seepage.channel.records import Records
+from seepage.mechanisms.likelihood_columns import LikelihoodColumns, best_column
+from seepage.totals.joint_witness import JointWitness, joint_witness
 
 Reports = list[int | Booleans]
 """A report tuple: the likelihood column of each attribute, by index or likely set."""
+
 
 MAX_PAIRS = 4
 """Ordered pairs of target values that are searched: those with the largest sum of
 bounds."""
 
+
 RANDOM_STARTS = 2
 """Searches per pair that start at the record of a random person with the first
 value."""
 
+
 MAX_SWEEPS = 50
 """Maximum number of coordinate-ascent sweeps over all attributes; a handful usually
 suffice."""
+
 
 MAX_SPAN = 600.0
 """Range of likelihoods of a report tuple within the search, in nats; columns are
@@ -105,7 +106,7 @@ def search_witness(
     record, and maximises over one attribute's report at a time, given the others, until none
     improves.  Each step is one weighted count of the records and the best column for two vectors.
     """
-    generator = _checks.generator(rng)
+    generator = checks.generator(rng)
     search_weights = generator.binomial(data.weights, 0.5)
     held_out_weights = data.weights - search_weights
     search = _CoordinateAscent(data, columns, target, search_weights)

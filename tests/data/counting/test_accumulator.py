@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
-from seepage.data import Attribute, Domain
-from seepage.data.counting import PairAccumulator
-from seepage.data.counting.kernel import PairCells
-from seepage.errors import DomainError
+from seepage._core.errors import DomainError
+from seepage.channel.domain import Attribute, Domain
+from seepage.counting.accumulate import PairAccumulator
+from seepage.counting.pair_cells import PairCells
 
 
 @st.composite
@@ -193,7 +193,7 @@ def test_growth_leaves_room():
 
 
 def test_growth_leaves_no_room_beyond_the_limit(monkeypatch):
-    monkeypatch.setattr("seepage.data.counting.kernel.MAX_CELLS", 100)
+    monkeypatch.setattr("seepage.counting.pair_cells.MAX_CELLS", 100)
     assert PairCells((5, 5)).with_room((9, 9)).capacities == (9, 9)
     with pytest.raises(DomainError, match=r"up to 11 values have 110 pair cells"):
         PairCells((5, 5)).with_room((11, 10))

@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
-from seepage.data import counting as count
-from seepage.data.counting import count_batches, count_scan
-from seepage.data.table.scan import CodedBatch
-from seepage.errors import DomainError
+from seepage._core import threads
+from seepage._core.errors import DomainError
+from seepage.counting import accumulate
+from seepage.counting.accumulate import count_batches, count_scan
+from seepage.tables.scan import CodedBatch
 
 
 class Scan:
@@ -140,13 +141,13 @@ def test_what_counting_raises_surfaces_as_itself(last):
 def test_few_batches_are_alive_at_a_time(monkeypatch):
     gone = []
     most = 0
-    quick_add = count.PairAccumulator.add
+    quick_add = accumulate.PairAccumulator.add
 
     def slow_add(self, *arguments, **options):
         time.sleep(0.002)
         quick_add(self, *arguments, **options)
 
-    monkeypatch.setattr(count.PairAccumulator, "add", slow_add)
+    monkeypatch.setattr(accumulate.PairAccumulator, "add", slow_add)
 
     def batches():
         nonlocal most
@@ -158,14 +159,14 @@ def test_few_batches_are_alive_at_a_time(monkeypatch):
 
     assert count_batches(batches(), 1).rows == 60_000
     assert len(gone) == 60
-    assert most <= 2 * count.usable_cores() + count.DECODED_AHEAD + 1
+    assert most <= 2 * threads.usable_cores() + accumulate.DECODED_AHEAD + 1
 
 
 def test_large_tables_are_counted_by_one_thread():
-    assert count._max_pending((2,) * 40, 2) == 2 + count.DECODED_AHEAD
-    assert count._max_pending((20_000, 20_000), 8) == 1
-    assert count._max_pending((5000, 5000), 8) == 2
-    assert count._max_pending((7,), 8) == 8 + count.DECODED_AHEAD
+    assert accumulate._max_pending((2,) * 40, 2) == 2 + accumulate.DECODED_AHEAD
+    assert accumulate._max_pending((20_000, 20_000), 8) == 1
+    assert accumulate._max_pending((5000, 5000), 8) == 2
+    assert accumulate._max_pending((7,), 8) == 8 + accumulate.DECODED_AHEAD
 
 
 def test_repeated_counts_are_equal():
@@ -179,7 +180,7 @@ def test_repeated_counts_are_equal():
 def test_interrupt_ends_quickly_and_cleanly():
     script = (
         "import itertools, numpy as np\n"
-        "from seepage.data import counting as count\n"
+        "from seepage.counting import accumulate as count\n"
         "count.compiled_pays = lambda rows, sizes: False\n"
         "columns = [np.zeros(200_000, np.uint8)] * 10\n"
         "print('counting', flush=True)\n"

@@ -14,7 +14,7 @@ import pytest
 from kernels import KERNELS, counted_by
 
 import seepage as sp
-from seepage.errors import InputError, TableError
+from seepage._core.errors import InputError, TableError
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"),

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from seepage.data.counting import distinct as module
-from seepage.data.counting.distinct import DistinctRecords, RecordSample, runs
+from seepage.counting import record_samples as module
+from seepage.counting.distinct import DistinctRecords, RecordSample, runs
 
 SIZES = (3, 4, 2)
 RNG = np.random.default_rng(5)

@@ -13,7 +13,7 @@ import pytest
 from kernels import counted_by
 
 import seepage as sp
-from seepage.data.datasets import dataset
+from seepage.datasets.catalogue import dataset
 
 ROWS = 1200
 

@@ -7,14 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.data.counting.kernel import (
-    PairCells,
-    compiled_pays,
-    count_batch,
-    count_with_numba,
-    count_with_numpy,
-    schedule_pairs,
-)
+from seepage.counting.kernel import count_batch, count_with_numba
+from seepage.counting.kernel_numpy import count_with_numpy
+from seepage.counting.pair_cells import PairCells
+from seepage.counting.schedule import compiled_pays, schedule_pairs
 
 KERNELS = [count_with_numpy, count_with_numba]
 LIMITS = [0.0, 3.0, 40.0, 500.0, np.inf]
@@ -160,7 +156,7 @@ def test_counts_are_added_to_what_is_there():
 def test_compiled_pays_for_large_work_only(monkeypatch):
     monkeypatch.delitem(
         __import__("sys").modules,
-        "seepage.data.counting.compiled_kernel",
+        "seepage.counting.kernel_numba",
         raising=False,
     )
     assert not compiled_pays(200_000, [2] * 40)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.counting.kernel import PACK_COST, TRIPLE_CELLS, schedule_pairs
+from seepage.counting.schedule import PACK_COST, TRIPLE_CELLS, schedule_pairs
 
 
 def compared_pairs(plan):

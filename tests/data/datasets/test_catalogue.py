@@ -6,7 +6,7 @@ from functools import cache
 import pyarrow.compute as pc
 import pytest
 
-from seepage.data.datasets import DATASETS, dataset, load_pairs
+from seepage.datasets.catalogue import DATASETS, dataset, load_pairs
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"),

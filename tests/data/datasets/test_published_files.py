@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from seepage.data.datasets import DATASETS, PublishedFile, dataset, fetch
-from seepage.errors import InputError, TableError
+from seepage._core.errors import InputError, TableError
+from seepage.datasets.catalogue import DATASETS, dataset, fetch
+from seepage.datasets.published_file import PublishedFile
 
 CONTENT = b"a,b\n1,2\n"
 FILE = PublishedFile("folder/table.csv", hashlib.sha256(CONTENT).hexdigest())

@@ -6,10 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from seepage.data.datasets.survey import make_survey, survey_joint
-from seepage.data.records import Records
-from seepage.errors import InputError
-from seepage.study.correlation import correlation_matrix
+from seepage._core.errors import InputError
+from seepage.benchmarks.correlation import correlation_matrix
+from seepage.channel.records import Records
+from seepage.datasets.survey import make_survey, survey_joint
 
 JOINT = survey_joint()
 

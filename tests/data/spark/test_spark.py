@@ -16,9 +16,9 @@ from spark_frames import computed
 
 import seepage as sp
 from command import run
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import DomainError, InputError, TableError
+from seepage._core.errors import DomainError, InputError, TableError
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
 
 
 def people(rows=3000, seed=5):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
-from seepage.data.pairs import PairCounts
+from seepage.channel.pairs import PairCounts
 
 ROWS = 600_000
 COLUMNS = 10

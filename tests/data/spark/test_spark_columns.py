@@ -11,11 +11,12 @@ import pytest
 from spark_frames import computed
 
 import seepage as sp
-from seepage.data import spark as spark_module
-from seepage.data.counting.distinct import record_priorities
-from seepage.data.records import Records
-from seepage.data.spark import Input, open_input, run, spark_session
-from seepage.errors import DomainError, SeepageError, TableError
+from seepage._core.errors import DomainError, SeepageError, TableError
+from seepage.channel.records import Records
+from seepage.counting.record_samples import record_priorities
+from seepage.counting.spark import shards as spark_module
+from seepage.counting.spark.session import spark_session
+from seepage.counting.spark.shards import Input, open_input, run
 
 
 def problem(data, **options):
@@ -256,7 +257,7 @@ def test_groups_of_shards_give_what_all_give(
     groups = []
     noted = property(lambda table: groups.append(counted(table)) or groups[-1])
     monkeypatch.setattr(Input, "groups", noted)
-    monkeypatch.setattr("seepage.data.spark.TASKS_PER_CORE", 10)
+    monkeypatch.setattr("seepage.counting.spark.shards.TASKS_PER_CORE", 10)
     draw = np.random.default_rng(8)
     table = pa.table(
         {

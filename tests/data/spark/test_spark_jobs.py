@@ -7,18 +7,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.data.counting.distinct import record_priorities
-from seepage.data.spark import (
+from seepage._core.errors import TableError
+from seepage.counting.record_samples import record_priorities
+from seepage.counting.spark.session import cause_of, translated_errors
+from seepage.counting.spark.shards import (
     Failed,
     Shard,
-    cause_of,
     merge_results,
     plan_shards,
     task_row,
-    translated_errors,
 )
-from seepage.data.table.bins import NumberSummary
-from seepage.errors import TableError
+from seepage.tables.bins import NumberSummary
 
 
 def numbers(first, count):
@@ -56,7 +55,7 @@ def test_results_are_merged_for_any_groups():
 
 
 def test_a_result_too_large_for_spark_raises(monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.MAX_BYTES", 2000)
+    monkeypatch.setattr("seepage.counting.spark.shards.MAX_BYTES", 2000)
     fits, exceeds = (
         task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000)
     )
@@ -171,7 +170,7 @@ def test_a_shard_reads_its_row_groups_only(tmp_path):
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.MAX_SHARD", 15)
+    monkeypatch.setattr("seepage.counting.spark.shards.MAX_SHARD", 15)
     (file,) = files = [written(tmp_path / "0.parquet", [5] * 9)]
     assert [shard.groups[str(file)] for shard in plan_shards(files, cores=1)] == [
         [0, 1, 2],

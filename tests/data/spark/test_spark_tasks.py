@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.spark import Input, engine
-from seepage.data.table import DataOptions
-from seepage.data.table.sources import open_frame
-from seepage.errors import TableError
+from seepage._core.errors import TableError
+from seepage.counting.spark import engine
+from seepage.counting.spark.shards import Input
+from seepage.tables.frames import open_frame
+from seepage.tables.table_options import DataOptions
 
 ROWS = 240
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from seepage.data.table import TableOptions
-from seepage.data.table.scan import open_scan
+from seepage.tables.scan import open_scan
+from seepage.tables.table_options import TableOptions
 
 
 def read(data, **options):

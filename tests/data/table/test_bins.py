@@ -8,17 +8,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from seepage.data.counting.distinct import record_priorities
-from seepage.data.table.bins import (
+from seepage._core.errors import InputError
+from seepage.counting.record_samples import record_priorities
+from seepage.tables.bins import (
     NO_BINS,
     Edges,
     NumberSummary,
     Quantile,
     Width,
-    bin_labels,
     read_rule,
 )
-from seepage.errors import InputError
+from seepage.tables.labels import bin_labels
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
 real_columns = st.lists(

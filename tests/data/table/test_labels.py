@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.table.column import key_label, sort_key
-from seepage.data.table.text import datetime_label, field_key, number_label
+from seepage.tables.column import key_label, sort_key
+from seepage.tables.labels import datetime_label, field_key, number_label
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from seepage.data.counting import distinct
-from seepage.data.counting.distinct import record_priorities
-from seepage.data.table import bins
-from seepage.data.table.bins import NumberSummary, Quantile
+from seepage.counting import record_samples
+from seepage.counting.record_samples import record_priorities
+from seepage.tables import bins
+from seepage.tables.bins import NumberSummary, Quantile
 
 
 def summarise(values, cuts):
@@ -60,7 +60,7 @@ def test_few_fractions_are_exact():
 def test_a_sample_is_bounded_and_does_not_depend_on_batches(monkeypatch):
     monkeypatch.setattr(bins, "SAMPLE_SIZE", 500)
     monkeypatch.setattr(bins, "MAX_COUNTED", 400)
-    monkeypatch.setattr(distinct, "MIN_BUFFER", 500)
+    monkeypatch.setattr(record_samples, "MIN_BUFFER", 500)
     values = np.random.default_rng(7).normal(size=20_000)
     one = summarise(values, [])
     other = summarise(values, list(range(300, 20_000, 300)))

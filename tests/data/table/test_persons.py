@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from command import run
-from seepage.data.table.scan import RecordChoice
-from seepage.errors import InputError, TableError
+from seepage._core.errors import InputError, TableError
+from seepage.tables.persons import RecordChoice
 
 
 def visits(rows=3000, seed=4):
@@ -86,7 +86,7 @@ def test_samples_are_drawn_from_the_people():
 
 def test_a_second_pass_forgets_the_people_of_the_first(monkeypatch):
     """A column that needs bins only after the first batch makes the scan begin again."""
-    monkeypatch.setattr("seepage.data.table.sources.BATCH_ROWS", 50)
+    monkeypatch.setattr("seepage.tables.sources.BATCH_ROWS", 50)
     numbers = np.concatenate([np.zeros(60), np.arange(300)])
     table = pa.table({"id": np.arange(360) // 2, "x": numbers, "y": ["u", "v"] * 180})
     found = sp.count_pairs(table, person="id")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
 import seepage as sp
-from seepage.data import MISSING, Attribute, Domain
-from seepage.data.table import TableOptions
-from seepage.data.table.scan import open_scan
-from seepage.data.table.text import number_label
-from seepage.errors import DomainError, InputError, TableError
+from seepage._core.errors import DomainError, InputError, TableError
+from seepage.channel.domain import MISSING, Attribute, Domain
+from seepage.tables.labels import number_label
+from seepage.tables.scan import open_scan
+from seepage.tables.table_options import TableOptions
 
 INTEGERS = [
     pa.int8(),

@@ -13,9 +13,9 @@ import pytest
 from table_oracle import final_codes, labels, read, values
 
 import seepage as sp
-from seepage.data.table import sources as columnar
-from seepage.data.table.scan import open_scan
-from seepage.errors import TableError
+from seepage._core.errors import TableError
+from seepage.tables import sources as columnar
+from seepage.tables.scan import open_scan
 
 TABLE = pa.table({"n": [1, 2, 3], "w": ["a", "b", "a"]})
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from table_oracle import final_codes, labels, read
 
-from seepage.data import MISSING, Attribute, Domain
-from seepage.errors import DomainError
+from seepage._core.errors import DomainError
+from seepage.channel.domain import MISSING, Attribute, Domain
 
 N = 300
 

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from table_oracle import final_codes, labels, values
 
-from seepage.errors import TableError
+from seepage._core.errors import TableError
 
 N = 400
 

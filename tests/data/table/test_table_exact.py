@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
-from seepage.data import MISSING, Attribute, Domain
-from seepage.data.table.column import key_label
-from seepage.data.table.text import field_key
-from seepage.errors import TableError
+from seepage._core.errors import TableError
+from seepage.channel.domain import MISSING, Attribute, Domain
+from seepage.tables.column import key_label
+from seepage.tables.labels import field_key
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 RULES = ["quantile:10", "quantile:2", "width:7", "width:1"]
@@ -213,8 +213,8 @@ def test_too_many_integers_that_no_float_equals_raise(tmp_path):
 
 
 def test_a_rare_number_beyond_the_sample_has_a_bin_of_its_own(monkeypatch):
-    monkeypatch.setattr("seepage.data.table.bins.SAMPLE_SIZE", 20)
-    monkeypatch.setattr("seepage.data.table.bins.MAX_COUNTED", 20)
+    monkeypatch.setattr("seepage.tables.bins.SAMPLE_SIZE", 20)
+    monkeypatch.setattr("seepage.tables.bins.MAX_COUNTED", 20)
     numbers = np.zeros(2000)
     numbers[:60] = np.arange(60) * 1.5 + 1e6
     found = values(pa.table({"x": numbers}), bins="quantile:4")["x"]

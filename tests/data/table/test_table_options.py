@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from table_oracle import read, values
 
-from seepage.data.table import TableOptions
-from seepage.data.table.scan import open_scan
-from seepage.errors import InputError, TableError
+from seepage._core.errors import InputError, TableError
+from seepage.tables.scan import open_scan
+from seepage.tables.table_options import TableOptions
 
 TABLE = pa.table({"age": [1, 2], "sex": ["f", "m"], "smoker": [True, False]})
 
@@ -143,7 +143,7 @@ def test_numbers_as_column_names_become_text():
 
 def test_importing_the_table_layer_is_cheap():
     script = (
-        "import sys, seepage.data.table, seepage.data.inputs\n"
+        "import sys, seepage.tables.table_options, seepage.tables.read\n"
         "heavy = {'pyarrow', 'narwhals', 'pandas', 'polars', 'numba'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from table_oracle import labels, read, values
 
-from seepage.data.table import TableOptions
-from seepage.data.table import text as delimited
-from seepage.data.table.scan import open_scan
-from seepage.data.table.text import find_delimiter
-from seepage.errors import TableError
+from seepage._core.errors import TableError
+from seepage.tables import delimited as delimited
+from seepage.tables.delimited import find_delimiter
+from seepage.tables.scan import open_scan
+from seepage.tables.table_options import TableOptions
 
 
 @pytest.fixture

@@ -1,0 +1,95 @@
+"""Analysers compared (Fig. 6 b to e)."""
+
+from dataclasses import asdict
+from typing import Any
+
+from reproduction.findings import Finding, Row
+from reproduction.paper_data import ALL, SEED, STAND_INS, Data, standing
+from seepage.benchmarks.analyser_benchmark import benchmark_analysers
+from seepage.charts.benchmark_charts import analyser_chart
+
+BENCHMARK_EPSILONS = (1.0, 3.0, 5.0)
+
+
+# Fig. 6 -------------------------------------------------------------------------------
+
+REFERENCES = {
+    "bound": "Algorithm 2",
+    "grr": "GRR, exact",
+    "oue:inferred": "OUE, guessed value",
+}
+
+
+def fig6(data: Data, found: Finding) -> None:
+    """Find Fig. 6 b to e: the scores of the analysers, and their regions."""
+    tables = data.some(*ALL)
+    celeba = data.some("celeba")
+    regions = found.paper.regions
+    panels = [
+        ("b", celeba, "bound", regions["b"]),
+        ("c", data.some(*STAND_INS), "bound", regions["c"]),
+        ("d", tables, "grr", ["ITS"]),
+        ("d", celeba, "grr", ["CBP"]),
+        ("e", tables, "oue:inferred", ["ITS"]),
+        ("e, estimated", tables, "statistical:oue", ["ITS"]),
+    ]
+    for panel, shown, reference, analysers in panels:
+        epsilons = BENCHMARK_EPSILONS if panel in regions else (1.0,)
+        how: Any = {"reference": reference, "chosen": list(analysers), "rng": SEED}
+        scores = benchmark_analysers(shown, epsilons, **how).scores
+        found.rows += [{"panel": panel, **asdict(score)} for score in scores]
+    places = dict.fromkeys(
+        (row["panel"], row["data"], row["analyser"]) for row in found.rows
+    )
+    compared = [place for place in places if place[0] in regions]
+    labels = list(tables)
+    for place in sorted(compared, key=lambda place: (place[0], labels.index(place[1]))):
+        _compare_region(found, *place)
+    for panel in regions:
+        if any(row["panel"] == panel for row in found.rows):
+            found.charts[panel] = _analyser_panel(found.rows, panel)
+
+
+def _compare_region(found: Finding, panel: str, label: str, analyser: str) -> None:
+    """Compare the number of budgets at which an analyser is in the paper's region on a
+    dataset.
+    """
+    region = found.paper.regions[panel][analyser]
+    cell = {"panel": panel, "data": label, "analyser": analyser, "region": region}
+    hits = sum(cell.items() <= row.items() for row in found.rows)
+    status = standing(label)
+    if analyser == "CBP":
+        status = {"untestable": "our reconstruction of a text that is not at hand"}
+    elif analyser == "ITS" and not status:
+        circular = {"untestable": "circular: ITS is by definition GRR's exact leakage"}
+        status = (
+            circular if panel in "bd" else {"chosen": "ITS read as GRR's exact leakage"}
+        )
+    found.claim(
+        "region",
+        hits,
+        status,
+        where=" (on DSS)" if panel == "c" else "",
+        label=label,
+        **cell,
+    )
+
+
+def _analyser_panel(rows: list[Row], panel: str) -> Any:
+    """Return the chart of a panel; panels d and e show all datasets together."""
+    chosen = [
+        {**row, "reference": REFERENCES[row["reference"]]}
+        for row in rows
+        if row["panel"] == panel
+    ]
+    if panel in "bc":
+        return analyser_chart(
+            [{**row, "data": f"({panel}) {row['data']}"} for row in chosen]
+        )
+    title = f"({panel}) All datasets"
+    return analyser_chart(
+        [
+            {**row, "data": title, "analyser": f"{row['analyser']}, {row['data']}"}
+            for row in chosen
+        ]
+    )

@@ -1,0 +1,67 @@
+"""Utility against leakage (Fig. 7)."""
+
+from dataclasses import asdict
+
+from reproduction.findings import Finding, Row
+from reproduction.paper_data import (
+    MECHANISMS,
+    NEAR_ADULT,
+    PRESENT,
+    SEED,
+    STAND_INS,
+    Data,
+    presence,
+)
+from seepage.benchmarks.mechanism_benchmark import benchmark_mechanisms
+from seepage.channel.pairs import PairCounts
+from seepage.charts.benchmark_charts import mechanism_chart
+from seepage.mechanisms.built_in import mechanism
+
+# Fig. 7 -------------------------------------------------------------------------------
+
+DOCUMENTED = "Adult, documented columns"
+
+
+def fig7(data: Data, found: Finding) -> None:
+    """Find Fig. 7: utility and leakage of the eight mechanisms, and OLH relative to SS."""
+    adult = {DOCUMENTED: data.pairs("adult")}
+    if presence("adult") == PRESENT:
+        adult[NEAR_ADULT] = data.near_adult
+    tables = adult | data.some("celeba", "cardio", *STAND_INS)
+    for letter, (label, pairs) in zip("abcdef", tables.items(), strict=False):
+        rows = _score_rows(label, pairs)
+        scores = {row["mechanism"]: row for row in rows if row["epsilon"] == 1}
+        keys = "normalised_tcpl_inferred", "normalised_tcpl"
+        inferred, whole = (scores["OLH"][key] / scores["SS"][key] for key in keys)
+        if label in adult:
+            found.claim("frequency", scores["OLH"]["frequency_error"], label=label)
+            found.claim("mean", _mean_error(pairs, "olh"), label=label)
+            found.claim("leakage", inferred, label=label)
+            found.claim("whole", whole, label=label)
+        else:
+            found.claim("elsewhere", inferred, label=label)
+        found.rows += rows
+        found.charts[letter] = mechanism_chart(rows).properties(title=label)
+
+
+def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
+    rows = []
+    for score in benchmark_mechanisms(pairs, rng=SEED).scores:
+        row = {"data": label, **asdict(score), "mechanism": MECHANISMS[score.mechanism]}
+        del row["estimates"]
+        rows.append(row)
+    return rows
+
+
+def _mean_error(pairs: PairCounts, name: str) -> float:
+    """Return the expected NMSE of the frequencies of one attribute, averaged over
+    attributes.
+    """
+    errors = []
+    for attribute, marginal in zip(pairs.domain, pairs.marginals, strict=True):
+        frequencies = marginal / pairs.records
+        variance = mechanism(name, attribute.size, 1.0).variance(
+            pairs.records, frequencies
+        )
+        errors.append(float(variance.sum() / (frequencies**2).sum()))
+    return sum(errors) / len(errors)

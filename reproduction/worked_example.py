@@ -1,0 +1,115 @@
+"""The paper's worked example, simulated."""
+
+from typing import Any
+
+import numpy as np
+
+from reproduction.charts import bar_panels
+from reproduction.findings import Claim, Comparison, Finding, Row
+from reproduction.paper_data import SEED, Data, plug_in
+from seepage.benchmarks.correlation import correlation_matrix
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.leakage.bound import leakage_bound
+from seepage.leakage.matrix import leakage_matrix
+
+# The 4 x 4 example of the appendix ----------------------------------------------------
+
+PERCENT = np.array([[20, 0, 0, 0], [0, 20, 0, 0], [10, 15, 3, 2], [10, 15, 3, 2]])
+
+
+RECORDS = 100_000
+
+
+EXPERIMENTS = 50
+
+
+SAMPLES = 200
+
+
+BARS = {
+    "paper_theoretical": "paper, theoretical",
+    "bound": "ours, bound",
+    "paper_experimental": "paper, experimental",
+    "simulated": "ours, simulated",
+}
+
+
+def example(data: Data, found: Finding) -> None:
+    """Find the appendix's example: the leakages in both directions, exact and
+    simulated.
+    """
+    exact = _pairs(PERCENT * (RECORDS // 100))
+    rng = np.random.default_rng(SEED)
+    experiments = [_sample(rng) for _ in range(EXPERIMENTS)]
+    for cell in found.paper.table.items():
+        row = _example_row(exact, experiments, *cell)
+        found.rows.append(row)
+        found.comparisons += _compare_example(row)
+    bounds = [
+        leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value
+        for _ in range(SAMPLES)
+    ]
+    found.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"])
+    found.claim("pcc", correlation_matrix(exact, "pcc")["Xk", "X^"])
+    found.claim("noise", float(np.std(bounds)))
+    bars = [
+        {
+            "panel": f"Epsilon {row['epsilon']:g}",
+            "group": row["direction"].replace("->", "→"),
+            "series": series,
+            "value": row[key],
+        }
+        for row in found.rows
+        for key, series in BARS.items()
+    ]
+    found.charts[""] = bar_panels(bars, "Leakage (nats)", x_title="Source → target")
+
+
+def _example_row(
+    exact: PairCounts,
+    experiments: list[PairCounts],
+    cell: str,
+    printed: tuple[float, ...],
+) -> Row:
+    budget, direction = cell.split(", ")
+    epsilon = float(budget)
+    (source, target) = direction.split(" -> ")
+    domain = exact.domain
+    place = (domain.index(target), domain.index(source))
+    samples = enumerate(experiments)
+    estimates = [
+        plug_in(sample, "grr", epsilon, number)[place] for number, sample in samples
+    ]
+    return {
+        "epsilon": epsilon,
+        "direction": direction,
+        "paper_theoretical": printed[0],
+        "bound": leakage_bound(exact.channel(target, source), epsilon).value,
+        "grr": leakage_matrix(exact, epsilon, mechanism="grr")[target, source].value,
+        "paper_experimental": printed[1],
+        "simulated": float(np.mean(estimates)),
+        "simulated_deviation": float(np.std(estimates, ddof=1)),
+    }
+
+
+def _compare_example(row: Row) -> list[Comparison]:
+    name = f"L({row['direction'].replace('->', '→')}), epsilon {row['epsilon']:g}"
+    noise = 3 * row["simulated_deviation"] / row["simulated"]
+    theory = Claim(
+        f"{name}, theoretical", printed=row["paper_theoretical"], within=0.001
+    )
+    experiment = Claim(
+        f"{name}, simulated", printed=row["paper_experimental"], within=noise
+    )
+    return [theory.compare(row["bound"]), experiment.compare(row["simulated"])]
+
+
+def _pairs(joint: Any) -> PairCounts:
+    domain = Domain([Attribute(name, tuple("1234")) for name in ("Xk", "X^")])
+    return PairCounts(domain, [joint.sum(axis=1), joint.sum(axis=0)], joint.ravel())
+
+
+def _sample(rng: np.random.Generator) -> PairCounts:
+    counts = rng.multinomial(RECORDS, PERCENT.ravel() / 100)
+    return _pairs(counts.reshape(PERCENT.shape))

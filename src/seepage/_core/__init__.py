@@ -1,0 +1,1 @@
+"""What every other package builds on: errors, argument checks, rounding, results, files."""

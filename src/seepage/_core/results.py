@@ -1,0 +1,198 @@
+"""What every result can do: display, data frames, CSV and JSON; files, whole or not at
+all.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from numbers import Real
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
+
+from seepage._core import checks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+Column: TypeAlias = Union[Sequence[Any], "NDArray[Any]"]
+
+
+SHOWN_ROWS = 20
+"""Maximum number of rows that a notebook displays."""
+
+
+FORMULA = re.compile(
+    r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)",
+    re.IGNORECASE,
+)
+"""Start of a text that a spreadsheet may evaluate as a formula; signed numbers do not
+match."""
+
+
+class Result:
+    """Base of results: a one-line `repr`, a table in long form, and HTML for notebooks.
+
+    A subclass defines `_headline` and `_columns`; the other methods derive from them.
+    `to_arrow` (and the Arrow PyCapsule protocol, which pandas, Polars and DuckDB read)
+    has full precision.
+
+    Examples
+    --------
+    >>> class Answer(Result):
+    ...     def _headline(self):
+    ...         return "Answer(largest 0.5)"
+    ...
+    ...     def _columns(self):
+    ...         return {"attribute": ["sex", "age"], "total": [0.5, math.inf]}
+    >>> Answer()
+    Answer(largest 0.5)
+    >>> Answer().to_arrow().column_names
+    ['attribute', 'total']
+    >>> print(Answer().to_csv(), end="")
+    attribute,total
+    sex,0.5
+    age,inf
+    """
+
+    __slots__: ClassVar[Sequence[str]] = ()
+
+    def _headline(self) -> str:
+        """Return the one-line `repr`."""
+        raise NotImplementedError
+
+    def _columns(self) -> Mapping[str, Column]:
+        """Return the result in long form: columns of equal length by name, None where
+        missing.
+        """
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._headline()
+
+    def to_arrow(self) -> Any:
+        """Return the result in long form as a PyArrow table."""
+        import pyarrow as pa
+
+        return pa.table(
+            {name: pa.array(values) for name, values in self._columns().items()}
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the result in long form as a pandas frame."""
+        checks.need("pandas", "pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_csv(self) -> str:
+        """Return the result in long form as CSV text."""
+        return csv_text(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        return html_table(self._columns(), self._headline())
+
+
+def html_table(columns: Mapping[str, Column], caption: str) -> str:
+    """Return the first rows of columns as an HTML table, and the number of the others."""
+    shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
+    numbers = [
+        all(v is None or isinstance(v, Real) for v in values) for values in shown
+    ]
+    sides = ["right" if is_number else "left" for is_number in numbers]
+
+    def row(tag: str, cells: Iterable[str]) -> str:
+        sided = zip(cells, sides, strict=True)
+        style = (
+            f'<{tag} style="text-align: {side}">{escape(cell)}' for cell, side in sided
+        )
+        return f"<tr>{''.join(f'{cell}</{tag}>' for cell in style)}</tr>"
+
+    body = "".join(
+        row("td", map(cell_text, cells)) for cells in zip(*shown, strict=True)
+    )
+    hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
+    return (
+        f"<table><caption style='text-align: left; white-space: nowrap'>{escape(caption)}</caption>"
+        f"<thead>{row('th', columns)}</thead><tbody>{body}</tbody></table>"
+        + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
+    )
+
+
+def cell_text(value: Any) -> str:
+    """Return a cell of a table as text, numbers with four significant digits."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def csv_text(columns: Mapping[str, Column]) -> str:
+    """Return columns of equal length as CSV text with a header line; None is an empty
+    field.
+
+    A spreadsheet evaluates a cell such as ``=HYPERLINK(...)``, and names and values
+    come from a table.  So a text that starts with ``=``, ``+``, ``-``, ``@``, a tab or
+    a line break is prefixed with a single quote, as OWASP advises ("CSV Injection");
+    numbers, and texts that are numbers, are not.  A text with quotes before such a
+    character gets one more, so removing one restores every text.  Lines end in a line
+    feed; a text with a line break is in double quotes.
+
+    Examples
+    --------
+    >>> print(csv_text({"value": ["=1+1", "-1", -1.5, "'=", "it's"]}), end="")
+    value
+    '=1+1
+    -1
+    -1.5
+    ''=
+    it's
+    """
+    lines: list[str] = []
+    writer = csv.writer(
+        SimpleNamespace(write=lambda line: lines.append(line[:-2] + "\n"))
+    )
+    writer.writerow(map(_quote_formula, columns))
+    writer.writerows(
+        map(_quote_formula, row) for row in zip(*columns.values(), strict=True)
+    )
+    return "".join(lines)
+
+
+def _quote_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+
+
+def json_ready(value: Any) -> Any:
+    """Return JSON-compatible data: infinities as "inf" and "-inf", NaN as null.
+
+    Arrays become lists and NumPy scalars Python numbers, at any depth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> json_ready({"totals": np.array([1.5, -np.inf]), "delta": np.float64(0)})
+    {'totals': [1.5, '-inf'], 'delta': 0.0}
+    """
+    if isinstance(value, Mapping):
+        return {key: json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
+        return json_ready(value.tolist())
+    if isinstance(value, str):
+        return str(value)  # a `Text` without its parts
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def json_text(content: Any) -> str:
+    """Return a value as indented JSON, encoded by `json_ready`."""
+    import msgspec
+
+    return msgspec.json.format(
+        msgspec.json.encode(json_ready(content)), indent=1
+    ).decode()

@@ -1,0 +1,188 @@
+"""Numbers, rounded to the safe side, and lists as text."""
+
+import math
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Protocol
+
+# Numbers as text, rounded to the safe side --------------------------------------------
+
+
+def ceiling_text(value: float, decimals: int = 4) -> str:
+    """Return a number as text, its shortest decimal rounded up to a number of decimals.
+
+    Examples
+    --------
+    >>> ceiling_text(1.98761), ceiling_text(1.1, 2), ceiling_text(math.inf)
+    ('1.9877', '1.10', 'inf')
+    """
+    return _rounded_text(value, decimals, ROUND_CEILING)
+
+
+def floor_text(value: float, decimals: int = 4) -> str:
+    """Return a number as text, its shortest decimal rounded down to a number of
+    decimals.
+
+    Examples
+    --------
+    >>> floor_text(1.98769), floor_text(0.29, 2)
+    ('1.9876', '0.29')
+    """
+    return _rounded_text(value, decimals, ROUND_FLOOR)
+
+
+def _rounded_text(value: float, decimals: int, rounding: str) -> str:
+    if not math.isfinite(value):
+        return str(float(value))
+    exact = Context(prec=400, rounding=rounding)  # the largest float has 309 digits
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), context=exact):f}"
+
+
+def shortest_above(value: float) -> str:
+    """Return a number as text, rounded up to three decimals, without trailing zeros.
+
+    Examples
+    --------
+    >>> shortest_above(1.99999), shortest_above(0.1234)
+    ('2', '0.124')
+    """
+    text = ceiling_text(value, 3)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def delta_text(delta: float, digits: int = 2) -> str:
+    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of
+    0.
+
+    Examples
+    --------
+    >>> delta_text(6.0371e-3), delta_text(1e-5), delta_text(0.0)
+    (', delta 0.0061', ', delta 1e-05', '')
+    """
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = up.create_decimal(Decimal(repr(float(delta) * (1 - 1e-9))))
+    return f", delta {float(rounded):g}" if delta else ""
+
+
+def lower_text(value: float) -> str:
+    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is
+    ignored.
+    """
+    if not math.isfinite(value):
+        return "infinitely many"
+    return (
+        f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
+    )
+
+
+def upper_text(value: float) -> str:
+    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is
+    ignored.
+    """
+    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
+
+
+MAX_SHOWN = 8
+"""Maximum number of attributes in the `repr` of a domain."""
+
+
+class Counted(Protocol):
+    """Pair counts or distinct records, as far as the number of records is concerned."""
+
+    @property
+    def records(self) -> int:
+        """Number of records counted."""
+
+    @property
+    def population(self) -> int | None:
+        """Number of records that the sample was drawn from; None for a whole table."""
+
+
+def how_many(counted: Counted) -> str:
+    """Return the number of records as a phrase, with the population if they are a
+    sample.
+
+    Examples
+    --------
+    >>> from seepage.channel.domain import Attribute
+    >>> from seepage.channel.domain import Domain
+    >>> from seepage.channel.pairs import PairCounts
+    >>> domain = Domain([Attribute("sex", ("F", "M"))])
+    >>> how_many(PairCounts(domain, [[60, 40]], []))
+    '100 records'
+    >>> how_many(PairCounts(domain, [[60, 40]], [], population=5000))
+    'sample of 100 of 5,000 records'
+    """
+    if counted.population is None:
+        return f"{counted.records:,} records"
+    return f"sample of {counted.records:,} of {counted.population:,} records"
+
+
+def short_list(names: Sequence[str], maximum: int = 3) -> str:
+    """Return the first names, separated by commas, and the number of the others.
+
+    Examples
+    --------
+    >>> short_list(["sex", "age", "job", "income", "race"])
+    'sex, age, job and 2 more'
+    """
+    more = len(names) - maximum
+    return ", ".join(names[:maximum]) + (f" and {more} more" if more > 0 else "")
+
+
+FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
+
+
+def span(numbers: Iterable[float | None]) -> str:
+    """Return the range of some numbers, None left out.
+
+    Examples
+    --------
+    >>> span([3, 1, 5]), span([2.0, 2.0, None]), span([None])
+    ('1 to 5', '2', 'none')
+    """
+    ordered = sorted(number for number in numbers if number is not None)
+    return (
+        " to ".join(f"{end:g}" for end in dict.fromkeys(ordered[:1] + ordered[-1:]))
+        or "none"
+    )
+
+
+def nats(value: float) -> str:
+    """Return a number of nats, rounded up at the third decimal and without trailing
+    zeros.
+
+    Examples
+    --------
+    >>> nats(1.99999), nats(0.1234), nats(math.inf)
+    ('2', '0.124', 'any number of')
+    """
+    if not math.isfinite(value):
+        return "any number of"
+    return shortest_above(value)
+
+
+def factor(value: float) -> str:
+    """Return e to a number of nats, rounded up to two digits.
+
+    Rounding errors of the exponential, below 1e-15 for factors up to 1,000, are not
+    rounded up; totals have larger guards.
+
+    Examples
+    --------
+    >>> (
+    ...     factor(2.0),
+    ...     factor(0.1),
+    ...     factor(6.0),
+    ...     factor(8.0),
+    ...     factor(50.0),
+    ...     factor(math.log(3)),
+    ... )
+    ('7.4', '1.2', '410', '3,000', '5.2e21', '3')
+    """
+    if not value < 700:
+        return "any number"
+    grown = math.exp(value)
+    digits = 1 - math.floor(math.log10(grown))
+    above = math.ceil(grown * 10.0**digits * (1 - 1e-15)) / 10.0**digits
+    return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")

@@ -1,0 +1,1 @@
+"""Leakage matrix and totals of a table as one object, with a verdict."""

@@ -1,0 +1,270 @@
+"""`analyse`: the leakage of every pair and the totals of every attribute, as one
+object.
+"""
+
+import base64
+import hashlib
+import os
+import shlex
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from seepage import __version__
+from seepage._core import checks
+from seepage._core.files import write_text
+from seepage._core.options import command_words
+from seepage._core.results import Result, html_table, json_ready, json_text
+from seepage._core.text import lower_text, upper_text
+from seepage.analysis.analysis_options import AnalysisOptions
+from seepage.analysis.verdict import Verdict, judge
+from seepage.channel.domain import ALL_OTHERS, for_each
+from seepage.channel.pairs import PairCounts
+from seepage.leakage.leaks import Leak, find_leaks, same_attributes
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.totals.experienced import Experience
+from seepage.totals.result import TotalLeakage, TotalsComparison
+
+UNNAMED = "DATA"
+
+
+RECORDS_FILE = "a file of the records, counts do not suffice"
+"""Word of a command for records that are not at hand by name, and what to give in its
+place."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Analysis(Result):
+    """The leakage matrix of a table and its totals, see `analyse`.
+
+    As a table in long form, one row for each ordered pair: `target`, `source`,
+    `leakage` in nats with its `delta`, the source's `epsilon` and `mechanism`, `view`.
+
+    Parameters
+    ----------
+    matrix
+        The leakage of every source about every target.
+    totals
+        The total of every attribute under several guarantees; `totals["worst"]` is one
+        of them.
+    limits
+        Largest allowed total of each attribute in nats, None where it has none.
+    name, command
+        Name of the data, and the command line of the analysis: provenance for the
+        report.
+    experienced
+        Realised privacy loss of drawn people; None if none were drawn.
+    version
+        The version of seepage that computed it.
+    notes
+        What the check of the columns found: left out, may mean missing; see `check`.
+    table
+        The words of a command line that name the records and the options of reading
+        them; DATA where only pair counts are at hand.
+    """
+
+    matrix: LeakageMatrix
+    totals: TotalsComparison
+    limits: tuple[float | None, ...]
+    name: str = ""
+    command: str = ""
+    experienced: Experience | None = None
+    version: str = __version__
+    notes: tuple[str, ...] = ()
+    table: tuple[str, ...] = (UNNAMED,)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The decision, its basis, and the state of every limit, see `seepage.analysis.verdict`."""
+        return judge(self.matrix, self.totals, self.limits, self.design_step)
+
+    @property
+    def design_step(self) -> str:
+        """The command `seepage design` for the same table and limits, 2 nats if none is
+        set.
+
+        With what to give in place of DATA, where the records are not at hand by name.
+        """
+        known = [limit for limit in self.limits if limit is not None]
+        first = known[0] if known else 2.0
+        limits: dict[str, float | str] = {ALL_OTHERS: first}
+        if known:
+            each = zip(self.matrix.domain.names, self.limits, strict=True)
+            limits |= {
+                k: "none" if limit is None else limit
+                for k, limit in each
+                if limit != first
+            }
+        words = command_words({"limit": limits}, AnalysisOptions)
+        command = f"`{shlex.join(['seepage', 'design', *self.table, *words])}`"
+        return (
+            command
+            if self.table[0] != UNNAMED
+            else f"{command} ({UNNAMED}: {RECORDS_FILE})"
+        )
+
+    def leaks(self, count: int = 10) -> list[Leak]:
+        """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
+        return find_leaks(self.matrix, count)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one self-contained HTML page, atomically."""
+        from seepage.pages.analysis_page import report_page
+
+        write_text(checks.path(path), report_page(self))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read
+        it.
+
+        It has the counts of the table, so a new file is for its owner only (mode 0600).
+        """
+        write_text(path, json_text(self.to_dict()) + "\n", private=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Analysis":
+        """Return a saved analysis.
+
+        Totals and their evidence are as saved.  Leakages are computed again from the
+        saved pair counts.  An InputError is raised where they are not the saved ones,
+        where the content does not match its checksum, and for totals below what the
+        rest of the file proves.
+        """
+        from seepage.analysis.saved_analysis import read_analysis
+
+        return read_analysis(path)
+
+    def chart(self) -> Any:
+        """Return the leakage matrix as an Altair chart; `totals` and `experienced` have
+        theirs.
+        """
+        return self.matrix.chart(self.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the analysis as JSON-compatible data; rows of `cpl` are targets,
+        columns sources.
+
+        `domain` and `counts` hold the pair counts, so that the report can be written
+        from the saved result alone: base64 of zlib-compressed little-endian int64,
+        first the marginal counts of every attribute, then `PairCounts.counts`.
+        `population` is null if all records were analysed; for a sample, the number of
+        records that it was drawn from.  The `checksum` of all other fields guards
+        against mistakes, not against forgery, see `sealed`.
+        """
+        matrix = self.matrix
+        content = {
+            "seepage": self.version,
+            "name": self.name,
+            "command": self.command,
+            "notes": self.notes,
+            "table": self.table,
+            "records": matrix.pairs.records,
+            "population": matrix.pairs.population,
+            "pooled": matrix.pairs.pooled,
+            "digest": matrix.pairs.digest,
+            "attributes": matrix.domain.names,
+            "epsilon": common_or_list(matrix.epsilons.tolist()),
+            "delta": common_or_list([release.delta for release in matrix.releases]),
+            "mechanism": common_or_list([release.name for release in matrix.releases]),
+            "view": matrix.view,
+            "direction": "rows targets, columns sources",
+            "smoothing": matrix.smoothing,
+            "cpl": matrix.values,
+            "cpl_deltas": matrix.deltas,
+            "interval": matrix.interval().to_dict()
+            if not matrix.pairs.pooled
+            else None,
+            "tcpl": matrix.tcpl,
+            "verdict": self.verdict.to_dict(),
+            "leaks": [leak.to_dict() for leak in self.leaks()],
+            "same": same_attributes(matrix),
+            "totals": {
+                total.guarantee: _summary(total) for total in self.totals.totals
+            },
+            "unavailable": self.totals.unavailable,
+            "refuted": self.totals.refuted,
+            "experienced": self.experienced and self.experienced.to_dict(),
+            "unseen": {
+                n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))
+            },
+            "constant": [a.name for a in matrix.domain if a.size == 1],
+            "limit": common_or_list(list(self.limits)),
+            "domain": matrix.domain.to_dicts(),
+            "counts": _packed(matrix.pairs),
+        }
+        return sealed(json_ready(content))
+
+    def _headline(self) -> str:
+        largest = [
+            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}"
+            for t in self.totals.totals
+        ]
+        name = f"{self.name!r}, " if self.name else ""
+        about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
+        return (
+            f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
+        )
+
+    def _columns(self) -> Mapping[str, Any]:
+        return self.matrix._columns()
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, the strongest leaks and the notes of the check as HTML."""
+        leaks = self.leaks()
+        verdict = self.verdict
+        columns: dict[str, list[Any]] = {
+            name: [getattr(leak, name) for leak in leaks]
+            for name in ("source", "target", "leakage")
+        }
+        columns |= {
+            "at least": [lower_text(leak.lower) for leak in leaks],
+            "at most": [upper_text(leak.upper) for leak in leaks],
+            "in words": [leak.sentence() for leak in leaks],
+        }
+        lines = [
+            self._headline(),
+            verdict.decision,
+            verdict.basis,
+            verdict.settle,
+            *self.notes,
+        ]
+        text = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
+        return text + html_table(columns, "Strongest leaks, in nats")
+
+
+def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...]:
+    """Return the limit of each attribute, None where it has none."""
+    values = for_each(matrix.domain, limit, "limit")
+    return tuple(
+        None if value is None else checks.epsilon(value, "limit") for value in values
+    )
+
+
+def _summary(total: TotalLeakage) -> dict[str, Any]:
+    """Return a total's JSON without the fields that it shares with the analysis."""
+    shared = {"attributes", "cpl", "tcpl", "epsilon", "mechanism", "view", "guarantee"}
+    return {key: value for key, value in total.to_dict().items() if key not in shared}
+
+
+def _packed(pairs: PairCounts) -> str:
+    numbers = np.concatenate([*pairs.marginals, pairs.counts]).astype("<i8")
+    return base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a file with the checksum (SHA-256) of its other fields."""
+    import msgspec
+
+    stated = {key: value for key, value in content.items() if key != "checksum"}
+    encoded = msgspec.json.encode(stated, order="sorted")
+    return {**stated, "checksum": hashlib.sha256(encoded).hexdigest()}
+
+
+def common_or_list(values: list[Any]) -> Any:
+    """Return the common value if all are equal, else the list."""
+    return values[0] if all(value == values[0] for value in values) else values

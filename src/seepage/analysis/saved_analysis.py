@@ -1,0 +1,183 @@
+"""Reading the JSON of `Analysis.save`, with all types and the checksum checked."""
+
+import base64
+import os
+import zlib
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.files import read_small
+from seepage.analysis.analysis import UNNAMED, Analysis, checked_limits, sealed
+from seepage.analysis.verdict import lower_bounds
+from seepage.channel.domain import Domain
+from seepage.channel.pairs import PairCounts
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage.release import View
+from seepage.totals.composition import independent_totals, sum_totals, worst_totals
+from seepage.totals.experienced import Experience
+from seepage.totals.guarantees import GUARANTEES, KINDS, Kind
+from seepage.totals.joint_witness import JointWitness
+from seepage.totals.result import TotalLeakage, TotalsComparison
+
+HINT = "an analysis is written as JSON"
+
+
+class _SavedTotal(msgspec.Struct):
+    """A `TotalLeakage` without what it shares with the analysis."""
+
+    kind: Kind
+    totals: Floats
+    deltas: Floats
+    confidence: float | None
+    evidence: list[dict[str, Any] | None]
+    notes: tuple[str, ...]
+    scope: Literal["table", "population"]
+
+
+class _SavedAnalysis(msgspec.Struct):
+    """The fields of `Analysis.to_dict` from which an analysis is read."""
+
+    seepage: str
+    name: str
+    command: str
+    population: int | None
+    pooled: bool
+    epsilon: float | list[float | Literal["inf"]]
+    delta: float | list[float]
+    mechanism: str | list[str | None] | None
+    view: View
+    smoothing: dict[str, float]
+    cpl: Floats
+    totals: dict[str, _SavedTotal]
+    unavailable: dict[str, str]
+    refuted: dict[str, tuple[str, ...]]
+    experienced: Experience | None
+    limit: float | list[float | None] | None
+    domain: list[dict[str, Any]]
+    counts: str
+    checksum: str
+    notes: tuple[str, ...] = ()
+    table: tuple[str, ...] = (UNNAMED,)
+
+
+def _array(kind: Any, value: Any) -> Floats:
+    """Return the numbers of nested lists, in which infinity is "inf"; msgspec adds the
+    place.
+    """
+    try:
+        return np.array(value, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError("Expected lists of numbers, all of one length") from None
+
+
+def read_analysis(path: str | os.PathLike[str]) -> Analysis:
+    """Return the analysis of a file, see `Analysis.load`; raise an InputError for any
+    other file.
+
+    Parameters
+    ----------
+    path
+        A file that `Analysis.save` or `seepage analyse --format json` wrote.
+    """
+    file = str(checks.path(path))
+    try:
+        content = msgspec.json.decode(read_small(file))
+        saved = msgspec.convert(content, _SavedAnalysis, dec_hook=_array)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{file} is no JSON: {error}; {HINT}") from None
+    if content != sealed(content):
+        raise InputError(
+            f"{file} was edited, its content does not match its checksum; analyse anew"
+        )
+    epsilons = saved.epsilon
+    if isinstance(epsilons, list):
+        epsilons = [0.0 if epsilon == "inf" else epsilon for epsilon in epsilons]
+    how: dict[str, Any] = {"view": saved.view, "delta": saved.delta, **saved.smoothing}
+    matrix = leakage_matrix(_pairs(saved), epsilons, mechanism=saved.mechanism, **how)
+    if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
+        raise InputError(
+            f"the leakages of {file} are not those of its counts and mechanisms; analyse anew"
+        )
+    totals = TotalsComparison(
+        tuple(_total(name, total, matrix) for name, total in saved.totals.items()),
+        saved.unavailable,
+        saved.refuted,
+    )
+    if contradiction := _contradiction(totals, matrix):
+        raise InputError(f"{file} was edited: {contradiction}")
+    about = (
+        checked_limits(saved.limit, matrix),
+        saved.name,
+        saved.command,
+        saved.experienced,
+    )
+    return Analysis(matrix, totals, *about, saved.seepage, saved.notes, saved.table)
+
+
+def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
+    """Return the first total that the rest of the file shows to be too small; "" if
+    there is none.
+
+    `worst`, `independent` and `sum` follow from budgets and leakages.  A certified
+    total is at least the leakage of every report in the file, see `lower_bounds`, and
+    its own witness's.
+    """
+    known = {
+        "worst": worst_totals(matrix)[0],
+        "independent": independent_totals(matrix)[0],
+        "sum": sum_totals(matrix)[0],
+    }
+    attained = np.array([value for value, _ in lower_bounds(matrix, totals)])
+    order = list(KINDS)
+    for total in totals.totals:
+        name = total.guarantee
+        kind = GUARANTEES[total.guarantee].kind
+        if matrix.pairs.population is not None and name != "worst":
+            kind = "assumed"
+        if total.kind != "assumed" and order.index(total.kind) < order.index(kind):
+            return f"{name} totals are {kind}, not {total.kind}"
+        least = known.get(name, np.zeros(len(attained)))
+        if total.kind == "certified":
+            own = [
+                0.0 if witness is None else witness.counted
+                for witness in total.evidence
+            ]
+            proven = np.maximum(attained, own or 0.0)
+            least = np.maximum(least, np.where(total.deltas > 0, 0.0, proven))
+        for attribute, value, bound in zip(
+            matrix.domain.names, total.values, least, strict=True
+        ):
+            if value < bound * (1 - 1e-9) - 1e-12:
+                return (
+                    f"the {name} total of {attribute!r} must be at least {bound:.6g}, the leakage "
+                    f"of reports in the result, got {value:.6g}"
+                )
+    return ""
+
+
+def _pairs(saved: _SavedAnalysis) -> PairCounts:
+    """Return the pair counts of a saved result."""
+    domain = Domain.from_dicts(saved.domain)
+    numbers = np.frombuffer(
+        zlib.decompress(base64.b64decode(saved.counts)), dtype="<i8"
+    )
+    *marginals, counts = np.split(numbers, np.cumsum(domain.sizes))
+    return PairCounts(
+        domain, marginals, counts, population=saved.population, pooled=saved.pooled
+    )
+
+
+def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
+    """Return a saved total; infinite numbers of its witnesses are saved as text."""
+    evidence = msgspec.convert(
+        saved.evidence, tuple[JointWitness | None, ...], strict=False
+    )
+    about = saved.confidence, evidence, saved.notes, saved.scope
+    return TotalLeakage(name, saved.kind, saved.totals, saved.deltas, matrix, *about)

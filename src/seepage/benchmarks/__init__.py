@@ -1,0 +1,1 @@
+"""The paper's benchmarks: analysers, mechanisms, baselines, correlation."""

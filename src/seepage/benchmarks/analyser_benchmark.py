@@ -1,0 +1,129 @@
+"""The benchmark of analysers: how far estimates are from the true leakages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.options import takes
+from seepage.benchmarks.analysers import analyse_with, as_analysers, reference_leakages
+from seepage.benchmarks.baselines import Analyser
+from seepage.benchmarks.benchmark import Benchmark, BenchmarkOptions, score_label
+
+TOLERANCE = 1e-6
+"""Undershoot or overshoot up to this value counts as none."""
+
+
+REGIONS = {
+    (False, False): "P1",
+    (True, False): "R1",
+    (False, True): "R2",
+    (True, True): "R3",
+}
+"""The paper's regions, by whether an analyser undershoots and whether it overshoots."""
+
+
+@dataclass(frozen=True)
+class AnalyserScore:
+    """Undershoot and overshoot of one analyser on one data set at one epsilon.
+
+    Parameters
+    ----------
+    data, analyser, epsilon, reference
+        The data set, the analyser, the budget and the reference, by name.
+    undershoot, overshoot
+        See `benchmark_analysers`; both between 0 and 1 for leakages up to epsilon.
+    region
+        P1 (neither), R1 (undershoot only), R2 (overshoot only) or R3 (both).
+    """
+
+    data: str
+    analyser: str
+    epsilon: float
+    reference: str
+    undershoot: float
+    overshoot: float
+    region: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyserOptions(BenchmarkOptions):
+    """Options of `benchmark_analysers`.
+
+    Parameters
+    ----------
+    reference
+        `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or
+        `"statistical:oue"`: the plug-in estimate of the statistical method with 50
+        replicas; a `Mechanism`, or a mapping from attribute to name or `Mechanism`.
+    chosen
+        Names of analysers, or analysers; all registered ones by default.
+    """
+
+    epsilons: Any = field(default=(1.0,), kw_only=False)
+    reference: Any = "bound"
+    chosen: Sequence[str | Analyser] | None = None
+
+
+@takes(AnalyserOptions)
+def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
+    """Compare analysers with a reference leakage, over all ordered pairs of attributes.
+
+    undershoot = sum of (l* - l)+ / (eps q),  overshoot = sum of (l - l*)+ / (eps q),
+    with l* the reference, l the analyser's leakage, and q the number of ordered pairs.
+
+    Parameters
+    ----------
+    data
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`;
+        or several of them, a mapping by name.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> benchmark = sp.benchmark_analysers("adult", [1.0], chosen=["SPL-ANL", "ITS"])
+    >>> [(score.analyser, score.region) for score in benchmark.scores]
+    [('SPL-ANL', 'R2'), ('ITS', 'R1')]
+    """
+    tables = options.counted(data if isinstance(data, Mapping) else {"data": data})
+    label = score_label(options.reference, "reference")
+    analysers = as_analysers(options.chosen)
+    scores: list[AnalyserScore] = []
+    left_out: list[tuple[str, str, str]] = []
+    tasks = [(name, epsilon) for name in tables for epsilon in options.epsilons]
+    for name, epsilon in tasks:
+        pairs = tables[name]
+        expected = reference_leakages(
+            options.reference, pairs, epsilon, options.rng, options.delta
+        )
+        for analyser in analysers:
+            try:
+                leakages = analyse_with(
+                    analyser, pairs, np.full(len(pairs.domain), epsilon)
+                )
+            except InputError as reason:
+                if options.chosen is not None:
+                    raise
+                left_out.append((name, analyser.name, str(reason)))
+            else:
+                gaps = _gaps(expected, leakages, epsilon)
+                scores.append(AnalyserScore(name, analyser.name, epsilon, label, *gaps))
+            if options.progress is not None:
+                options.progress(
+                    len(scores) + len(left_out), len(tasks) * len(analysers)
+                )
+    return Benchmark(tuple(scores), tables, tuple(dict.fromkeys(left_out)))
+
+
+def _gaps(
+    reference: Floats, leakages: Floats, epsilon: float
+) -> tuple[float, float, str]:
+    """Return undershoot, overshoot and their region, see `benchmark_analysers`."""
+    off_diagonal = ~np.eye(len(reference), dtype=np.bool_)
+    gaps = (reference - leakages)[off_diagonal] / (epsilon * off_diagonal.sum())
+    undershoot = float(np.maximum(gaps, 0).sum())
+    overshoot = float(np.maximum(-gaps, 0).sum())
+    return undershoot, overshoot, REGIONS[undershoot > TOLERANCE, overshoot > TOLERANCE]

@@ -1,0 +1,140 @@
+"""What both benchmarks share: options and results."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from typing import Any
+
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage._core.options import option
+from seepage._core.results import Result
+from seepage._core.text import how_many
+from seepage.channel.domain import sample_caution
+from seepage.channel.pairs import PairCounts
+from seepage.tables.read import as_pairs
+from seepage.tables.table_options import DataOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkOptions(DataOptions):
+    """Options of both benchmarks.
+
+    Parameters
+    ----------
+    epsilons
+        Budgets above 0, each used for every attribute.
+    delta
+        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
+        with a delta.
+    rng
+        Seed of what is simulated; the same seed gives the same numbers.
+    """
+
+    epsilons: Any = field(default=(1.0, 3.0, 5.0), kw_only=False)
+    delta: Any = 0.0
+    rng: int = option(0, check=partial(checks.seed, required=True))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        budgets = [
+            checks.epsilon(one) for one in checks.items(self.epsilons, "epsilons")
+        ]
+        if 0 in budgets:
+            raise checks.violation(
+                "epsilon", "above 0", 0.0, "; results are relative to it"
+            )
+        object.__setattr__(self, "epsilons", budgets)
+
+    def counted(self, data: Mapping[str, Any]) -> dict[str, PairCounts]:
+        """Return the pair counts of the data sets; raise for one with a single
+        attribute.
+        """
+        tables = {name: as_pairs(table, **self.reading) for name, table in data.items()}
+        for name, pairs in tables.items():
+            if len(pairs.domain) < 2:
+                raise InputError(
+                    f"{name} has one attribute; a benchmark compares at least two"
+                )
+        return tables
+
+
+@dataclass(frozen=True, repr=False)
+class Benchmark(Result):
+    """The scores of a benchmark: a table with one row each.
+
+    Parameters
+    ----------
+    scores
+        One per data set, epsilon and analyser, or per epsilon and mechanism.
+    tables
+        The data sets, by name.
+    left_out
+        (data set, analyser, reason) for each analyser that raised an InputError.
+    """
+
+    scores: tuple[Any, ...]
+    tables: Mapping[str, PairCounts]
+    left_out: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Caveats: which leakages are those of a sample, and what was left out."""
+        cautions = [
+            (name, sample_caution(pairs)) for name, pairs in self.tables.items()
+        ]
+        left_out = [
+            (name, f"{one} left out: {reason}") for name, one, reason in self.left_out
+        ]
+        return tuple(f"{name}: {text}" for name, text in cautions + left_out if text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores and notes as a JSON object."""
+        return {
+            "scores": [asdict(score) for score in self.scores],
+            "notes": list(self.notes),
+        }
+
+    def _headline(self) -> str:
+        return f"Benchmark({len(self.scores)} scores, {len(self.notes)} notes)"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = [part.name for part in fields(self.scores[0])] if self.scores else []
+        return {name: [getattr(score, name) for score in self.scores] for name in names}
+
+    def chart(self) -> Any:
+        """Return the paper's chart of the scores.
+
+        Analysers: undershoot against overshoot, with the regions labelled.  Mechanisms:
+        the two utilities against leakage, and a third panel with the leakage of the
+        whole report.
+        """
+        from seepage.charts.benchmark_charts import analyser_chart, mechanism_chart
+
+        tables = self.tables.items()
+        rows = [asdict(score) for score in self.scores]
+        sizes = {
+            name: how_many(pairs) for name, pairs in tables if sample_caution(pairs)
+        }
+        if all("region" in row for row in rows):
+            for row in rows:
+                row["data"] += (
+                    f" ({sizes[row['data']]})" if row["data"] in sizes else ""
+                )
+            return analyser_chart(rows)
+        chart = mechanism_chart(rows)
+        return chart.properties(title=sizes["data"]) if sizes else chart
+
+
+def panel_parts(choice: Any) -> list[Any]:
+    """Return the names and objects of a choice of mechanisms."""
+    return list(choice.values()) if isinstance(choice, Mapping) else [choice]
+
+
+def score_label(choice: Any, parameter: str) -> str:
+    """Return the name of a mechanism, or those of a mapping, joined."""
+    names = [
+        checks.text(getattr(part, "name", part), parameter)
+        for part in panel_parts(choice)
+    ]
+    return ", ".join(dict.fromkeys(names))

@@ -1,0 +1,1 @@
+"""The paper's statistical method: leakage from a simulated collection."""

@@ -1,0 +1,330 @@
+"""Options and results of the statistical method: estimates with intervals and p-values."""
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import DomainError, InputError
+from seepage._core.options import option
+from seepage._core.results import Result, json_ready
+from seepage.benchmarks.statistical.permutation import Significance
+from seepage.channel.domain import Domain, sample_caution
+from seepage.tables.table_options import DataOptions
+
+MAX_SEED = 2**63 - 1
+
+
+MAX_SURROGATES = 10**7
+"""Enough for p-values of 1e-7; each surrogate takes 8 bytes."""
+
+
+RARE = 10
+"""Minimum count of the deciding cells of an estimate without a caution."""
+
+
+REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateOptions(DataOptions):
+    """Options of `estimate_leakage`; together with the data they determine every
+    number.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget of every attribute, or one for each.
+    mechanism
+        The name of a registered mechanism, or a mapping from attribute to name or
+        `Mechanism`.
+    target, sources
+        With `sources`, one estimate of the leakage of their *joint* report about the
+        target, `estimates[target, *sources]` or `estimates.only`; budgets and
+        mechanisms per attribute are those of the target and the sources, in this order.
+        With `target` alone, one estimate for each other attribute as source.
+    pairs
+        The ordered pairs (target, source) to estimate; all by default.
+    threads
+        The number of pairs estimated concurrently; the number of cores by default.
+    replicas
+        The number of reports per record, r.
+    surrogates
+        The number of tables drawn from the permutation null distribution of the
+        estimate, for the p-value; 0 for no p-value.
+    rng
+        The same seed gives the same numbers on any number of threads.  If None it is
+        drawn, and kept in the result.
+    confidence
+        Confidence level of each interval: the minimum probability that it covers the
+        leakage.
+    """
+
+    epsilon: Any = field(kw_only=False)
+    mechanism: Any
+    target: str | None = None
+    sources: Iterable[str] | None = None
+    pairs: Iterable[tuple[str, str]] | None = None
+    delta: Any = 0.0
+    threads: int | None = option(None, check=partial(checks.integer, minimum=1))
+    replicas: int = option(50, check=partial(checks.integer, minimum=1))
+    surrogates: int = option(
+        10_000, check=partial(checks.integer, minimum=0, maximum=MAX_SURROGATES)
+    )
+    rng: Any = option(None, check=partial(checks.seed, maximum=MAX_SEED))
+    confidence: float = option(0.95, check=checks.inner_probability)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rng is None:
+            object.__setattr__(self, "rng", secrets.randbits(63))
+
+
+class DecidingCell(NamedTuple):
+    """One of the two cells whose ratio of shares is the plug-in estimate.
+
+    Parameters
+    ----------
+    value
+        The target value x.
+    report
+        The report y, of several sources joined by "and".
+    seen, total
+        The number of reports y with x, and of all reports with x.
+    """
+
+    value: str
+    report: str
+    seen: int
+    total: int
+
+
+@dataclass(frozen=True, repr=False)
+class LeakageEstimate(Result):
+    """The leakage of one source, or of several together, estimated from a simulated
+    collection.
+
+    Parameters
+    ----------
+    target, sources
+        The attribute whose privacy is measured, and those reported.
+    mechanism, epsilon
+        The mechanism and budget of the source; of several, all names and the sum of
+        budgets.
+    direct
+        The budget of the target's own report (DPL).
+    plug_in
+        The paper's estimate: ln of the largest ratio of observed shares, biased upward.
+        Infinite if a report was observed with one target value and never with another;
+        not clipped to epsilon.
+    corrected
+        The estimate with both corrections of `seepage.study.confidence`: above the true
+        leakage with probability at most 1/2.
+    lower, upper
+        The confidence interval.
+    significance
+        The permutation test.
+    deciding
+        The cells whose ratio is the plug-in estimate, that of the likelier target value
+        first; none if there is nothing to compare.
+    unseen
+        The number of empty cells whose report was observed with another target value.
+    records
+        The number of records.
+    seed
+        The seed of the whole run.
+    population
+        For a sample of records, the number of records it was drawn from; else None.
+    """
+
+    target: str
+    sources: tuple[str, ...]
+    mechanism: str
+    epsilon: float
+    direct: float
+    plug_in: float
+    corrected: float
+    lower: float
+    upper: float
+    significance: Significance
+    deciding: tuple[DecidingCell, ...]
+    unseen: int
+    records: int
+    seed: int
+    population: int | None = None
+
+    @property
+    def source(self) -> str:
+        """The source's name; of several, all names joined by "and"."""
+        return " and ".join(self.sources)
+
+    @property
+    def total(self) -> float:
+        """DPL plus the corrected estimate: the target's total leakage (TPL) from these
+        sources.
+
+        Given the target's value its own report is independent of all others, so
+        leakages add up.
+        """
+        return self.direct + self.corrected
+
+    @property
+    def p_value(self) -> float:
+        """(1 + hits)/(1 + draws); NaN without surrogates."""
+        return self.significance.p_value
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Caveats, one line each."""
+        caution = sample_caution(self)
+        cautions = [] if caution is None else [caution]
+        if self.unseen:
+            cautions.append(
+                f"{self.unseen:,} cells are empty although their report came with another target "
+                "value: the plug-in estimate is infinite"
+            )
+        if any(cell.seen < RARE for cell in self.deciding):
+            seen = (
+                f"{cell.seen:,} times in {cell.total:,} under {cell.value}"
+                for cell in self.deciding
+            )
+            cautions.append(
+                f"decided by cells seen fewer than {RARE} times: report "
+                f"{self.deciding[0].report} came {' and '.join(seen)}"
+            )
+        if np.isinf(self.upper):
+            cautions.append(
+                "a possible report was never seen under some target value, so the interval has "
+                "no upper end"
+            )
+        if not self.significance.draws:
+            cautions.append("no surrogates were drawn, so there is no p-value")
+        return tuple(cautions)
+
+    def _headline(self) -> str:
+        return (
+            f"LeakageEstimate(corrected {self.corrected:.4g}, "
+            f"{self.lower:.4g} to {self.upper:.4g}, of {self.source!r} about {self.target!r})"
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {name: [getattr(self, name)] for name in REPORTED}
+        return columns | {"cautions": ["; ".join(self.cautions)]}
+
+
+def _matrix(name: str, text: str) -> "cached_property[Floats]":
+    """Return the property, with this docstring, that is a matrix of one number of the
+    estimates.
+    """
+
+    def matrix(estimates: "LeakageEstimates") -> Floats:
+        values = np.full((len(estimates.domain), len(estimates.domain)), np.nan)
+        for key, estimate in estimates.estimates.items():
+            if len(key) == 2:
+                values[key] = getattr(estimate, name)
+        return checks.read_only(values, name)
+
+    matrix.__doc__ = text
+    return cached_property(matrix)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeakageEstimates(Result):
+    """Estimates by target and source, with matrices whose rows are targets, columns
+    sources.
+
+    Matrix entries of pairs that were not estimated, the diagonal included, are NaN.
+    `estimates[target, source]` is the estimate of one pair; `estimates[target,
+    *sources]` that of several sources jointly.
+
+    Parameters
+    ----------
+    domain
+        The attributes, in the order of rows and columns.
+    estimates
+        The estimate of each (target, source) or (target, *sources), by their indices.
+    settings
+        Their settings.
+    """
+
+    domain: Domain
+    estimates: Mapping[tuple[int, ...], LeakageEstimate]
+    settings: EstimateOptions
+
+    plug_in = _matrix(
+        "plug_in", "The paper's estimates, biased upward; infinite if a cell is empty."
+    )
+    corrected = _matrix("corrected", "The corrected estimates.")
+    lower = _matrix(
+        "lower", "The lower confidence limits, not simultaneous over pairs."
+    )
+    upper = _matrix(
+        "upper", "The upper confidence limits, not simultaneous over pairs."
+    )
+    p_values = _matrix(
+        "p_value", "The p-values, not adjusted for several; NaN without surrogates."
+    )
+
+    @property
+    def pairs(self) -> tuple[tuple[str, ...], ...]:
+        """The names (target, source) of each estimate, or (target, *sources) of a joint
+        one.
+        """
+        return tuple((estimate.target, *estimate.sources) for estimate in self)
+
+    @property
+    def only(self) -> LeakageEstimate:
+        """The only estimate; raises an InputError if there is not exactly one."""
+        if len(self) != 1:
+            raise InputError(
+                f"there is not one estimate but {len(self)}; choose by names"
+            )
+        return next(iter(self))
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def __iter__(self) -> Iterator[LeakageEstimate]:
+        return iter(self.estimates.values())
+
+    def __getitem__(self, names: Any) -> LeakageEstimate:
+        if not isinstance(names, tuple) or len(names) < 2:
+            raise DomainError(
+                f"estimates are chosen by target and source, got {checks.shown(names)}"
+            )
+        key = tuple(self.domain.index(name) for name in names)
+        if key not in self.estimates:
+            target, *sources = (self.domain.names[index] for index in key)
+            raise DomainError(
+                f"the leakage of source {' and '.join(map(repr, sources))} about target "
+                f"{target!r} was not estimated"
+            )
+        return self.estimates[key]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings, and the estimates in long form, as a JSON object."""
+        used = self.settings
+        settings = {"seed": used.rng, "replicas": used.replicas, "view": "inferred"}
+        settings["confidence"] = used.confidence
+        return {**settings, "estimates": json_ready(self.to_arrow().to_pylist())}
+
+    def _headline(self) -> str:
+        if not len(self):
+            return "LeakageEstimates(none)"
+        largest = max(self, key=lambda estimate: estimate.corrected)
+        return (
+            f"LeakageEstimates({len(self):,} among {len(self.domain)} attributes, largest "
+            f"corrected {largest.corrected:.4g} of {largest.source!r} about {largest.target!r}, "
+            "view 'inferred')"
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [estimate._columns() for estimate in self]
+        return {
+            name: [row[name][0] for row in rows] for name in (*REPORTED, "cautions")
+        }

@@ -1,0 +1,395 @@
+"""The paper as an object of study: estimation, baselines, benchmarks, the reproduction.
+
+Here is leakage estimated from a simulated collection: the statistical method of its
+section III.
+
+The paper perturbs r copies of every record, lets an attacker infer each value, and
+counts; here the counts are drawn from their distribution given the pair counts, in time
+independent of the number of records [theory: The statistical method].  The paper's
+plug-in estimate is biased upward; a corrected estimate and a confidence interval
+(`confidence`) and a p-value (`simulation`) are reported with it.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import Any, cast
+
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Floats, Integers
+from seepage._core.errors import DomainError, InputError
+from seepage._core.options import takes
+from seepage._core.threads import usable_cores
+from seepage.benchmarks.statistical.estimates import (
+    DecidingCell,
+    EstimateOptions,
+    LeakageEstimate,
+    LeakageEstimates,
+)
+from seepage.benchmarks.statistical.permutation import significance
+from seepage.benchmarks.statistical.simulated_collection import Collection, simulate
+from seepage.benchmarks.statistical.simulated_intervals import interval
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.leakage.release import releases
+from seepage.mechanisms.base import Mechanism
+from seepage.tables.read import as_pairs, as_records
+
+Key = tuple[int, ...]
+"""The indices of a target and of its sources."""
+
+
+MAX_REPORTS = 2**53
+"""Largest number of reports that float64 represents exactly."""
+
+
+MAX_PERMUTED = 10**9 - 1
+"""Largest number of reports that NumPy's hypergeometric distribution permutes."""
+
+
+MAX_CELLS = 1 << 24
+"""Maximum number of cells of the channel from source values to reports: 128 MB."""
+
+
+COLLECTION = 0
+
+
+SURROGATES = 1
+"""Independent random streams of a task: the simulated collection, and its
+surrogates."""
+
+
+@takes(EstimateOptions)
+def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
+    """Return leakages estimated from a simulated collection, with their uncertainty.
+
+    Each of N records reports r times through the mechanism; an attacker infers the
+    source's value from each report; P(inferred value given target value) is estimated,
+    and the leakage from it [paper, section III].
+
+    Parameters
+    ----------
+    data
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
+        For `sources`, anything that has records.
+
+    Returns
+    -------
+    LeakageEstimates
+        Indexed by `[target, source]`; its matrices have targets as rows and sources as
+        columns.
+
+    Notes
+    -----
+    Estimates are not clipped to epsilon.  A report observed with one target value and never with
+    another makes the plug-in estimate infinite, which `cautions` lists.  Only target values that
+    occur in the table are compared; `cautions` say so for a sample of records.  Costs
+    O(surrogates m l + m t l + m^2 t l) for m target values, t source values and l reports;
+    0.1 us for each cell of each surrogate.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> estimates = estimate_leakage(
+    ...     "adult",
+    ...     1.0,
+    ...     mechanism="grr",
+    ...     pairs=[("sex", "occupation")],
+    ...     surrogates=99,
+    ...     rng=7,
+    ... )
+    >>> estimate = estimates["sex", "occupation"]
+    >>> exact = sp.leakage_matrix(sp.load_pairs("adult"), 1.0, mechanism="grr")
+    >>> (
+    ...     estimate.lower < exact["sex", "occupation"].value < estimate.upper,
+    ...     estimate.p_value,
+    ... )
+    (True, 0.01)
+    """
+    counted: PairCounts | Records
+    if options.sources is None:
+        counted = as_pairs(data, **options.reading)
+        keys = _ordered_pairs(counted, options.target, options.pairs)
+    else:
+        names = _joint_names(options)
+        counted = as_records(data, **options.reading).select(names)
+        keys = [tuple(range(len(names)))]
+    mechanisms = mechanisms_of(
+        counted.domain, options.epsilon, options.mechanism, options.delta
+    )
+    most = (MAX_PERMUTED if options.surrogates else MAX_REPORTS) // max(
+        counted.records, 1
+    )
+    if options.replicas > most:
+        rule = f"at most {most:,} for {counted.records:,} records"
+        hint = "; without surrogates there may be more" if options.surrogates else ""
+        raise checks.violation("replicas", rule, options.replicas, hint)
+    estimates: dict[Key, LeakageEstimate] = {}
+    make = partial(make_task, counted, mechanisms)
+    for key, estimate in _run_tasks(keys, make, options):
+        estimates[key] = replace(estimate, population=counted.population)
+        if options.progress is not None:
+            options.progress(len(estimates), len(keys))
+    return LeakageEstimates(counted.domain, dict(sorted(estimates.items())), options)
+
+
+def mechanisms_of(
+    domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
+) -> list[Mechanism]:
+    """Return the mechanism of each attribute; raise an InputError if an attribute has
+    none.
+    """
+    mechanisms = [
+        release.mechanism for release in releases(domain, epsilon, mechanism, delta)
+    ]
+    missing = [
+        name
+        for name, used in zip(domain.names, mechanisms, strict=True)
+        if used is None
+    ]
+    if missing:
+        rule = f"given for every attribute, also for {missing[0]!r}"
+        raise checks.violation("mechanism", rule, None)
+    return cast("list[Mechanism]", mechanisms)
+
+
+def _joint_names(options: EstimateOptions) -> tuple[str, ...]:
+    """Return the names of the target and of its joint sources."""
+    sources = checks.texts(options.sources, "sources")
+    if options.target is None or options.pairs is not None:
+        raise InputError("sources need a target, and no pairs", parameter="sources")
+    names = options.target, *sources
+    if not sources or len(set(names)) < len(names):
+        rule = "one or more names, none twice, and not the target"
+        raise checks.violation("sources", rule, sources)
+    return names
+
+
+def _ordered_pairs(
+    counts: PairCounts, target: str | None, pairs: Iterable[tuple[str, str]] | None
+) -> list[Key]:
+    """Return the (target, source) indices of the pairs to estimate, without duplicates."""
+    domain = counts.domain
+    if not counts.records:
+        raise DomainError(
+            "there is no leakage without records, and these counts have none"
+        )
+    if pairs is None:
+        targets = range(len(domain)) if target is None else [domain.index(target)]
+        return [(x, u) for x in targets for u in range(len(domain)) if u != x]
+    if target is not None:
+        raise checks.exclusive("target", "pairs", "pairs have their own targets")
+    named = checks.items(pairs, "pairs")
+    if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
+        raise checks.violation(
+            "pairs", "a list of two names each, (target, source)", named
+        )
+    chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
+    for x, u in chosen:
+        if x == u:
+            raise DomainError(f"{domain.names[x]!r} is no source about itself")
+    return list(chosen)
+
+
+# One estimate: a target, its sources, and their mechanisms ----------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A target and one or more sources that are reported together, as one source of
+    tuples.
+
+    Parameters
+    ----------
+    key
+        The indices of the target and of the sources, which the seeds depend on.
+    target
+        The target's attribute, restricted to values that occur.
+    sources
+        The sources' attributes.
+    mechanisms
+        The mechanism of each source.
+    direct
+        The budget of the target's own report.
+    values
+        The source tuples that occur: codes, one row per tuple and one column per
+        source.
+    table
+        Record counts, target value by source tuple.
+    """
+
+    key: Key
+    target: Attribute
+    sources: tuple[Attribute, ...]
+    mechanisms: tuple[Mechanism, ...]
+    direct: float
+    values: Integers
+    table: Integers
+
+    @cached_property
+    def channel(self) -> Floats:
+        """P(inferred values given source tuple): each source is perturbed
+        independently.
+        """
+        reports = math.prod(source.size for source in self.sources)
+        if len(self.values) * reports > MAX_CELLS:
+            raise InputError(
+                f"{len(self.values):,} source values with {reports:,} reports are too many for "
+                f"one estimate, at most {MAX_CELLS:,} cells fit; choose fewer sources"
+            )
+        parts = zip(self.mechanisms, self.values.T, strict=True)
+        rows = [mechanism.inferred_channel()[codes] for mechanism, codes in parts]
+        joint = reduce(
+            lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(
+                len(left), -1
+            ),
+            rows,
+        )
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+    def report(self, column: int) -> str:
+        """Return the inferred value of a column of the channel; several are joined by
+        "and".
+        """
+        codes = np.unravel_index(column, [source.size for source in self.sources])
+        parts = zip(self.sources, codes, strict=True)
+        return " and ".join(source.values[code] for source, code in parts)
+
+    def generator(
+        self, rng: int | None, purpose: int, block: int = 0
+    ) -> np.random.Generator:
+        """Return the random generator of one block of a stream, whichever thread runs
+        it.
+        """
+        sequence = np.random.SeedSequence(rng, spawn_key=(*self.key, purpose, block))
+        return np.random.Generator(np.random.PCG64(sequence))
+
+    def collect(self, options: EstimateOptions) -> Collection:
+        """Return a simulated collection."""
+        generator = self.generator(options.rng, COLLECTION)
+        return simulate(self.table, self.channel, options.replicas, generator)
+
+    def estimate(
+        self, options: EstimateOptions, cancelled: threading.Event
+    ) -> LeakageEstimate:
+        """Return the estimate from a simulated collection, with its interval and
+        p-value.
+        """
+
+        def surrogate_generator(block: int) -> np.random.Generator:
+            if cancelled.is_set():
+                raise CancelledError
+            return self.generator(options.rng, SURROGATES, block)
+
+        collection = self.collect(options)
+        plug_in, deciding = plug_in_estimate(self, collection)
+        seen = collection.counts.any(axis=0)
+        return LeakageEstimate(
+            target=self.target.name,
+            sources=tuple(source.name for source in self.sources),
+            mechanism=", ".join(
+                dict.fromkeys(mechanism.name for mechanism in self.mechanisms)
+            ),
+            epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
+            direct=self.direct,
+            plug_in=plug_in,
+            **interval(collection, options.confidence)._asdict(),
+            significance=significance(
+                collection, options.surrogates, surrogate_generator
+            ),
+            deciding=deciding,
+            unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),
+            records=int(self.table.sum()),
+            seed=options.rng,
+        )
+
+
+def _run_tasks(
+    keys: Sequence[Key], make: Callable[[Key], Task], options: EstimateOptions
+) -> Iterator[tuple[Key, LeakageEstimate]]:
+    """Yield the estimate of each task as it completes; an exception cancels all
+    threads.
+    """
+    cancelled = threading.Event()
+
+    def run(key: Key) -> LeakageEstimate:
+        return make(key).estimate(options, cancelled)
+
+    with ThreadPoolExecutor(options.threads or usable_cores()) as pool:
+        futures = {pool.submit(run, key): key for key in keys}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            cancelled.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def plug_in_estimate(
+    task: Task, collection: Collection
+) -> tuple[float, tuple[DecidingCell, ...]]:
+    """Return the paper's estimate and the two cells whose ratio it is; none if rows are
+    equal.
+
+    It is infinite if a report has an empty cell; then the empty cell with the largest
+    expected count is returned.
+    """
+    counts = collection.counts
+    totals = counts.sum(axis=1)
+    shares = counts / totals[:, None]
+    high = shares.max(axis=0)
+    low = shares.min(axis=0)
+    if len(counts) < 2 or not np.any(high > low):
+        return 0.0, ()
+    expected = np.where(counts == 0, high * totals[:, None], 0.0)
+    if expected.any():
+        value = math.inf
+        other, report = divmod(int(expected.argmax()), counts.shape[1])
+    else:
+        ratios = np.divide(high, low, out=np.ones_like(high), where=high > 0)
+        report = int(ratios.argmax())
+        value = math.log(ratios[report])
+        other = int(shares[:, report].argmin())
+    likelier = int(shares[:, report].argmax())
+    return value, tuple(
+        DecidingCell(
+            task.target.values[x],
+            task.report(report),
+            int(counts[x, report]),
+            int(totals[x]),
+        )
+        for x in (likelier, other)
+    )
+
+
+def make_task(
+    data: PairCounts | Records, mechanisms: Sequence[Mechanism], key: Key
+) -> Task:
+    """Return the task of a target and its sources; several sources need records."""
+    target, *sources = key
+    if isinstance(data, PairCounts):
+        seen = np.flatnonzero(data.marginal(target))
+        values = np.arange(data.domain[sources[0]].size)[:, None]
+        table = np.ascontiguousarray(data.table(target, sources[0])[seen])
+    else:
+        codes = data.codes.astype(np.int64)
+        values, tuples = np.unique(codes[:, sources], axis=0, return_inverse=True)
+        seen, targets = np.unique(codes[:, target], return_inverse=True)
+        cells = targets * len(values) + tuples.reshape(-1)
+        counts = np.bincount(cells, data.weights, minlength=len(seen) * len(values))
+        table = counts.astype(np.int64).reshape(len(seen), len(values))
+    return Task(
+        key=key,
+        target=data.domain[target].restrict(seen),
+        sources=tuple(data.domain[source] for source in sources),
+        mechanisms=tuple(mechanisms[source] for source in sources),
+        direct=mechanisms[target].epsilon,
+        values=values,
+        table=table,
+    )

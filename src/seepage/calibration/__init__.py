@@ -1,0 +1,1 @@
+"""The largest budgets whose totals are within limits."""

@@ -1,0 +1,1 @@
+"""Domains, correlation channels, pair counts and distinct records of a table."""

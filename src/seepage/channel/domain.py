@@ -1,0 +1,323 @@
+"""Data about people: tables, domains, pair counts, distinct records, and the datasets.
+
+Here are `Domain` and `Attribute`, the columns of a table, their values, and the codes
+of these; and `Channel`, a row-stochastic matrix P(output given input) of two of them.
+"""
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, SupportsIndex
+
+from seepage._core import checks
+from seepage._core.errors import DomainError, InputError
+from seepage._core.results import json_ready
+from seepage._core.text import MAX_SHOWN, Counted, how_many
+
+MISSING = "(missing)"
+"""Label of the category of missing values."""
+
+
+OTHER = "(other)"
+"""Label of the category of pooled values; tables coded in a domain that has it put all
+other values there."""
+
+
+ALL_OTHERS = "*"
+"""Key of mappings by column or attribute for those that they do not name."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its name and the labels of its values, in the order of their codes.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    values
+        The labels, distinct, at least one; code `i` stands for `values[i]`.
+    edges
+        For a binned numeric column, the ascending edges e_0 < ... < e_b of its b bins:
+        bin i is e_i <= x < e_(i+1), the last one includes e_b.  Empty for categories.
+    merged
+        Pairs (value, label): further values that are coded as one of the labels, `"*"`
+        for all other values.  Without `"*"` these are "(other)" if the attribute has
+        it, else they raise.
+
+    Examples
+    --------
+    >>> sex = Attribute("sex", ("Female", "Male"))
+    >>> sex.size, sex.code("Male")
+    (2, 1)
+    """
+
+    name: str
+    values: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+    merged: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise DomainError(
+                f"an attribute's name must be a nonempty string, got {checks.shown(self.name)}"
+            )
+        object.__setattr__(self, "values", tuple(checks.items(self.values, "values")))
+        object.__setattr__(self, "edges", tuple(checks.numbers(self.edges, "edges")))
+        if not self.values:
+            raise DomainError(
+                f"attribute {self.name!r} must have at least one value, got none"
+            )
+        if not all(isinstance(value, str) for value in self.values):
+            raise DomainError(f"the values of attribute {self.name!r} must be strings")
+        if len(self._codes) < len(self.values):
+            duplicate = next(
+                v for i, v in enumerate(self.values) if self._codes[v] != i
+            )
+            raise DomainError(
+                f"attribute {self.name!r} has the value {duplicate!r} twice"
+            )
+        self._check_edges()
+        pairs = [
+            checks.texts(pair, "merged") for pair in checks.items(self.merged, "merged")
+        ]
+        object.__setattr__(self, "merged", tuple(map(tuple, pairs)))
+        for pair in self.merged:
+            if len(pair) != 2 or pair[0] in self._codes or pair[1] not in self._codes:
+                raise DomainError(
+                    f"attribute {self.name!r} must merge other values into one of its own, "
+                    f"got {checks.shown(pair)}"
+                )
+        if (
+            self.edges
+            and len({label for value, label in self.merged if value != ALL_OTHERS}) > 1
+        ):
+            raise DomainError(
+                f"attribute {self.name!r} has bins and must merge into one of them"
+            )
+
+    @property
+    def catch_all(self) -> str | None:
+        """The value that stands for all values outside the domain; None if these raise."""
+        return dict(self.merged).get(
+            ALL_OTHERS, OTHER if OTHER in self._codes else None
+        )
+
+    def _check_edges(self) -> None:
+        if not self.edges:
+            return
+        if any(not low < high for low, high in pairwise(self.edges)):
+            raise DomainError(f"the bin edges of attribute {self.name!r} must ascend")
+        bins = len(self.values) - (MISSING in self._codes)
+        if bins != len(self.edges) - 1:
+            raise DomainError(
+                f"attribute {self.name!r} has {len(self.edges)} edges and {bins} bins; "
+                "b bins have b + 1 edges"
+            )
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    @property
+    def size(self) -> int:
+        """Alphabet size: the number of values."""
+        return len(self.values)
+
+    def code(self, value: str) -> int:
+        """Return the code of a value; an unknown value raises and suggests the closest
+        one.
+        """
+        if isinstance(value, str) and value in self._codes:
+            return self._codes[value]
+        hint = checks.near_miss(value, self.values)
+        raise DomainError(
+            f"attribute {self.name!r} has no value {checks.shown(value)}{hint}"
+        )
+
+    def restrict(self, codes: Iterable[int]) -> "Attribute":
+        """Return the attribute with the values of these codes, in this order, without
+        bin edges.
+        """
+        kept = [
+            checks.integer(c, "code", 0, self.size - 1)
+            for c in checks.items(codes, "codes")
+        ]
+        return Attribute(self.name, tuple(self.values[code] for code in kept))
+
+
+class Domain:
+    """An ordered collection of attributes with distinct names: the columns of a table.
+
+    Attributes
+    ----------
+    names, sizes
+        Names and alphabet sizes of the attributes.
+
+    Examples
+    --------
+    >>> domain = Domain(
+    ...     [Attribute("sex", ("Female", "Male")), Attribute("smoker", ("no", "yes"))]
+    ... )
+    >>> domain.names, domain.sizes, domain["sex"].values
+    (('sex', 'smoker'), (2, 2), ('Female', 'Male'))
+    """
+
+    def __init__(self, attributes: Iterable[Attribute]) -> None:
+        self._attributes: tuple[Attribute, ...] = tuple(
+            checks.items(attributes, "attributes")
+        )
+        for attribute in self._attributes:
+            checks.instance(attribute, "each of attributes", Attribute, "an Attribute")
+        if not self._attributes:
+            raise DomainError("a domain must have at least one attribute, got none")
+        self.names = tuple(attribute.name for attribute in self._attributes)
+        self.sizes = tuple(attribute.size for attribute in self._attributes)
+        self._index = {name: index for index, name in enumerate(self.names)}
+        for index, name in enumerate(self.names):
+            if self._index[name] != index:
+                raise DomainError(f"the domain has the attribute {name!r} twice")
+
+    def index(self, name: str | SupportsIndex) -> int:
+        """Return the index of an attribute by name, or by index, which may be negative."""
+        if isinstance(name, str):
+            if name in self._index:
+                return self._index[name]
+            hint = checks.near_miss(name, self.names)
+            raise DomainError(f"there is no attribute {name!r}{hint}")
+        try:
+            return range(len(self))[operator.index(name)]
+        except (TypeError, IndexError):
+            rule = f"an attribute must be a name or an index below {len(self)}"
+            raise DomainError(f"{rule}, got {checks.shown(name)}") from None
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
+        """Return the domain of these attributes only, in this order."""
+        return Domain(
+            self._attributes[self.index(name)] for name in checks.items(names, "names")
+        )
+
+    def rename(self, names: Mapping[str, str]) -> "Domain":
+        """Return the domain with attributes renamed, old name to new."""
+        for name in checks.mapping(names, "names"):
+            self.index(name)
+        return Domain(
+            replace(a, name=names.get(a.name, a.name)) for a in self._attributes
+        )
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one JSON-ready dict per attribute: name, values, edges, and merged if
+        any is.
+        """
+        return [
+            {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)}
+            | ({"merged": [list(pair) for pair in a.merged]} if a.merged else {})
+            for a in self
+        ]
+
+    @classmethod
+    def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
+        """Return the domain of the dicts of `to_dicts`."""
+        import msgspec
+
+        try:
+            return cls(msgspec.convert(attributes, tuple[Attribute, ...], strict=False))
+        except msgspec.ValidationError as problem:
+            raise DomainError(
+                f"the attributes are not those of a domain: {problem}"
+            ) from None
+
+    def __getitem__(self, name: str | SupportsIndex) -> Attribute:
+        return self._attributes[self.index(name)]
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self._attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self._attributes == other._attributes
+
+    def __hash__(self) -> int:
+        return hash(self._attributes)
+
+    def __repr__(self) -> str:
+        shown = [f"{a.name}[{a.size}]" for a in self._attributes[:MAX_SHOWN]]
+        more = [f"{len(self) - MAX_SHOWN} more"] if len(self) > MAX_SHOWN else []
+        return f"Domain({', '.join(shown + more)})"
+
+    def differences(self, other: "Domain") -> str:
+        """Describe the first difference between two domains in one line, empty if
+        equal.
+        """
+        checks.instance(other, "other", Domain, "a Domain")
+        if self.names != other.names:
+            return (
+                f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
+            )
+        for mine, theirs in zip(self, other, strict=True):
+            unshared = set(mine.values) ^ set(theirs.values)
+            if unshared:
+                first = next(v for v in (*mine.values, *theirs.values) if v in unshared)
+                return f"attribute {mine.name!r}: only one has {first!r}"
+            if mine.values != theirs.values:
+                return f"attribute {mine.name!r}: their values are in another order"
+            if mine.edges != theirs.edges:
+                return f"attribute {mine.name!r}: bin edges {mine.edges} against {theirs.edges}"
+            if mine.merged != theirs.merged:
+                return f"attribute {mine.name!r}: they merge other values"
+        return ""
+
+
+def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
+    """Return a setting as a list with one entry per attribute.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    setting
+        One value for all attributes, a sequence in the domain's order, or a mapping by
+        name, with `"*"` for those that it does not name.
+    name
+        The parameter's name, for messages.
+    """
+    if isinstance(setting, Mapping):
+        for attribute in setting:
+            if attribute != ALL_OTHERS:
+                domain.index(attribute)
+        if ALL_OTHERS in setting:
+            setting = {**dict.fromkeys(domain.names, setting[ALL_OTHERS]), **setting}
+        missing = [attribute for attribute in domain.names if attribute not in setting]
+        if missing:
+            raise InputError(
+                f"{name} must be given for every attribute, {missing[0]!r} has none",
+                parameter=name,
+            )
+        return [setting[attribute] for attribute in domain.names]
+    several = isinstance(setting, Sequence) or getattr(setting, "ndim", 0) == 1
+    if several and not isinstance(setting, str):
+        if len(setting) != len(domain):
+            raise InputError(
+                f"{name} must be one number or one for each of the {len(domain)} attributes, "
+                f"got {len(setting)}",
+                parameter=name,
+            )
+        return list(setting)
+    return [setting] * len(domain)
+
+
+def sample_caution(counted: Counted) -> str | None:
+    """Return the caveat for results computed from a sample; None for a whole table."""
+    if counted.population is None:
+        return None
+    return (
+        f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
+        "population; values absent from the sample may leak more"
+    )

@@ -1,0 +1,112 @@
+"""Pair counts of shards in one domain."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from seepage._core import checks
+from seepage._core.errors import DomainError
+from seepage.channel.domain import MISSING, Attribute, Domain
+from seepage.channel.pairs import PairCounts
+from seepage.channel.recoding import recoded
+
+MAX_JOINING_SHARE = 1 / 20
+"""Maximum share of the records of a value that is pooled only to make "(other)" common
+enough."""
+
+
+def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
+    """Return the sum of the pair counts of disjoint shards.
+
+    Shards must have the same attributes and the same bins: count each with the same
+    edges, infinite at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that no
+    number is outside.  Categories may differ: a value that a shard does not have has
+    count 0 there.  So shards can be counted independently.
+
+    Parameters
+    ----------
+    parts
+        The pair counts of shards that have no record in common.
+
+    Notes
+    -----
+    If every shard orders its values by number, so does the sum; else if every shard orders them as
+    strings, likewise; missing is last.  Otherwise new values follow those of the first shard.  The
+    sum equals the counts of the whole table, with one exception: labels do not distinguish strings
+    such as "1", "2", "10" from numbers, so the values of a string column that all look like numbers
+    are ordered by number if every shard orders them so, while a whole table orders them as strings:
+    "1", "10", "2".  The counts are the same, in another order of values.
+
+    If any shard is a sample, the sum is a sample of the records of all shards.
+
+    Examples
+    --------
+    >>> one = PairCounts(
+    ...     Domain([Attribute("sex", ("F",)), Attribute("kids", ("0",))]),
+    ...     [[3], [3]],
+    ...     [3],
+    ... )
+    >>> two = PairCounts(
+    ...     Domain([Attribute("sex", ("M",)), Attribute("kids", ("0",))]),
+    ...     [[1], [1]],
+    ...     [1],
+    ... )
+    >>> merge_pairs([one, two]).table("sex", "kids").tolist()
+    [[3], [1]]
+    """
+    parts = [
+        checks.instance(part, "each of parts", PairCounts, "PairCounts")
+        for part in checks.items(parts, "parts")
+    ]
+    if not parts:
+        raise DomainError(
+            "parts must have at least one PairCounts, got none", parameter="parts"
+        )
+    first = parts[0].domain
+    for part in parts:
+        if part.domain.names != first.names:
+            raise DomainError(
+                f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
+            )
+    domain = Domain(
+        _union([part.domain[index] for part in parts]) for index in range(len(first))
+    )
+    return reduce(operator.add, (recoded(part, domain) for part in parts))
+
+
+def _union(attributes: Sequence[Attribute]) -> Attribute:
+    """Return the attribute with the values of all; different bin edges raise a
+    DomainError.
+    """
+    first = attributes[0]
+    if all(attribute == first for attribute in attributes):
+        return first
+    for attribute in attributes:
+        if attribute.edges != first.edges:
+            raise DomainError(
+                f"attribute {first.name!r} has other bins in some counts: {_bins(first)} against "
+                f"{_bins(attribute)}; count every shard with the same bins, by edges such as "
+                "-inf, 18, 65, inf"
+            )
+    from seepage.tables.column import sort_key  # with PyArrow
+    from seepage.tables.labels import field_key
+
+    values = list(dict.fromkeys(value for a in attributes for value in a.values))
+    if first.edges:
+        values.sort(key=MISSING.__eq__)
+        return Attribute(first.name, tuple(values), first.edges)
+    orders: list[Callable[[str], Any]] = [
+        lambda value: sort_key(field_key(value)),
+        lambda value: (value == MISSING, value),
+    ]
+    for order in orders:
+        if all(sorted(a.values, key=order) == list(a.values) for a in attributes):
+            values.sort(key=order)
+            break
+    return Attribute(first.name, tuple(values))
+
+
+def _bins(attribute: Attribute) -> str:
+    edges = ", ".join(f"{edge:g}" for edge in attribute.edges)
+    return f"edges {edges}" if edges else "none"

@@ -1,0 +1,72 @@
+"""Counts and records in another domain: shards merged, rare values pooled; codebooks.
+
+The frequency of a value is known only after a pass, so rare values are pooled in the
+counts or distinct records, which is exact and the same for every engine.  Tables coded
+later in a domain with "(other)" have their other values there, see
+`seepage.data.table`.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+
+from seepage._core.arrays import Integers
+from seepage.channel.domain import OTHER, Attribute, Domain
+from seepage.channel.pairs import (
+    PairCounts,
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    stacked,
+)
+from seepage.channel.records import Records
+
+Counts = TypeVar("Counts", PairCounts, Records, PairCounts | Records)
+
+
+def recoded(counted: Counts, domain: Domain) -> Counts:
+    """Return counts or records in another domain.
+
+    Parameters
+    ----------
+    counted
+        Pair counts or records.
+    domain
+        The same attributes with other values; those that one does not have are merged
+        into "(other)".
+
+    Notes
+    -----
+    O(cells): pairs of one shape are recoded at once.
+    """
+    if counted.domain == domain:
+        return counted
+    codes = [
+        _new_codes(old, new) for old, new in zip(counted.domain, domain, strict=True)
+    ]
+    if isinstance(counted, Records):
+        each = [new[old] for new, old in zip(codes, counted.codes.T, strict=True)]
+        return counted.like(domain, np.stack(each, axis=1))
+    marginals = [np.zeros(size, dtype=np.int64) for size in domain.sizes]
+    for marginal, new, counts in zip(marginals, codes, counted.marginals, strict=True):
+        np.add.at(marginal, new, counts)
+    sizes, flat_codes = counted.domain.sizes, np.concatenate(codes)
+    code_offsets, old_offsets = marginal_offsets(sizes), pair_offsets(sizes)
+    offsets = pair_offsets(domain.sizes)
+    cells = np.zeros(offsets[-1], dtype=np.int64)
+    for group, a, b in pairs_by_shape(sizes, domain.sizes):
+        rows, columns = (
+            stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b)
+        )
+        row = offsets[group][:, None] + rows * domain.sizes[b[0]]
+        index = row[:, :, None] + columns[:, None, :]
+        old = stacked(counted.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
+        np.add.at(cells, index.reshape(-1), old.reshape(-1))
+    return counted.like(domain, marginals, cells)
+
+
+def _new_codes(old: Attribute, new: Attribute) -> Integers:
+    known = {*new.values}
+    return np.array(
+        [new.code(value if value in known else OTHER) for value in old.values]
+    )

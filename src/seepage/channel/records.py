@@ -1,0 +1,396 @@
+"""`Records`: the distinct records of a table with their multiplicities.
+
+Pair counts do not determine how much several sources reveal together [theory-totals];
+records do.
+"""
+
+import math
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage._core import checks
+from seepage._core.arrays import Codes, Integers
+from seepage._core.errors import DomainError
+from seepage._core.options import method_takes
+from seepage._core.results import Result
+from seepage._core.text import how_many
+from seepage.channel.domain import Domain
+from seepage.channel.pairs import PairCounts
+from seepage.counting.accumulate import PairAccumulator
+from seepage.counting.distinct import (
+    DistinctRecords,
+    RecordSample,
+    distinct,
+    pack,
+    runs,
+)
+from seepage.counting.record_samples import own_seed
+from seepage.tables.gathering import Gathering, gather_local
+from seepage.tables.table_options import RecordOptions, uses_spark
+
+if TYPE_CHECKING:
+    from seepage.tables.fixed_domain import FixedDomain
+
+
+MAX_CELLS = 1 << 27
+"""Maximum size of a joint table of counts: 1 GB."""
+
+
+MAX_WEIGHTED = 1 << 19
+"""Rows times squared columns up to which each table is counted by itself rather than by
+bit."""
+
+
+class Records(Result):
+    """Distinct records with the number of people who have each.
+
+    The object is immutable.  Rows are in lexicographic order of their codes.
+
+    Parameters
+    ----------
+    domain
+        The attributes and their values.
+    codes
+        The codes of the values, shape (records, attributes).  Equal rows are merged,
+        and rows of weight 0 are left out.
+    weights
+        Multiplicity of each row, 1 by default.  They sum to at most 2^53.
+    population
+        For a sample, the number of records that it was drawn from; None for a whole
+        table.
+
+    Attributes
+    ----------
+    fixed
+        How the domain was fixed, where that was on a part of the records; else None.
+    declared
+        Whether the domain was given or fixed on others; else they certify nothing for a
+        population.
+    pooled
+        Whether values were merged by these very counts: nothing is certified for a
+        population.
+    person
+        The column that identified the people, of each of whom one record was kept; else
+        None.
+
+    Examples
+    --------
+    >>> from seepage import Attribute
+    >>> domain = Domain(
+    ...     [Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))]
+    ... )
+    >>> people = Records(domain, [[0, 1], [1, 0], [0, 1]])
+    >>> people.codes.tolist(), people.weights.tolist(), people.records
+    ([[0, 1], [1, 0]], [2, 1], 3)
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        codes: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        population: int | None = None,
+    ) -> None:
+        checks.instance(domain, "domain", Domain, "a Domain")
+        columns = _checked_codes(domain, codes)
+        counts = _checked_weights(columns.shape[1], weights)
+        self.domain = domain
+        rows, self.weights = distinct(columns, counts, domain.sizes)
+        self.population = population
+        if population is not None:
+            self.population = checks.integer(population, "population", self.records)
+        self.fixed: FixedDomain | None = None
+        self.declared = True
+        self.pooled = False
+        self.person: str | None = None
+        self.codes: Codes = rows.T
+        for part in (rows, self.codes, self.weights):
+            part.flags.writeable = False
+
+    @classmethod
+    @method_takes(RecordOptions)
+    def from_data(cls, data: Any, options: RecordOptions) -> "Records":
+        """Return the distinct records of a table, with data and options as in
+        `count_pairs`.
+
+        Parameters
+        ----------
+        data
+            A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or
+            Feather file, of a folder of such files, a glob, or a list of paths; or a
+            Spark DataFrame.
+
+        Notes
+        -----
+        Memory grows with the number of distinct records only.  For the joint counts of a few
+        attributes select their `columns`, and call `counts()` on the result.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> people = pa.table({"sex": ["F", "M", "F"], "smoker": [True, False, True]})
+        >>> Records.from_data(people)
+        Records(3 records, 2 distinct, 2 attributes)
+        >>> Records.from_data(people, columns=["smoker", "sex"]).counts().tolist()
+        [[0, 1], [2, 0]]
+        >>> Records.from_data(people, sample=2)
+        Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
+        """
+        from seepage.channel.pooling import pool_rare
+        from seepage.tables.answer_rule import with_markers
+        from seepage.tables.fixed_domain import fix_domain
+
+        rng = secrets.randbits(63) if options.rng is None else options.rng
+        new_gathering: Callable[[], Gathering] = DistinctRecords
+        if options.sample is not None:
+            new_gathering = partial(
+                RecordSample, options.sample, own_seed("sample", rng)
+            )
+        spark = uses_spark(data, options.engine, options.person)
+        fixed = None
+        declared = options.domain is not None or options.scope == "population"
+        if options.domain is None and (
+            options.scope == "population" or options.merges_answers
+        ):
+            data, fixed = fix_domain(data, options, rng)
+            options = replace(options, domain=fixed.domain, bins=None, pool=None)
+        gather = gather_local
+        if spark:
+            from seepage.counting.spark.engine import gather_with_spark as gather
+        part = None if fixed is None else fixed.part
+        domain, seen, rows, weights = gather(data, options, new_gathering, part)
+        whole = options.sample is None or seen <= options.sample
+        records = cls(domain, rows.T, weights, population=None if whole else seen)
+        records.fixed = fixed
+        records.declared = declared
+        records.person = options.person
+        if options.pool is not None:
+            records = pool_rare(records, options.pool)
+        records.domain = Domain(
+            with_markers(attribute, options) for attribute in records.domain
+        )
+        return records
+
+    @classmethod
+    def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":
+        """Return the records of a joint contingency table, one axis per attribute.
+
+        Examples
+        --------
+        >>> from seepage import Attribute
+        >>> domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
+        >>> len(Records.from_joint(domain, [[3, 0], [1, 2]]))
+        3
+        """
+        checks.instance(domain, "domain", Domain, "a Domain")
+        table = checks.array(counts, "counts")
+        if table.shape != domain.sizes:
+            raise DomainError(
+                f"a joint table must have one axis per attribute, shape {domain.sizes}, "
+                f"got {table.shape}"
+            )
+        occupied = np.nonzero(table)
+        return cls(domain, np.stack(occupied, axis=1), table[occupied])
+
+    @property
+    def records(self) -> int:
+        """Number of people: the sum of the weights."""
+        return int(self.weights.sum())
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def column(self, name: str | SupportsIndex) -> Codes:
+        """Return the codes of one attribute, one per distinct record."""
+        return self.codes[:, self.domain.index(name)]
+
+    def marginal(self, name: str | SupportsIndex) -> Integers:
+        """Return the counts of one attribute's values."""
+        return self.counts([name])
+
+    def counts(self, names: Iterable[str | SupportsIndex] | None = None) -> Integers:
+        """Return the joint counts of some attributes, one axis each; of all by default.
+
+        Notes
+        -----
+        O(distinct records).  A table of more than 2^27 cells raises a DomainError.
+        """
+        chosen = self._indices(names)
+        shape = tuple(self.domain.sizes[index] for index in chosen)
+        cells = math.prod(shape)
+        if cells > MAX_CELLS:
+            raise DomainError(
+                f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
+                f"{MAX_CELLS:.3g} fit; choose fewer attributes or coarser bins"
+            )
+        cell = np.zeros(len(self), dtype=np.int64)
+        for index in chosen:
+            cell = cell * self.domain.sizes[index] + self.codes[:, index]
+        return (
+            np.bincount(cell, self.weights, minlength=cells)
+            .astype(np.int64)
+            .reshape(shape)
+        )
+
+    def _indices(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
+        """Return the indices of distinct attributes; of all for None."""
+        chosen = (
+            range(len(self.domain)) if names is None else checks.items(names, "names")
+        )
+        indices = [self.domain.index(name) for name in chosen]
+        if len(set(indices)) < len(indices):
+            raise DomainError("an attribute may be chosen only once")
+        return indices
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
+        """Return the records of these attributes only, in this order."""
+        chosen = self._indices(names)
+        return self.like(self.domain.select(chosen), self.codes[:, chosen])
+
+    def like(self, domain: Domain, codes: ArrayLike) -> "Records":
+        """Return these records with other codes, one row for each."""
+        records = Records(domain, codes, self.weights, population=self.population)
+        records.declared = self.declared
+        records.pooled = self.pooled
+        records.person = self.person
+        return records
+
+    def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
+        """Return the index of each record's group: records with equal values of some
+        attributes.
+
+        Groups are numbered from 0 in lexicographic order of their codes.
+        """
+        chosen = self._indices(names)
+        if not chosen:
+            return np.zeros(len(self), dtype=np.int64)
+        keys = pack(
+            self.codes.T[chosen], [self.domain.sizes[index] for index in chosen]
+        )
+        order, starts = runs(keys)
+        groups = np.empty(len(self), dtype=np.int64)
+        groups[order] = np.cumsum(starts) - 1
+        return groups
+
+    @cached_property
+    def _pairs(self) -> PairCounts:
+        columns = range(len(self.domain))
+        few = len(self) * len(columns) ** 2 <= MAX_WEIGHTED
+        if few and max(self.domain.sizes) ** 2 <= MAX_CELLS:
+            tables = [
+                self.counts(pair).reshape(-1) for pair in combinations(columns, 2)
+            ]
+            counts = np.concatenate([np.zeros(0, dtype=np.int64), *tables])
+        else:
+            counts = self._counts_by_bit()
+        marginals = [self.marginal(column) for column in columns]
+        return PairCounts(
+            self.domain,
+            marginals,
+            counts,
+            population=self.population,
+            pooled=self.pooled,
+        )
+
+    def _counts_by_bit(self) -> Integers:
+        """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows
+        with bit b.
+
+        The kernel counts unweighted rows; bit b is that of the rows' weights.
+        """
+        sizes = self.domain.sizes
+        columns = np.ascontiguousarray(self.codes.T)
+        counts = list[Integers]()
+        for bit in range(int(self.weights.max(initial=1)).bit_length()):
+            rows = columns[:, (self.weights >> bit) & 1 == 1]
+            part = PairAccumulator(len(sizes))
+            part.add(list(rows), sizes)
+            counts.append(part.counts(self.domain).counts << bit)
+        return np.asarray(np.sum(counts, axis=0, dtype=np.int64))
+
+    def pairs(self) -> PairCounts:
+        """Return the pair counts of these records; computed once and cached."""
+        return self._pairs
+
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Codes:
+        """Return the codes of n people drawn with replacement, shape (n, attributes)."""
+        size = checks.integer(n, "n", 0, checks.MAX_DRAWS)
+        if not self.records:
+            raise DomainError("sampling needs at least one record, and these have none")
+        ends = np.cumsum(self.weights)
+        draws = checks.generator(rng).integers(0, ends[-1], size)
+        return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Records)
+            and self.domain == other.domain
+            and np.array_equal(self.codes, other.codes)
+            and np.array_equal(self.weights, other.weights)
+            and self.population == other.population
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _headline(self) -> str:
+        return f"Records({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            attribute.name: np.array(attribute.values, dtype=object)[codes]
+            for attribute, codes in zip(self.domain, self.codes.T, strict=True)
+        }
+        name = "weight"
+        while name in columns:
+            name += "_"
+        return columns | {name: self.weights}
+
+
+def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
+    """Return checked codes, shape (attributes, records), in the smallest unsigned
+    dtype.
+    """
+    array = checks.array(codes, "codes")
+    if not array.size:
+        array = np.zeros((0, len(domain)), dtype=np.uint8)
+    if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
+        raise DomainError(
+            f"codes must be integers, one row per record and {len(domain)} columns, "
+            f"got {array.dtype} of shape {array.shape}",
+            parameter="codes",
+        )
+    if len(array):
+        for name, size, minimum, maximum in zip(
+            domain.names,
+            domain.sizes,
+            array.min(axis=0),
+            array.max(axis=0),
+            strict=True,
+        ):
+            if minimum < 0 or maximum >= size:
+                raise DomainError(f"codes of {name!r} must be from 0 to {size - 1}")
+    smallest = np.min_scalar_type(max(domain.sizes) - 1)
+    return np.ascontiguousarray(array.T, dtype=smallest)
+
+
+def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
+    if weights is None:
+        return np.ones(rows, dtype=np.int64)
+    array = checks.array(weights, "weights")
+    if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
+        raise DomainError(
+            f"weights must be {rows} integers, one for each row", parameter="weights"
+        )
+    if array.size and (array.min() < 0 or sum(array.tolist()) > checks.MAX_RECORDS):
+        raise DomainError(
+            "weights must be at least 0 and sum to at most 2^53", parameter="weights"
+        )
+    return array.astype(np.int64)

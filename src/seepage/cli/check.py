@@ -1,0 +1,33 @@
+"""`seepage check`: what the columns of a table are."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seepage.cli import console, files, options, reading
+from seepage.tables.table_options import TableOptions
+
+
+@click.command("check", cls=files.FileCommand)
+@click.argument("data")
+@options.of(TableOptions)
+@options.RESULT
+def check(data: str, **_: Any) -> None:
+    """Check DATA: the kind of each column, and what to decide before it is analysed.
+
+    Identifiers, running numbers, weights, dates, free texts and constants are neither
+    analysed nor asked unless an option names them.  Each finding comes with the option
+    that settles it.
+
+    \b
+    Examples:
+      seepage check survey.csv
+      seepage check survey.csv --missing-marker health=9 --format csv -o columns.csv
+    """
+    from seepage.tables.check import check as check_data
+
+    found = check_data(data, **reading.given(TableOptions))
+    width = shutil.get_terminal_size().columns
+    console.write_result(found, lambda: files.named(found.text(Path(data).name, width)))

@@ -1,0 +1,183 @@
+"""One permanent report per identified person: keys, derived forms, derived randomness."""
+
+import hmac
+import math
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seepage._core import checks
+from seepage._core.arrays import Integers
+from seepage._core.errors import InputError
+from seepage._core.files import read_small
+from seepage.designs.forms.form import form_of_words
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.randomness import Randomness
+from seepage.plan.plan import Plan
+from seepage.tables.scan import CodedBatch
+
+# Records ------------------------------------------------------------------------------
+
+FIXED = ("domain", "bins", "pool")
+"""Table options that a plan fixes."""
+
+
+# Identifiers --------------------------------------------------------------------------
+
+PURPOSE = b"seepage form\0"
+
+
+NOISE = b"seepage noise\0"
+"""Prefixes of HMAC messages: other uses of the key give other bytes."""
+
+
+MIN_KEY_BYTES = 16
+
+
+NEW_KEY_BYTES = 32
+
+
+def new_key(path: str | os.PathLike[str]) -> bytes:
+    """Write a new random key to a new file with mode 0600, in hexadecimal; return the
+    key.
+    """
+    key = secrets.token_bytes(NEW_KEY_BYTES)
+    file = checks.path(path, "key file")
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(f"{key.hex()}\n")
+    return key
+
+
+def checked_key(key: Any) -> bytes:
+    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal
+    file.
+    """
+    if not isinstance(key, bytes):
+        file = checks.path(key, "key")
+        try:
+            key = bytes.fromhex(read_small(file).decode())
+        except ValueError:
+            rule = f"key must be a file of hexadecimal digits, got {str(file)!r}"
+            raise InputError(rule, parameter="key") from None
+    if len(key) < MIN_KEY_BYTES:
+        rule = f"key must have at least {MIN_KEY_BYTES} bytes, got {len(key)}"
+        raise InputError(rule, parameter="key")
+    return bytes(key)
+
+
+def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
+    """Return the form index of each identifier: nobody answers two forms.
+
+    The word that draws the form is the first 8 bytes, big-endian, of
+
+        HMAC-SHA-256(key, "seepage form" 0x00 identifier)
+
+    with the identifier as UTF-8 text without surrounding blanks; an integer is its
+    decimal digits.
+    """
+    words = b"".join(
+        hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
+        for identifier in identifiers
+    )
+    return form_of_words(
+        plan.forms, np.frombuffer(words, dtype=">u8").astype(np.uint64)
+    )
+
+
+class KeyedRandomness(Randomness):
+    """The bytes that are derived from a key and a message, in blocks of 32."""
+
+    def __init__(self, key: bytes, message: bytes) -> None:
+        super().__init__(None)
+        self._mac = hmac.new(key, NOISE + message + b"\0", "sha256")
+        self._blocks = 0
+        self._unused = b""
+
+    def bytes(self, count: int) -> NDArray[np.uint8]:
+        """Return the next `count` bytes."""
+        while len(self._unused) < count:
+            mac = self._mac.copy()
+            mac.update(self._blocks.to_bytes(8, "big"))
+            self._blocks, self._unused = self._blocks + 1, self._unused + mac.digest()
+        octets = self._unused[:count]
+        self._unused = self._unused[count:]
+        return np.frombuffer(octets, dtype=np.uint8)
+
+
+class IdentifiedPeople(NamedTuple):
+    """People whose noise is derived from their identifiers and a secret key.
+
+    Noise that is drawn independently averages out if a person reports often.  So the
+    bytes that draw the report number r of form f for the answer with code u are
+    derived: block j of them, 32 bytes, is
+
+        HMAC-SHA-256(key, "seepage noise" 0x00 collection " " f " " r " " u " "
+        identifier 0x00 j)
+
+    with the digest of the collection in hexadecimal, f, r and u in decimal digits, all
+    from 0, and j as 8 bytes, big-endian.  The same answer gives the same report again;
+    another answer gives a report with noise of its own, which costs its budget again
+    [the memoised response of RAPPOR, Erlingsson et al. 2014].  Each report is drawn
+    singly, in about 50 us.
+
+    The key is secret: whoever knows it and a person's report can find the answer.
+    """
+
+    key: bytes
+    collection: str
+    identifiers: Sequence[str]
+
+    def draw(
+        self, mechanism: Mechanism, codes: Integers, rows: Integers, report: str
+    ) -> pa.Array:
+        """Return one report for each code; `rows` are the indices of its people.
+
+        `report` has the numbers of the form and of the report, from 0.
+        """
+        arrays = []
+        for index, row in enumerate(rows):
+            message = (
+                f"{self.collection} {report} {codes[index]} {self.identifiers[row]}"
+            )
+            noise = KeyedRandomness(self.key, message.encode())
+            arrays.append(mechanism.draw(codes[index : index + 1], noise).array())
+        return pa.concat_arrays(arrays) if arrays else mechanism.perturb(codes).array()
+
+
+def read_identifiers(column: pa.Array, name: str, batch: CodedBatch) -> list[str]:
+    """Return the identifiers of the records of a batch, from the column that has them."""
+    found = [identifier_text(value) for value in column.to_pylist()]
+    if None in found:
+        row = found.index(None)
+        if batch.kept is not None:
+            row = int(np.flatnonzero(batch.kept)[row])
+        where = f"record {batch.first + row + 1:,}: column {name!r}"
+        raise InputError(f"{where} must be an identifier, text or an integer")
+    return [text for text in found if text is not None]
+
+
+def identifier_text(value: Any) -> str | None:
+    """Return an identifier as text, equal for text, integer and float columns; None if
+    invalid.
+
+    Examples
+    --------
+    >>> [identifier_text(value) for value in ("007", 7, 7.0, " ann ", "", None, 0.5)]
+    ['007', '7', '7', 'ann', None, None, None]
+    """
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return None
+    is_integer = math.isfinite(value) and value == int(value)
+    return str(int(value)) if is_integer else None

@@ -1,0 +1,429 @@
+"""Running a plan: records to reports, reports to frequencies, joint tables and
+leakages.
+
+Here are reports in memory or in files, as batches of the `Reports` of a plan's
+mechanisms.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.checks import near_miss
+from seepage._core.errors import InputError
+from seepage.collection.weights import checked_weights
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.reports import (
+    DamagedReportError,
+    Reports,
+    described_reports,
+    open_parquet,
+    reports_from_arrow,
+)
+from seepage.plan.plan import Plan
+from seepage.tables.sources import PARQUET, find_files, first_bytes, suffix_of
+
+COLLECTION = b"seepage.collection"
+"""The key of the collection's digest in the metadata of a file of reports."""
+
+
+BATCH_ROWS = 1 << 16
+
+
+LINES = "JSON Lines"
+
+
+FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".jsonl": LINES, ".ndjson": LINES}
+"""Formats of reports by suffix; others are lines if they begin with a brace or are
+gzip."""
+
+
+GZIP = b"\x1f\x8b"
+
+
+FORM = "form"
+"""The column of the number of each person's form, from 1; absent if all have the
+same."""
+
+
+def report_column(plan: Plan, index: int, name: str) -> str:
+    """Return the name of a report's column, from the index of its form and the report's
+    name.
+
+    The attribute's name if everyone is asked the same; else `"<form>:<attribute>"`, or
+    `"<form>:report"` for one report of all answers.
+    """
+    return name if plan.is_single else f"{index + 1}:{name}"
+
+
+def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
+    """Return (column, index of the form, name of the report) for each column of
+    reports.
+
+    If everyone is asked the same, they are in the order of the plan's attributes.
+    """
+    by_form = [plan.mechanisms] if plan.is_single else plan.form_mechanisms
+    return [
+        (report_column(plan, index, name), index, name)
+        for index, names in enumerate(by_form)
+        for name in names
+    ]
+
+
+def reports_schema(plan: Plan) -> pa.Schema:
+    """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the
+    collection.
+    """
+    empty = np.zeros(0, dtype=np.int64)
+    mechanisms = plan.form_mechanisms
+    fields = [
+        mechanisms[index][name]
+        .perturb(empty)
+        .field(column)
+        .with_nullable(not plan.is_single)
+        for column, index, name in report_columns(plan)
+    ]
+    if not plan.is_single:
+        fields.insert(0, pa.field(FORM, pa.uint16(), nullable=False))
+    return pa.schema(fields, metadata={COLLECTION: plan.collection})
+
+
+def spread_reports(
+    plan: Plan, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
+) -> list[pa.Array]:
+    """Return the reports of some people as Arrow columns, in the order of
+    `reports_schema`.
+
+    A column of one form is null for people with another form.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    forms
+        The index of each person's form.
+    reports_of
+        Function from (index of a form, name of a report, rows of its people) to their
+        reports.
+    """
+    if plan.is_single:
+        return [
+            reports_of(form, name, slice(None))
+            for _, form, name in report_columns(plan)
+        ]
+    columns = [pa.array((forms + 1).astype(np.uint16))]
+    for form, mechanisms in enumerate(plan.form_mechanisms):
+        rows = np.flatnonzero(forms == form)
+        positions = np.full(len(forms), -1, dtype=np.int64)
+        positions[rows] = np.arange(len(rows))
+        indices = pa.array(positions, mask=positions < 0)
+        columns += [reports_of(form, name, rows).take(indices) for name in mechanisms]
+    return columns
+
+
+class ReportSource:
+    """Reports that can be read as often as needed, one batch at a time; files never as
+    a whole.
+
+    Parameters
+    ----------
+    plan
+        The plan that they were collected with.
+    parts
+        Arrow tables, or Parquet files.
+    are_lines
+        Whether they were read from JSON Lines, which have no columns beside the
+        reports.
+
+    Attributes
+    ----------
+    records
+        The number of reports.
+    """
+
+    def __init__(
+        self, plan: Plan, parts: Sequence[pa.Table | Path], *, are_lines: bool = False
+    ) -> None:
+        self._parts = parts
+        self._plan = plan
+        self._are_lines = are_lines
+        self.records = 0
+        for part in parts:
+            schema, rows = _described(part)
+            check_schema(plan, schema, _shown(part))
+            self.records += rows
+        if not self.records:
+            raise InputError("reports must not be empty, got none", parameter="reports")
+
+    def by_form(
+        self, names: Mapping[int, Sequence[str]]
+    ) -> Iterator[tuple[int, list[Reports], Integers]]:
+        """Yield (index of a form, batches of its named reports, their rows), in one
+        pass.
+
+        Parameters
+        ----------
+        names
+            The names of the reports, by the index of the form: attributes, or "report".
+        """
+        columns = {
+            form: [report_column(self._plan, form, name) for name in names[form]]
+            for form in names
+        }
+        before = 0
+        for batch, forms, damaged in self._batches(
+            [name for part in columns.values() for name in part]
+        ):
+            for form, of_form in columns.items():
+                having = forms == form
+                mechanisms = self._plan.form_mechanisms[form]
+                reports = [
+                    _read(batch, column, mechanisms[name], having, damaged)
+                    for column, name in zip(of_form, names[form], strict=True)
+                ]
+                if reports and len(reports[0]):
+                    yield form, reports, before + np.flatnonzero(having)
+            before += batch.num_rows
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column that is beside the reports, such as weights."""
+        if self._are_lines:
+            raise InputError(
+                f"JSON Lines have no column {name!r} beside the reports: give one number for each "
+                "report that is read, in their order, or a column of covariates"
+            )
+        for part in self._parts:
+            known = _described(part)[0].names
+            if name not in known:
+                raise InputError(
+                    f"the reports have no column {name!r}{near_miss(name, known)}"
+                )
+        batches = [
+            batch for part in self._parts for batch in _part_batches(part, [name])
+        ]
+        return pa.Table.from_batches(batches).column(0)
+
+    def weights(self, given: Any) -> Floats | None:
+        """Return one weight per report, from a column beside them or an array; None for
+        none.
+        """
+        if given is None:
+            return None
+        return checked_weights(
+            self.column(given) if isinstance(given, str) else given, self.records
+        )
+
+    def _batches(
+        self, columns: Sequence[str]
+    ) -> Iterator[
+        tuple[pa.RecordBatch, Integers, Callable[[Booleans, str, str], InputError]]
+    ]:
+        """Yield batches of columns, form indices, and the error for rows that break a
+        rule.
+        """
+        for part in self._parts:
+            before = 0
+            for batch in _part_batches(
+                part, columns if self._plan.is_single else [FORM, *columns]
+            ):
+                damaged = partial(_damaged, part, before)
+                before += batch.num_rows
+                forms = np.zeros(batch.num_rows, dtype=np.int64)
+                if not self._plan.is_single:
+                    numbers = (
+                        batch.column(FORM).fill_null(0).to_numpy(zero_copy_only=False)
+                    )
+                    forms = numbers.astype(np.int64) - 1
+                    count = len(self._plan.forms)
+                    wrong = (forms < 0) | (forms >= count)
+                    if wrong.any():
+                        raise damaged(
+                            wrong, FORM, f"it must hold integers from 1 to {count}"
+                        )
+                yield batch, forms, damaged
+
+
+def _damaged(
+    part: pa.Table | Path, before: int, wrong: Booleans, column: str, rule: str
+) -> InputError:
+    """Return the error for the first row of a batch that breaks a rule, after `before`
+    others.
+    """
+    record = before + int(wrong.argmax()) + 1
+    return InputError(
+        f"{_shown(part)}, record {record:,}: column {column!r} is damaged: {rule}"
+    )
+
+
+def _read(
+    batch: pa.RecordBatch,
+    column: str,
+    mechanism: Mechanism,
+    having: Booleans,
+    damaged: Callable[[Booleans, str, str], InputError],
+) -> Reports:
+    """Return the reports of one column of a batch; `having` says which people have its
+    form.
+    """
+    array = batch.column(column)
+    wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
+    if wrong.any():
+        rule = "it must hold one report of each person with its form, and no others"
+        raise damaged(wrong, column, rule)
+    reports = reports_from_arrow(array.drop_null(), batch.schema.field(column))
+    try:
+        mechanism.check_drawn(reports)
+    except DamagedReportError as damage:
+        row = np.arange(len(having)) == np.flatnonzero(having)[damage.row]
+        raise damaged(row, column, damage.rule) from None
+    return reports
+
+
+def _part_batches(
+    part: pa.Table | Path, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(part, pa.Table):
+        yield from part.select(columns).to_batches(max_chunksize=BATCH_ROWS)
+    else:
+        with open_parquet(part) as parquet:
+            yield from parquet.iter_batches(BATCH_ROWS, columns=columns)
+
+
+def _shown(part: pa.Table | Path) -> str:
+    return "the table" if isinstance(part, pa.Table) else str(part)
+
+
+def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
+    """Return the schema and the number of rows; raise if row groups of a file have
+    another sum.
+    """
+    if isinstance(part, pa.Table):
+        return part.schema, part.num_rows
+    with open_parquet(part) as parquet:
+        metadata = parquet.metadata
+        groups = [
+            metadata.row_group(index).num_rows
+            for index in range(metadata.num_row_groups)
+        ]
+        if sum(groups) != metadata.num_rows or any(rows < 0 for rows in groups):
+            raise InputError(
+                f"{part} is damaged: it does not have as many reports as it states"
+            )
+        return parquet.schema_arrow, sum(groups)
+
+
+def _warn(note: str) -> None:
+    warnings.warn(note, stacklevel=6)
+
+
+def open_reports(
+    plan: Plan, reports: Any, note: Callable[[str], None] = _warn
+) -> ReportSource:
+    """Return a plan's reports as a source of batches.
+
+    Parameters
+    ----------
+    plan
+        The plan that they were collected with.
+    reports
+        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file or
+        of JSON Lines, of a folder of such, a glob, a list of paths, or a
+        `ReportSource`.  Columns that are no attributes of the plan are ignored.
+    note
+        Called with a sentence on the lines that are skipped; a warning by default.
+    """
+    if isinstance(reports, ReportSource):
+        return reports
+    if isinstance(reports, pa.RecordBatch):
+        reports = pa.Table.from_batches([reports])
+    if isinstance(reports, pa.Table):
+        return ReportSource(plan, [reports])
+    if not isinstance(reports, (str, os.PathLike, list, tuple)):
+        return ReportSource(plan, [_table_of_frame(plan, reports)])
+    kind, files = find_files(reports, FORMATS, _format_of)
+    if kind != LINES:
+        return ReportSource(plan, files)
+    from seepage.collection.report_lines import read_report_lines
+
+    table, notes = read_report_lines(plan, files)
+    for sentence in notes:
+        note(sentence)
+    return ReportSource(plan, [table], are_lines=True)
+
+
+def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:
+    """Return a frame of reports as the table that `perturb` returned; other objects
+    raise.
+    """
+    try:
+        given = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(
+            "reports must be an Arrow table as `perturb` returns it, a frame of it, or the path of "
+            f"a Parquet file, got {type(frame).__name__}",
+            parameter="reports",
+        ) from None
+    schema = reports_schema(plan)
+    columns = list[Any]()
+    for field in schema:
+        if field.name not in given.columns:
+            raise InputError(
+                f"the frame must have one column of reports {field.name!r}"
+            )
+        column = given[field.name]
+        try:
+            if column.implementation.is_pandas_like():
+                columns.append(
+                    pa.array(column.to_native(), field.type, from_pandas=True)
+                )
+            else:
+                columns.append(column.to_arrow().cast(field.type))
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
+            what = " ".join(str(reason).split())[:200]
+            raise InputError(
+                f"column {field.name!r} holds no reports of the plan: {what}"
+            ) from None
+    return pa.table(columns, schema=schema)
+
+
+def _format_of(file: Path) -> str:
+    """Return the format of a file of reports by its suffix, else by its first bytes."""
+    are_lines = first_bytes(file).lstrip().startswith((b"{", GZIP))
+    return FORMATS.get(suffix_of(file), LINES if are_lines else PARQUET)
+
+
+def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
+    """Raise an InputError if a schema is not that of the plan's reports."""
+    stated = (schema.metadata or {}).get(COLLECTION)
+    if stated is not None and stated.decode(errors="replace") != plan.collection:
+        raise InputError(
+            f"{where} holds reports of another plan: its attributes, values or mechanisms differ"
+        )
+    for expected in reports_schema(plan):
+        if schema.get_field_index(expected.name) < 0:
+            raise InputError(
+                f"{where} must have one column of reports {expected.name!r}"
+            )
+        field = schema.field(expected.name)
+        if expected.name == FORM and not plan.is_single:
+            if not pa.types.is_integer(field.type):
+                raise InputError(
+                    f"column {FORM!r} of {where} must hold integers, got {field.type}"
+                )
+            continue
+        if (
+            described_reports(field) != described_reports(expected)
+            or field.type != expected.type
+        ):
+            raise InputError(
+                f"column {field.name!r} of {where} must hold reports of "
+                f"{described_reports(expected)}, got {described_reports(field) or field.type}"
+            )

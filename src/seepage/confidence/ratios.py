@@ -1,0 +1,135 @@
+"""The largest ratio of confidence limits over likely sets."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage._core.arrays import Floats, Integers
+from seepage._core.log_ratios import log_ratio
+from seepage.confidence.bernoulli import clopper_pearson
+from seepage.confidence.bounded_mean import ConfidenceLimits
+
+BATCH = 12
+"""Sets whose limits are computed at once."""
+
+
+def set_limits(
+    masses: ConfidenceLimits, contrast: ArrayLike, paired: bool
+) -> ConfidenceLimits:
+    """Return limits of the largest log-ratio of each set, from those of its mass in
+    each row.
+
+    Parameters
+    ----------
+    masses
+        Limits of masses, shape (..., m, sets).
+    contrast
+        The contrast of the report, broadcast against the result, shape (..., sets).
+    paired
+        Whether the limits are those of the set or its complement, whichever are larger.
+    """
+    low, high = masses
+    if paired:
+        low, high = (
+            np.concatenate([one, 1.0 - other], axis=-1)
+            for one, other in ((low, high), (high, low))
+        )
+    limits = _largest_ratios(low, high, contrast), _largest_ratios(high, low, contrast)
+    shape = (*low.shape[:-2], 1 + paired, -1)
+    return ConfidenceLimits(*(part.reshape(shape).max(axis=-2) for part in limits))
+
+
+def _largest_ratios(high: Floats, low: Floats, contrast: ArrayLike) -> Floats:
+    """Return, for each set (last axis), the largest log-ratio of `high[x]` to
+    `low[x']`, x != x'.
+
+    The two largest `high` and the two smallest `low` suffice: at most one row has both
+    extremes.
+    """
+
+    def ratio(above: Floats, below: Floats) -> Floats:
+        below = np.maximum(below, 0.0)
+        return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
+
+    top = high.argmax(axis=-2)
+    bottom = low.argmin(axis=-2)
+    first = high.max(axis=-2)
+    last = low.min(axis=-2)
+    ratios = ratio(first, last)
+    same = top == bottom
+    if not same.any():
+        return ratios
+    rows = np.arange(high.shape[-2])[:, None]
+    second = np.where(rows == top[..., None, :], -np.inf, high).max(axis=-2)
+    next_last = np.where(rows == bottom[..., None, :], np.inf, low).min(axis=-2)
+    different = np.maximum(ratio(second, last), ratio(first, next_last))
+    return np.where(same, different, ratios)
+
+
+def ranked_limits(
+    hits: Floats, totals: Integers, c: float, contrast: float, paired: bool
+) -> tuple[float, float]:
+    """Return the limits of one pair with many sets; hits of shape (m, sets).
+
+    Sets are ranked by simple limits, which are fast and never narrower than binomial
+    ones.  The upper limit is exact: binomial limits are computed of all sets whose
+    simple ones exceed the largest ratio so far.  The lower limit is the largest of the
+    sets computed: any set gives a valid one.
+    """
+    people = totals[:, None]
+    simple = set_limits(
+        _simple_limits(hits, people, c + math.exp(-c)), contrast, paired
+    )
+    sets = largest_of_rows(simple.lower, BATCH)
+    bounds = simple.upper
+    bounds[sets] = -np.inf
+    remaining = np.argsort(-bounds)
+    lower = 0.0
+    upper = 0.0
+    while len(sets):
+        found = set_limits(clopper_pearson(hits[:, sets], people, c), contrast, paired)
+        lower = max(lower, float(found.lower.max()))
+        upper = max(upper, float(found.upper.max()))
+        remaining = remaining[bounds[remaining] > upper]
+        sets = remaining[:BATCH]
+        remaining = remaining[BATCH:]
+    return lower, upper
+
+
+def largest_of_rows(values: Floats, count: int) -> Integers:
+    """Return the indices of the `count` largest values, in no particular order."""
+    return (
+        np.argpartition(-values, count)[:count]
+        if count < len(values)
+        else np.arange(len(values))
+    )
+
+
+def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
+    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary
+    inequalities.
+
+    kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least (q -
+    a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below
+    1/2, or a (1 - a), or 1/4.
+    """
+    people = np.maximum(totals, 1)
+    a = hits / people
+    r = c / people
+    root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
+    upper, complement = (_simple_upper(share, r, root) for share in (a, 1.0 - a))
+    empty = totals == 0
+    lower = np.where(empty, 0.0, np.maximum(1.0 - complement, 0.0))
+    return ConfidenceLimits(lower, np.where(empty, 1.0, np.minimum(upper, 1.0)))
+
+
+def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
+    """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
+
+    The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v
+    the largest s (1 - s) for s from a to 1.
+    """
+    wilson = (a + r + root) / (1 + 2 * r)
+    s = np.maximum(a, 0.5)
+    return np.minimum(wilson + (wilson > 0.5), a + np.sqrt(2 * r * (s * (1.0 - s))))

@@ -1,0 +1,1 @@
+"""One pass over the records: pair counts and distinct records."""

@@ -1,0 +1,1 @@
+"""The same counting pass on a Spark cluster."""

@@ -1,0 +1,1 @@
+"""The real datasets, and a synthetic survey."""

@@ -1,0 +1,341 @@
+"""`Design`: forms, shares and totals found by a search."""
+
+import math
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import replace
+from itertools import chain, combinations
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from seepage._core.errors import InputError, Setting, Text
+from seepage._core.rounding import round_down, summed_up
+from seepage.designs.design_options import DesignOptions
+from seepage.designs.forms.a_optimal import ShareSolution
+from seepage.designs.forms.certifier import Certifier
+from seepage.designs.forms.channels import MatrixChannel
+from seepage.designs.forms.form import Form, remarks, with_shares
+from seepage.designs.forms.form_search import (
+    MAX_IDLE_ROUNDS,
+    FormSearch,
+    generate_forms,
+)
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.pool import FormPool
+from seepage.designs.forms.problem import FormProblem, Indices, equal_split
+from seepage.designs.forms.question import stored_number
+from seepage.designs.forms.timer import Timer
+from seepage.designs.shaped.thresholds import exact_totals
+from seepage.designs.strategies import compare_designs
+from seepage.designs.want import wanted_errors
+
+
+class Design:
+    """A search for forms with shares that keep every total within its limit, and what
+    it found.
+
+    Parameters
+    ----------
+    certifier
+        Certifies forms for the table or for the population.
+    timer
+        The time limit.
+    options
+        The options of the design.
+
+    Attributes
+    ----------
+    ended
+        Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
+    people
+        The number of people that the errors are for; by default as many as the table
+        has records.
+    forms
+        The forms of the result, in descending order of their shares.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its
+        values, noise and sampling together; infinite if it is not asked, 0 if it is
+        constant.
+    wanted
+        The same for the statistics of the option `want`, by their texts; means in their
+        own units.
+    gap
+        Upper bound of the relative excess of the weighted error over its minimum, over
+        the forms of the pool.
+    comparison
+        Other strategies within the same limit and their errors, the design last.
+    notes
+        Remarks for the reader.
+    """
+
+    def __init__(
+        self, certifier: Certifier, timer: Timer, options: DesignOptions
+    ) -> None:
+        self.certifier = certifier
+        self.timer = timer
+        self.options = options
+        self.problem = certifier.problem
+        self.records = certifier.records
+        self.pool, self.search_forms = (
+            FormPool(self.problem),
+            FormSearch(self.problem, timer),
+        )
+        self.full_forms: list[Form] = []
+        self.singles: list[Form] = []
+        self.ended = "no better form"
+        self.inner = (
+            False  # whether it only searches forms to shape, on a part of the records
+        )
+        self.importance = self.problem.importance
+        self.people = options.people or self.records.records
+
+    def with_certifier(self, certifier: Certifier) -> "Design":
+        """Return another search with the same timer, for other constraints or records."""
+        run = Design(certifier, self.timer, replace(self.options, mechanism="grr"))
+        run.inner = True
+        return run
+
+    def start(self) -> None:
+        """Fill the pool with forms of one attribute, of all, and of wanted joint
+        tables.
+        """
+        problem = self.problem
+        forms = [self._single_form(j) for j in problem.everything]
+        if self.options.mechanism is None:
+            forms += self.certifier.singles()
+        self.singles = forms
+        if not self.inner:
+            self.full_forms = self._full_forms()
+        largest = self.options.largest
+        allowed = largest is None or largest >= len(problem.domain)
+        self.pool.add([*forms, *(self.full_forms if allowed else [])])
+        joint = [self._certified(table) for table in problem.precisions.joint]
+        self.pool.add([form for form in joint if form is not None])
+        if not math.isfinite(self.pool.solution.objective):
+            raise InputError(
+                "no form within the limits estimates every table of ",
+                Setting("want"),
+                "; raise the limit or name fewer attributes",
+            )
+        self.pool.solve_master(1e-6, 4000)
+
+    def _single_form(self, j: int) -> Form:
+        """Return the form of one attribute; with coarser totals if its table is too
+        large.
+        """
+        problem = self.problem
+        item = (j,)
+        form = None
+        single = self.certifier.budget_form(j, self.timer)
+        if single is not None:
+            form = self.search_forms.fitted[item] = single
+        elif problem.scorer.fits(item):
+            form = self._certified(item)
+        elif not problem.public:
+            form = _coarse_form(problem, item)
+        if form is None:
+            beside = " beside what is public" if problem.public else ""
+            raise InputError(
+                f"{problem.domain.names[j]!r} cannot be certified{beside}; raise the limit, or "
+                "pool rare values"
+            )
+        return form
+
+    def _full_forms(self) -> list[Form]:
+        """Return forms of all attributes: the calibrated collection, and the equal
+        split.
+
+        With `exact` totals if the form's table is as small as those of the search; and
+        with `worst` ones, which hold for any mechanism, unless attributes are public.
+        """
+        problem = self.problem
+        everything = self.problem.everything
+        forms = list[Form]()
+        if problem.has_clash(everything):
+            return forms
+        times = 1 if self.certifier.scope == "table" else len(everything) + 1
+        if problem.scorer.fits(everything) and self.search_forms.is_small(
+            everything, times
+        ):
+            forms.append(self.certifier.certify(problem.fit(everything)))
+        if not problem.public:
+            forms.append(_coarse_form(problem, everything))
+        return [form for form in forms if form.max_budget > 0]
+
+    def _certified(self, form: Indices) -> Form | None:
+        """Return a form with certified budgets; None if these are 0."""
+        fitted = self.search_forms.fit(form)
+        certified = None if fitted is None else self.certifier.certify(fitted)
+        return certified if certified is not None and certified.max_budget > 0 else None
+
+    def search(self, patience: int = MAX_IDLE_ROUNDS) -> None:
+        """Run column generation; an interrupt ends it and keeps the last complete
+        round.
+        """
+        rng = np.random.default_rng(self.options.rng)
+        stages = (
+            generate_forms(
+                self.search_forms, self.pool, self.certifier, rng, thorough, patience
+            )
+            for thorough in (False, True)
+        )
+        self.run_rounds(chain.from_iterable(stages))
+
+    def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
+        """Run the rounds of a search; an interrupt ends it and keeps the last complete
+        round.
+        """
+        if self.ended == "interrupted":
+            return
+        complete = copy(self.pool)
+        try:
+            self.search_forms.fit_pairs()
+            for _ in rounds:
+                complete = copy(self.pool)
+                self._show_progress()
+        except KeyboardInterrupt:
+            self.pool = complete
+            self.ended = "interrupted"
+        else:
+            self.ended = "time" if self.timer.expired() else "no better form"
+
+    def _show_progress(self) -> None:
+        progress = self.options.progress
+        timer = self.timer
+        if progress is not None:
+            progress(int(min(timer.elapsed, timer.seconds)), math.ceil(timer.seconds))
+        describe = getattr(progress, "describe", None)
+        if describe is not None:
+            error = self.pool.solution.objective / self.records.records
+            describe(
+                f"designing, error {error / (self.problem.importance > 0).sum():.4g}"
+            )
+
+    def finish(self, notes: Iterable[str]) -> None:
+        """Compute the result, with the totals of its forms that are proven."""
+        problem = self.problem
+        solution = self.pool.final_solution()
+        order = sorted(
+            np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index]
+        )
+        forms = self.certifier.proven([self.pool.forms[index] for index in order])
+        if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
+            raise AssertionError("a total of a designed form exceeds its limit")
+        with np.errstate(divide="ignore"):
+            errors = 1 / (self.people * (solution.shares @ self.pool.rows))
+        self.errors = errors[: len(problem.domain)].copy()
+        self.errors[np.array(problem.domain.sizes) == 1] = 0.0
+        self.gap = solution.gap
+        self.wanted = wanted_errors(problem.domain, self.options.want, errors)
+        self.comparison = compare_designs(
+            problem, self.people, self.singles, self.full_forms, forms, self.errors
+        )
+        self.forms = with_shares(
+            map(self._with_observed, forms), solution.shares[order].tolist()
+        )
+        remarked = remarks(
+            forms, self._names(np.flatnonzero(np.isinf(problem.limits))), self.known
+        )
+        self.notes = (*notes, *self.certifier.notes(forms), *self._notes(), *remarked)
+
+    def _names(self, indices: Iterable[int]) -> list[str]:
+        return [self.problem.domain.names[j] for j in indices]
+
+    @property
+    def public(self) -> list[str]:
+        """Attributes released in the clear."""
+        return self._names(self.problem.public)
+
+    @property
+    def known(self) -> list[str]:
+        """Attributes that the adversary knows of the person."""
+        return self._names(self.problem.known)
+
+    @property
+    def error(self) -> float:
+        """The mean error of the attributes, weighted by their importance."""
+        importance = self.importance[: len(self.errors)]
+        used = importance > 0
+        return float(importance[used] @ self.errors[used] / importance.sum())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the plan states of the options, the records and the search."""
+        return {
+            "scope": self.certifier.scope,
+            "confidence": self.certifier.confidence,
+            "records": self.records.records,
+            **self.options.stated,
+            **(self.records.fixed.settings() if self.records.fixed else {}),
+            "known": self.known,
+            "design": {
+                "forms considered": sum(map(bool, self.search_forms.fitted.values())),
+                "gap": self.gap,
+                "error": self.error,
+                "ended": self.ended,
+                "wanted": self.wanted,
+            },
+        }
+
+    def _with_observed(self, form: Form) -> Form:
+        """Return a form with its totals on the table itself, where the promised ones
+        are larger.
+        """
+        counter = self.problem.scorer.counter
+        channel = form.channel
+        indices = self.problem.indices(form)
+        exact = ExactForms(counter)
+        has_exact = {*form.mechanisms} <= {"grr", "shaped"} and exact.fits(indices)
+        if self.certifier.scope == "table" or not has_exact:
+            return form
+        if isinstance(channel, MatrixChannel):
+            thresholds = channel.mechanism.thresholds
+            totals = np.array(exact_totals(counter, form.attributes, thresholds))
+        else:
+            totals = exact.totals(counter.table(indices), form.epsilons)
+        above = np.ceil(100 * totals * (1 + 1e-9)) / 100
+        shown = np.minimum(above, form.total_values)
+        return msgspec.structs.replace(
+            form, observed=tuple(map(stored_number, shown.tolist()))
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if self.records.fixed is not None:
+            yield from self.records.fixed.notes()
+            if self.records.fixed.merging:
+                yield from self._same_questions()
+        if self.ended != "no better form":
+            yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
+
+    def _same_questions(self) -> Iterator[Text]:
+        """Yield a note on the attributes that say the same as another once answers are
+        merged.
+        """
+        pairs = self.records.pairs()
+        names = self.problem.domain.names
+        same = dict[str, str]()
+        for first, second in combinations(self.problem.everything, 2):
+            occurs = pairs.table(first, second) > 0
+            if (
+                max(occurs.sum(axis=0).max(), occurs.sum(axis=1).max())
+                == 1
+                < occurs.sum()
+            ):
+                same.setdefault(names[second], names[first])
+        if same:
+            twice = ", ".join(f"{name} as {other}" for name, other in same.items())
+            told = f"merged answers say the same twice: {twice}; ask for one of them ("
+            yield Text(told, Setting("drop"), ")")
+
+
+def _coarse_form(problem: FormProblem, form: Indices) -> Form:
+    """Return a form of equal budgets with totals `worst`, each by its most precise
+    mechanism.
+    """
+    split = equal_split(round_down(problem.min_limit, 2), len(form))
+    epsilons = problem.capped_budgets(form, split)
+    totals = np.full(len(problem.domain), summed_up(epsilons.tolist()))
+    best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
+    return problem.form(form, epsilons, totals, tuple(best), "worst")

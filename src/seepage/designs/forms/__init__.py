@@ -1,0 +1,1 @@
+"""Forms: which questions are asked together, and of what share of the people."""

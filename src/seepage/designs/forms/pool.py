@@ -1,0 +1,168 @@
+"""`FormPool`: the forms that a design may use, with their precisions."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
+from seepage.designs.forms.form import Form
+from seepage.designs.forms.problem import FormProblem
+
+MIN_REDUCED_GAIN = 2e-4
+"""Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final
+gap."""
+
+
+MAX_REENTRIES = 4
+"""Maximum number of times that forms with share 0 re-enter while the master problem is
+solved."""
+
+
+MIN_SHARE = 1e-3
+"""Minimum share of people of a form in the result; the reported gap includes what this
+costs."""
+
+
+MIN_VARIANT_RATIO = 0.1
+"""Minimum share of a form relative to the largest share of a form with the same
+attributes.
+
+Forms that differ in their budgets only are variants; small ones are dropped as well."""
+
+
+MINIMAX_ROUNDS = 30
+"""Updates of the weights of errors before each solution for the largest error."""
+
+
+class FormPool:
+    """The columns of the restricted master problem: forms, their precisions, and their
+    shares.
+
+    Parameters
+    ----------
+    problem
+        The conditions of the design.
+
+    Attributes
+    ----------
+    forms, rows, shares
+        The forms, the precision of every quantity from each (one row per form), and the
+        best shares found so far.
+    keys
+        Rounded budgets of every form added so far, to recognise duplicates.
+    """
+
+    def __init__(self, problem: FormProblem) -> None:
+        self.problem = problem
+        self.forms: list[Form] = []
+        self.rows = np.zeros((0, len(problem.precisions.quantities)))
+        self.shares = np.zeros(0)
+        self.keys: set[tuple[Any, ...]] = set()
+
+    def add(self, forms: list[Form], weight: float = 0.1) -> None:
+        """Add forms that are not in the pool yet; they start with `weight` of the
+        shares.
+        """
+        forms = [form for form in forms if self._add_key(form)]
+        if not forms:
+            return
+        self.rows = np.vstack([self.rows, *map(self.problem.row, forms)])
+        self.forms = [*self.forms, *forms]
+        start = weight if len(self.shares) else 1.0
+        new_shares = np.full(len(forms), start / len(forms))
+        self.shares = np.concatenate([self.shares * (1 - start), new_shares])
+
+    def _add_key(self, form: Form) -> bool:
+        """Add the key of a form; return False for a duplicate, with budgets equal to 4
+        digits.
+        """
+        digits = np.round(form.epsilons / form.max_budget, 4).tolist()
+        key = (
+            form.attributes,
+            form.mechanisms,
+            round(math.log(form.max_budget), 5),
+            *digits,
+        )
+        if not form.is_product:
+            key = (*key, *np.round(self.problem.row(form), 6).tolist())
+        if key in self.keys:
+            return False
+        self.keys.add(key)
+        return True
+
+    def solve_master(self, tolerance: float, max_updates: int) -> ShareSolution:
+        """Improve the shares; forms with share 0 and a positive reduced gain re-enter.
+
+        For the largest error c_j / P_j the weights are improved first: w_j <- w_j c_j /
+        P_j.  The minimax design is A-optimal at its own weights [Pukelsheim 2006,
+        chapter 9].
+        """
+        problem = self.problem
+        scale = self.problem.scale
+        for _ in range(0 if scale is None else MINIMAX_ROUNDS):
+            assert scale is not None
+            weights = problem.importance
+            self.shares = best_shares(
+                self.rows, weights, self.shares + 1e-3, 1e-2, 100
+            ).shares
+            with np.errstate(divide="ignore", invalid="ignore"):
+                grown = np.where(
+                    weights > 0, weights * scale / (self.shares @ self.rows), 0.0
+                )
+            if np.isfinite(grown).all():
+                problem.importance = np.maximum(
+                    grown / grown.max(), 1e-9 * (weights > 0)
+                )
+        solution = self.solution
+        for _ in range(MAX_REENTRIES):
+            improving = (self.shares < 1e-9) & (
+                self.rows @ solution.prices > solution.objective
+            )
+            start = self.shares
+            if improving.any():
+                start = self.shares * 0.95 + 0.05 * improving / improving.sum()
+            better = best_shares(
+                self.rows, self.problem.importance, start, tolerance, max_updates
+            )
+            if better.objective <= solution.objective:
+                solution = better
+                self.shares = better.shares
+            if solution.gap <= tolerance or not improving.any():
+                break
+        return solution
+
+    def final_solution(self) -> ShareSolution:
+        """Return the best shares, those below the minimum shares dropped where that is
+        possible.
+        """
+        self.solve_master(1e-4, 20_000)
+        largest: dict[tuple[str, ...], float] = {}
+        for form, share in zip(self.forms, self.shares.tolist(), strict=True):
+            largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
+        minimum = [
+            max(MIN_SHARE, MIN_VARIANT_RATIO * largest[form.attributes])
+            for form in self.forms
+        ]
+        start = np.where(self.shares >= minimum, self.shares, 0.0)
+        weights = self.problem.importance
+        if math.isfinite(evaluate(self.rows, weights, start / start.sum()).objective):
+            self.shares = best_shares(self.rows, weights, start, 1e-4, 20_000).shares
+        return self.solution
+
+    @property
+    def solution(self) -> ShareSolution:
+        """Objective, gap and prices at the current shares."""
+        return evaluate(self.rows, self.problem.importance, self.shares)
+
+    def support(self, least: float = 1e-4) -> list[Form]:
+        """Return the forms with a share above `least`, in descending order of the
+        shares.
+        """
+        order = np.argsort(-self.shares, kind="stable").tolist()
+        return [self.forms[index] for index in order if self.shares[index] > least]
+
+    def is_improving(self, form: Form, solution: ShareSolution) -> bool:
+        """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
+        gain = self.problem.gain(form, solution.prices)
+        return gain > solution.objective * (1 + MIN_REDUCED_GAIN)

@@ -1,0 +1,186 @@
+"""Totals of forms as upper confidence limits for the population."""
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from seepage._core.arrays import Booleans, Floats
+from seepage._core.errors import InputError
+from seepage._core.rounding import summed_up
+from seepage.confidence.total_limits import form_level, form_total_limits
+from seepage.designs.forms.form_counter import FormCounter, FormTable
+
+
+def halved(confidence: float) -> float:
+    """Return 1 - (1 - confidence) / 2: two statements at this level hold together at
+    the given one.
+
+    Examples
+    --------
+    >>> round(halved(0.95), 3)
+    0.975
+    """
+    return 1 - (1 - confidence) / 2
+
+
+class PopulationForms:
+    """Upper confidence limits of the `exact` totals of forms of GRR reports.
+
+    Parameters
+    ----------
+    counter
+        Counter of forms on a random sample of the population, one record per person.
+    confidence
+        Confidence level of all totals of all forms at once (union bound), so that any
+        form may be selected.
+    largest
+        The maximum number of attributes of a form; the form of all attributes is also
+        covered.
+    collected
+        Indices of the attributes that may be asked.
+
+    Notes
+    -----
+    Known values are conditions like the target's value: the union bound has one statement for
+    every combination of both, and if one has no records the limit is the sum of the budgets.
+    Public values are a part of the report: one that never occurred with some value of the target
+    leaves no finite limit [theory-population: What else the adversary has].  Reports about known
+    attributes leak nothing more.
+
+    The limits are valid for one ascending family of budgets per form that is fixed
+    beforehand, such as equal budgets, and for the largest budgets of it that pass.
+    Some 10 ms for six binary questions and 80 values with equal budgets, 100 ms
+    otherwise.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain(
+    ...     [sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")]
+    ... )
+    >>> coins = sp.Records(
+    ...     domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4
+    ... )
+    >>> counter = FormCounter(coins)
+    >>> limits = PopulationForms(counter, 0.95, largest=8, collected=[0, 1, 2])
+    >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
+    [1.016, 1.016, 0.447]
+    """
+
+    def __init__(
+        self,
+        counter: FormCounter,
+        confidence: float,
+        largest: int,
+        collected: Sequence[int],
+    ) -> None:
+        self.counter = counter
+        self.confidence = confidence
+        sizes = counter.sizes
+        self.collected_sizes = sizes[list(collected)]
+        self.largest = min(largest, len(self.collected_sizes))
+        self.public = counter.public
+        self.known = counter.known
+        self.targets = np.ones(len(sizes), dtype=np.bool_)
+        self.targets[[*self.public, *self.known]] = False
+        self.strata = math.prod(sizes[[*self.public, *self.known]].tolist())
+        self.public_leakage = cache(self._public_leakage)
+
+    def level(self, questions: int) -> float:
+        """Return c = ln(N / beta) of the union bound over all N statements on forms of
+        a size.
+        """
+        form_sizes = {*range(1, self.largest + 1), len(self.collected_sizes)}
+        if questions and questions not in form_sizes:
+            raise InputError(
+                f"a form has at most {self.largest} attributes, got {questions}"
+            )
+        values = int(self.counter.sizes[self.targets].sum()) * self.strata
+        return form_level(
+            self.collected_sizes, values, questions, len(form_sizes), self.confidence
+        )
+
+    def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
+        """Return the upper limit of the total of every attribute of the table, in nats."""
+        return self._limits(table, epsilons, self.level(len(table.attributes)), rounds)
+
+    def _public_leakage(self, questions: int) -> Floats:
+        """Return the upper limit of the leakage of public values alone, at
+        `level(questions)`.
+        """
+        if not self.public:
+            return np.zeros(len(self.counter.sizes))
+        return self._limits(
+            self.counter.table(()), np.zeros(0), self.level(questions), 6
+        )
+
+    def _limits(
+        self, table: FormTable, epsilons: Floats, c: float, rounds: int
+    ) -> Floats:
+        counter = self.counter
+        strata = len(table.counts)
+        counts = table.counts.reshape(strata, *table.sizes.tolist(), counter.width)
+        known = [axis for axis, j in enumerate(table.attributes) if j in self.known]
+        unknown = [
+            axis for axis, j in enumerate(table.attributes) if j not in self.known
+        ]
+        budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
+        totals = np.full(
+            len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist())
+        )
+        if strata == self.strata:
+            totals = form_total_limits(
+                counts.sum(axis=tuple(1 + axis for axis in known)),
+                counter.people,
+                counter.starts,
+                [table.attributes[axis] for axis in unknown],
+                budgets,
+                c,
+                rounds,
+                bool(self.public),
+            )
+        totals[list(self.known)] = 0.0
+        totals[counter.sizes == 1] = 0.0
+        return totals
+
+    def rarest(self, protected: Booleans) -> str:
+        """Return a clause on the value of the protected attributes with the fewest
+        records.
+
+        By stratum of known and public values; if one of their combinations has no
+        record, the clause names it instead.
+        """
+        domain = self.counter.records.domain
+        counter = self.counter
+        conditions = [*self.known, *self.public]
+        indices = np.unique(counter.strata, return_index=True)[1]
+        rows = counter.records.codes[indices][:, conditions].astype(np.int64)
+        combinations = [tuple(row) for row in rows.tolist()]
+        if len(combinations) < self.strata:
+            occurring = set(combinations)
+            every = product(*(range(int(counter.sizes[j])) for j in conditions))
+            values = next(codes for codes in every if codes not in occurring)
+            return f"there is no record where {self._listed(conditions, values)}"
+        counts = counter.table(()).counts[:, 0].copy()
+        counts[:, np.repeat(~(protected & self.targets), counter.sizes)] = np.inf
+        stratum, column = np.unravel_index(int(np.argmin(counts)), counts.shape)
+        k = int(np.searchsorted(counter.starts, column, side="right")) - 1
+        value = domain[k].values[column - int(counter.starts[k])]
+        number = round(counts[stratum, column])
+        where = ""
+        if conditions:
+            where = f" where {self._listed(conditions, combinations[stratum])},"
+        return (
+            f"{domain.names[k]!r} has the value {value!r}{where} in {number:,} of "
+            f"{counter.records.records:,} records"
+        )
+
+    def _listed(self, attributes: Sequence[int], values: Sequence[int]) -> str:
+        domain = self.counter.records.domain
+        return " and ".join(
+            f"{domain.names[j]!r} is {domain[j].values[value]!r}"
+            for j, value in zip(attributes, values, strict=True)
+        )

@@ -1,0 +1,370 @@
+"""The constraints of a design, the precision of a form, and its largest equal budgets."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Booleans, Floats
+from seepage._core.errors import InputError, Setting
+from seepage._core.rounding import summed_up
+from seepage.calibration.equal_budgets import attribute_masks
+from seepage.calibration.root import largest_within
+from seepage.channel.domain import Domain, for_each
+from seepage.channel.records import Records
+from seepage.designs.design_options import DesignOptions, design_limit
+from seepage.designs.forms.channels import MatrixChannel, ProductChannel
+from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_counter import FormCounter, FormTable
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.report_precision import Precisions
+from seepage.designs.want import Wanted, parse_want
+
+Indices = tuple[int, ...]
+"""Attributes of a form, by index, ascending."""
+
+
+MAX_BUDGET = 16.0
+"""Budget in nats of an attribute without a limit: its noise is 10^-7 of the sampling
+error."""
+
+
+TOLERANCE = 1e-7
+"""Relative accuracy of a budget during the search."""
+
+
+MAX_FORM = 8
+"""Maximum number of attributes of a form, unless the caller gives another."""
+
+
+@dataclass(eq=False)
+class FormProblem:
+    """Constraints of a design; arrays have one entry for each attribute of the table.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    scorer
+        Computes the totals of a form.
+    precisions
+        Computes the precisions of a form.
+    limits
+        The maximum total of each attribute in nats; infinite if it is not protected.
+    collected
+        Mask of the attributes that may be asked.
+    importance
+        Weight of the error of each quantity in the objective: attributes, then pairs.
+    never_together
+        Symmetric mask of the pairs that no form may contain.
+    record_limit
+        The maximum sum of budgets of a form.
+    largest
+        The maximum number of attributes of a form.
+    fixed_caps
+        True: the largest budget of an attribute is its limit, which does not depend on
+        the records, for the population.  False: the largest one that it may have in a
+        form of its own.
+    max_cells
+        The maximum combinations of answers of a form, set during the search for forms
+        to shape.
+    scale
+        For the objective `"largest"`: c_j, the importance of a quantity over its number
+        of values.
+    """
+
+    domain: Domain
+    scorer: ExactForms
+    precisions: Precisions
+    limits: Floats
+    collected: Booleans
+    importance: Floats
+    never_together: Booleans
+    record_limit: float = math.inf
+    largest: int = MAX_FORM
+    fixed_caps: bool = False
+    max_cells: float = math.inf
+    scale: Floats | None = None
+    caps: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        caps = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
+        self.caps = np.where(self.collected, caps, 0.0)
+        if not self.fixed_caps:
+            for j in np.flatnonzero(self.collected).tolist():
+                if self.scorer.fits((j,)):
+                    self.caps[j] = self.fit((j,)).max_budget
+
+    @property
+    def public(self) -> Indices:
+        """Attributes released in the clear."""
+        return self.scorer.counter.public
+
+    @property
+    def known(self) -> Indices:
+        """Attributes that the adversary knows of the person."""
+        return self.scorer.counter.known
+
+    @property
+    def min_limit(self) -> float:
+        """The smallest limit, that of the whole record included."""
+        return min(float(self.limits.min()), self.record_limit)
+
+    @property
+    def everything(self) -> Indices:
+        """The form of all attributes that may be asked."""
+        return tuple(np.flatnonzero(self.collected).tolist())
+
+    def has_clash(self, form: Sequence[int]) -> bool:
+        """Return whether a form has two attributes that must not be asked together."""
+        return bool(self.never_together[np.ix_(form, form)].any())
+
+    def excess(self, totals: Floats, epsilons: Floats) -> float:
+        """Return the largest excess over a limit, of a total or of the sum of budgets,
+        in nats.
+        """
+        limited = self.limits < np.inf
+        excess = totals[limited] - self.limits[limited]
+        return max(
+            float(excess.max()), summed_up(epsilons.tolist()) - self.record_limit
+        )
+
+    def is_allowed(self, form: Sequence[int]) -> bool:
+        """Return whether a form is small enough and has no two attributes that clash."""
+        if (
+            len(form) > self.largest
+            or not self.scorer.fits(form)
+            or self.has_clash(form)
+        ):
+            return False
+        cells = math.prod(self.domain.sizes[j] for j in form)
+        return len(form) == 1 or cells <= self.max_cells
+
+    def capped_budgets(self, attributes: Sequence[int], budget: float) -> Floats:
+        """Return equal budgets, each lowered to the cap of its attribute."""
+        return np.minimum(budget, self.caps[list(attributes)])
+
+    def fit(self, attributes: Sequence[int]) -> Form:
+        """Return the form with the largest equal budgets that keep all limits.
+
+        Cheapest if a form with the same attributes but the last was counted before (see
+        `FormCounter`).
+        """
+        return self.fit_table(self.scorer.counter.table(attributes))
+
+    def fit_table(
+        self,
+        table: FormTable,
+        max_budget: float = math.inf,
+        tolerance: float = TOLERANCE,
+    ) -> Form:
+        """Return the same as `fit` from the counts of a form, with budgets up to
+        `max_budget`.
+        """
+
+        def excess(budget: float) -> float:
+            budgets = self.capped_budgets(table.attributes, budget)
+            return self.excess(self.scorer.totals(table, budgets), budgets)
+
+        highest = min(max_budget, float(self.caps[list(table.attributes)].max()))
+        budget = largest_within(
+            excess, highest, tolerance * min(highest, 1.0, self.min_limit)
+        )
+        return self.fitted(table, self.capped_budgets(table.attributes, budget))
+
+    def fitted(self, table: FormTable, epsilons: Floats) -> Form:
+        """Return the form with these budgets and its totals, attributes in ascending
+        order.
+        """
+        totals = self.scorer.totals(table, epsilons)
+        order = np.argsort(table.attributes)
+        attributes = tuple(table.attributes[index] for index in order.tolist())
+        return self.form(attributes, epsilons[order], totals)
+
+    def form(
+        self,
+        attributes: Indices,
+        epsilons: Floats,
+        totals: Floats,
+        mechanisms: Sequence[str] = (),
+        guarantee: str = "exact",
+    ) -> Form:
+        """Return a form of one report per answer, by GRR unless mechanisms are given."""
+        names = [self.domain.names[j] for j in attributes]
+        how = mechanisms or ("grr",) * len(names)
+        channel = ProductChannel.of(names, how, epsilons.tolist())
+        return Form.of(channel, guarantee, totals.tolist())
+
+    def indices(self, form: Form) -> Indices:
+        """Return the attributes that a form asks for, by index."""
+        return tuple(map(self.domain.index, form.attributes))
+
+    def row(self, form: Form) -> Floats:
+        """Return V[f, :], the precision of every quantity from one report of a form."""
+        indices = self.indices(form)
+        if isinstance(form.channel, MatrixChannel):
+            row = np.zeros(len(self.precisions.quantities))
+            for axes, variance in form.channel.shaped.variances.items():
+                quantity = tuple(indices[axis] for axis in axes)
+                row[self.precisions.quantities.index(quantity)] = 1 / variance
+            return row
+        if set(form.mechanisms) == {"grr"}:
+            return self.precisions.row(indices, form.epsilons.tolist())
+        row = np.zeros(len(self.precisions.quantities))
+        for j, name, epsilon in zip(
+            indices, form.mechanisms, form.epsilons.tolist(), strict=True
+        ):
+            row[j] = self.precisions.of_mechanism(j, name, epsilon)
+        return row
+
+    def gain(self, form: Form, prices: Floats) -> float:
+        """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the form."""
+        return float(self.row(form) @ prices)
+
+
+# Constraints on given records ---------------------------------------------------------
+
+
+def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
+    """Return the constraints of a design, checked against the records."""
+    domain = records.domain
+    if not records.records:
+        raise InputError("a design needs at least one record, and these have none")
+    is_public, is_left_out, is_known = attribute_masks(
+        domain, options.public, options.left_out, options.known
+    )
+    collected = ~(is_public | is_left_out) & (np.array(domain.sizes) > 1)
+    if not collected.any():
+        raise InputError(
+            "at least one attribute must be asked, all are public, left out or constant"
+        )
+    limits = _limits(domain, options.limit, is_public | is_known)
+    wanted = parse_want(domain, options.want)
+    never_together = _never_together(domain, options.never)
+    _check_wanted(domain, wanted, collected, never_together)
+    strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
+    scorer = ExactForms(FormCounter(records, *strata))
+    public = scorer.counter.public
+    if (
+        public and options.scope == "table"
+    ):  # for the population the certifier checks it
+        leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
+        check_public(domain, public, limits, leakages)
+    problem = FormProblem(
+        domain,
+        scorer,
+        Precisions(records, wanted.joint, wanted.rows),
+        limits,
+        collected,
+        _importance(domain, options.importance, collected, len(wanted.joint)),
+        never_together,
+        math.inf if options.record_limit is None else options.record_limit,
+        options.largest or max(MAX_FORM, *map(len, wanted.joint), 0),
+        options.scope == "population",
+    )
+    if options.objective == "largest":
+        values = [
+            math.prod(domain.sizes[j] for j in one)
+            for one in problem.precisions.quantities
+        ]
+        problem.scale = problem.importance / np.array(values)
+    return problem
+
+
+def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
+    given = for_each(domain, limit, "limit")
+    limits = np.array(
+        [math.inf if value is None else design_limit(value) for value in given]
+    )
+    limits[unprotected] = np.inf
+    if not np.isfinite(limits).any():
+        raise checks.violation(
+            "limit", "given for at least one protected attribute", limit
+        )
+    return limits
+
+
+def _importance(
+    domain: Domain, importance: Any, collected: Booleans, joint: int
+) -> Floats:
+    """Return the importance of each quantity: attributes, 0 if not asked, then 1 per
+    joint pair.
+    """
+    each = for_each(domain, importance, "importance")
+    values = np.array([checks.weight(value, "importance") for value in each])
+    values = np.where(collected, values, 0.0)
+    if not values.any():
+        raise checks.violation(
+            "importance", "above 0 for an attribute that is asked", importance
+        )
+    return np.concatenate([values, np.ones(joint)])
+
+
+def _never_together(domain: Domain, never: Any) -> Booleans:
+    """Return the symmetric mask of the pairs of `never`."""
+    mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
+    for names in checks.items(never, "never"):
+        pair = checks.items(names, "never", "a list of pairs, as in never=[('a', 'b')]")
+        indices = [domain.index(name) for name in pair]
+        if not len(indices) == len(set(indices)) == 2:
+            raise checks.violation("each of never", "two different attributes", pair)
+        mask[tuple(indices)] = mask[tuple(indices[::-1])] = True
+    return mask
+
+
+def _check_wanted(
+    domain: Domain, wanted: Wanted, collected: Booleans, never_together: Booleans
+) -> None:
+    for table in wanted.joint:
+        if never_together[np.ix_(table, table)].any():
+            raise InputError(
+                f"want has {' x '.join(domain.names[j] for j in table)}, which ",
+                Setting("never"),
+                " forbids to ask together",
+                parameter="want",
+            )
+    for k in (*(k for table in wanted.joint for k in table), *wanted.scores):
+        if not collected[k]:
+            raise InputError(
+                f"want must name attributes that are asked, {domain.names[k]!r} is not",
+                parameter="want",
+            )
+
+
+def check_public(
+    domain: Domain,
+    public: Sequence[int],
+    limits: Floats,
+    leakages: Floats,
+    reason: Callable[[int], str] = lambda _: "",
+) -> None:
+    """Raise if the public attributes alone may leak as much as the limit of an
+    attribute.
+    """
+    excess = np.where(np.isfinite(limits), leakages, 0.0) - limits
+    k = int(np.argmax(excess))
+    if excess[k] < 0:
+        return
+    names = ", ".join(domain.names[j] for j in public)
+    finite = math.isfinite(leakages[k])
+    bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}" if finite else "unbounded"
+    raise InputError(
+        f"the limit of {domain.names[k]!r} is {limits[k]:g}, and the leakage of the public "
+        f"attributes alone ({names}) may be {bound}{reason(k)}; raise the limit, leave it "
+        "unprotected, declare the public attributes as known, or pool rare values"
+    )
+
+
+def equal_split(limit: float, attributes: int) -> float:
+    """Return limit / n, the budget of plain budget splitting (SPL), rounded down.
+
+    Examples
+    --------
+    >>> equal_split(10.0, 40)
+    0.25
+    """
+    share = limit / attributes
+    return share if share * attributes <= limit else float(np.nextafter(share, 0.0))

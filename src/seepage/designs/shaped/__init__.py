@@ -1,0 +1,1 @@
+"""Shaped reports: one report of least variance for all answers of a form."""

@@ -1,0 +1,497 @@
+"""Replaces forms of a design by one shaped report each, where that is more precise.
+
+A form of GRR reports is one channel from its answers to reports.  The best channel
+within the same limits, and with the same leakage about the whole record, is at least as
+precise (`shape_form`). Shaped forms are columns of the master problem like product
+forms, priced at its solution.
+
+For the population, a shaped form depends on the records in everything: which attributes
+are asked, and each column of its channel.  So the search for shaped forms, product
+forms included, reads a random fifth of the records only; the other records certify its
+final reports, all of them at once.
+"""
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from itertools import chain, islice
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seepage._core.arrays import Floats
+from seepage.channel.records import Records
+from seepage.designs.forms.a_optimal import ShareSolution
+from seepage.designs.forms.certifier import Certifier
+from seepage.designs.forms.channels import MatrixChannel
+from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_search import FIRST_IDLE_ROUNDS, FormSearch
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.pool import MIN_REDUCED_GAIN, FormPool
+from seepage.designs.forms.population_certifier import PopulationCertifier
+from seepage.designs.forms.population_forms import halved
+from seepage.designs.forms.problem import MAX_BUDGET
+from seepage.designs.forms.timer import Timer
+from seepage.designs.report_precision import Precisions
+from seepage.designs.shaped.certified_report import certified_report, select_report
+from seepage.designs.shaped.cone import AnswerCounts
+from seepage.designs.shaped.shape_form import shape_form
+from seepage.designs.shaped.shaped_population import SPLIT_FACTOR, split_records
+from seepage.designs.shaped.thresholds import exact_totals
+
+if TYPE_CHECKING:
+    from seepage.designs.design import Design
+
+
+MAX_SHAPED = 32
+
+
+MAX_SHAPED_ALONE = 48
+"""Maximum combinations of answers of a form that is shaped: of several attributes, and
+of one."""
+
+
+ROUGH = {"gap": 2e-1, "starts": 8}
+
+
+FINE = {"gap": 5e-3, "starts": 40}
+"""Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and
+again for those of the solution; rough adds some 1 % of variance."""
+
+
+MAX_SHAPED_PER_ROUND = 4
+"""Maximum number of forms shaped per round, in descending order of the expected
+gain."""
+
+
+MIN_ROUND_DECREASE = 1e-3
+"""Minimum relative decrease of the objective in a round; shaping ends after a smaller
+one."""
+
+
+EXPECTED_RATIOS = (1.01, 1.1, 1.15, 1.25)
+"""Ratios of shaped to product gain that are expected before any form of 1, 2, 3 or more
+questions is shaped."""
+
+
+RECORD_LIMIT_ROUNDING = 1e-9
+"""Nats by which the record limit of a certified report is lowered: room for
+rounding."""
+
+
+RECORD_LIMIT_MARGIN = 0.98
+"""Factor of the record limit on a fifth of the records, whose frequencies have a
+sampling error."""
+
+
+MIN_SHAPING_GAIN = 1e-3
+"""Minimum relative gain of a shaped report over the product of the same form."""
+
+
+MIN_SHAPED_SHARE = 1e-3
+"""Minimum share of people of a form that is shaped."""
+
+
+THREADS = 2
+"""Maximum number of forms shaped in parallel; results do not depend on it."""
+
+
+POLL_SECONDS = 0.2
+"""Seconds between two checks of the time limit."""
+
+
+class FormShaper:
+    """Adds improving shaped forms to a pool.
+
+    Parameters
+    ----------
+    certifier
+        The constraints of the design.
+    counter
+        Counts the records; for the population a fifth of them, for the others to
+        certify.
+    timer
+        The time limit.
+    """
+
+    def __init__(
+        self, certifier: Certifier, counter: FormCounter, timer: Timer
+    ) -> None:
+        problem = certifier.problem
+        self.problem = problem
+        self.counter = counter
+        self.timer = timer
+        self.certifier = certifier
+        self.confidence = certifier.confidence
+        limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
+        self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
+        self.shaped_attributes: set[tuple[str, ...]] = set()
+        self.ratios: dict[int, list[float]] = {}
+        self.stop = Event()
+
+    # Candidates -----------------------------------------------------------------------
+
+    def can_improve(self, form: Form) -> bool:
+        """Return whether a form is small enough to be shaped and may gain precision by
+        it.
+        """
+        problem = self.problem
+        indices = list(self.problem.indices(form))
+        sizes = [problem.domain.sizes[j] for j in indices]
+        max_cells = MAX_SHAPED_ALONE if len(indices) == 1 else MAX_SHAPED
+        if math.prod(sizes) > max_cells or not (problem.importance[indices] > 0).all():
+            return False
+        largest = np.minimum(
+            problem.limits[indices], min(problem.record_limit, MAX_BUDGET)
+        )
+        at_limit = bool((form.epsilons >= largest * (1 - 1e-6)).all())
+        # GRR at the limit is optimal for binary answers
+        return not (set(sizes) == {2} and at_limit)
+
+    def _candidates(
+        self, pool: FormPool, search: FormSearch, solution: ShareSolution
+    ) -> list[Form]:
+        """Return forms to shape, with certified budgets, which limit what is told of
+        the record.
+        """
+        forms = [
+            *pool.forms,
+            *(form for form in search.fitted.values() if form is not None),
+        ]
+        new = [
+            form
+            for form in forms
+            if form.is_product and form.attributes not in self.shaped_attributes
+        ]
+        able = filter(self.can_improve, self._best(new, solution))
+        promising = list(islice(able, 2 * MAX_SHAPED_PER_ROUND))
+        certified = [self.certifier.certify(form) for form in promising]
+        return self._best(certified, solution)[:MAX_SHAPED_PER_ROUND]
+
+    def _best(self, forms: Iterable[Form], solution: ShareSolution) -> list[Form]:
+        """Return the form of largest expected gain for each set of attributes.
+
+        In descending order of the reduced gain per cell, as the time to shape a form
+        increases with its cells.
+        """
+        best: dict[tuple[str, ...], tuple[float, Form]] = {}
+        for form in forms:
+            ratio = self._expected_ratio(len(form.attributes))
+            gain = (
+                self.problem.gain(form, solution.prices) * ratio / solution.objective
+                - 1
+            )
+            cells = math.prod(
+                self.problem.domain[name].size for name in form.attributes
+            )
+            if gain > max(
+                MIN_REDUCED_GAIN, best.get(form.attributes, (0.0, form))[0] * cells
+            ):
+                best[form.attributes] = gain / cells, form
+        ordered = sorted(
+            best.values(), key=lambda pair: (-pair[0], self.problem.indices(pair[1]))
+        )
+        return [form for _, form in ordered]
+
+    def _expected_ratio(self, questions: int) -> float:
+        """Return the mean ratio of shaped to product gain of forms of this size, and
+        the prior.
+        """
+        prior = EXPECTED_RATIOS[min(questions, len(EXPECTED_RATIOS)) - 1]
+        return float(np.mean([prior, *self.ratios.get(questions, [])]))
+
+    # Shaping --------------------------------------------------------------------------
+
+    def improve(self, pool: FormPool, search: FormSearch) -> Iterator[ShareSolution]:
+        """Shape the best candidates; yield the solution after each round."""
+        forms = self._candidates(pool, search, pool.solution)
+        while forms and not self.timer.expired():
+            before = pool.solution
+            shaped = self.shaped(forms, before.prices, ROUGH)
+            pool.add([form for form in shaped if pool.is_improving(form, before)])
+            after = pool.solve_master(1e-4, 4000)
+            yield after
+            if after.objective > before.objective * (1 - MIN_ROUND_DECREASE):
+                break
+            forms = self._candidates(pool, search, after)
+
+    def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
+        """Shape the shaped forms of the solution again, with `FINE` effort at its
+        prices.
+
+        All of its forms that may gain if none is shaped: the rough gap may hide a small
+        gain.
+        """
+        if self.timer.expired():
+            return
+        prices = pool.solution.prices
+        used = pool.support(MIN_SHAPED_SHARE)
+        forms = [form for form in used if not form.is_product] or list(
+            filter(self.can_improve, used)
+        )
+        pool.add(self.shaped(forms, prices, FINE))
+        yield pool.solve_master(1e-4, 4000)
+
+    def shaped(
+        self, forms: Sequence[Form], prices: Floats, effort: Mapping[str, float]
+    ) -> list[Form]:
+        """Return the shaped forms with a larger gain than the forms given, in their
+        order.
+        """
+        threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
+        try:
+            futures = [
+                threads.submit(self._shape, form, prices, effort) for form in forms
+            ]
+            while wait(futures, timeout=POLL_SECONDS).not_done:
+                if self.timer.expired():  # the searches stop with their best reports
+                    self.stop.set()
+        finally:
+            self.stop.set()
+            threads.shutdown(wait=True, cancel_futures=True)
+            self.stop.clear()
+        made = zip(forms, [future.result() for future in futures], strict=True)
+        return [new for form, new in made if new and self._is_better(form, new, prices)]
+
+    def _is_better(self, form: Form, shaped: Form, prices: Floats) -> bool:
+        """Return whether a shaped form has a larger gain than the form that it
+        replaces.
+        """
+        ratio = self.problem.gain(shaped, prices) / self.problem.gain(form, prices)
+        if not form.is_product:
+            return ratio > 1
+        self.shaped_attributes.add(form.attributes)
+        self.ratios.setdefault(len(form.attributes), []).append(ratio)
+        return ratio > 1 + MIN_SHAPING_GAIN
+
+    def _shape(
+        self, form: Form, prices: Floats, effort: Mapping[str, float]
+    ) -> Form | None:
+        """Return a form with one shaped report; None if stopped or if no report is
+        found.
+        """
+        if self.stop.is_set():
+            return None
+        table = AnswerCounts.of(self.counter, form.attributes, self.protected)
+        if not table.counts.any():  # the part that reports are chosen on has no records
+            return None
+        options: dict[str, Any] = {
+            **self._form_limits(form),
+            "wanted": self._wanted(form, prices),
+            "rows": self._rows(form),
+            "stop": self.stop.is_set,
+            **(effort if len(form.attributes) > 1 else FINE),
+        }
+        if self.confidence is None:
+            report = shape_form(table, self.protected, **options)
+        else:
+            report = select_report(table, self.protected, self.confidence, **options)
+        if report is None:
+            return None
+        totals = (
+            self.problem.limits.tolist()
+        )  # for the population until they are certified
+        if self.confidence is None:
+            totals = exact_totals(
+                self.counter, form.attributes, report.mechanism.thresholds
+            )
+        return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
+
+    def _form_limits(self, form: Form) -> dict[str, Any]:
+        """Return the keywords `epsilons` and `record_limit` of `shape_form`.
+
+        An answer may change the log-likelihood by its attribute's own limit.  The
+        record limit is the leakage of the product of the same form about the whole
+        record; for a form of one attribute, its limit.
+        """
+        own = np.minimum(
+            self.problem.limits[list(self.problem.indices(form))], MAX_BUDGET
+        )
+        single = len(form.attributes) == 1
+        record = min(
+            float(own[0]) if single else form.record, self.problem.record_limit
+        )
+        margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
+        return {
+            "epsilons": np.minimum(own, record).tolist(),
+            "record_limit": margin * record,
+        }
+
+    def certified(
+        self,
+        forms: Sequence[Form],
+        rest: FormCounter,
+        whole: FormCounter,
+        products: Mapping[tuple[str, ...], Form],
+    ) -> list[Form]:
+        """Return the shaped forms that independent records certify for the population.
+
+        The forms were selected on other records than `rest`; a union bound over them
+        shares the confidence.  The leakage of a form about the whole record is at most
+        that of the product of the same attributes.
+        """
+        assert self.confidence is not None
+        level = 1 - (1 - self.confidence) / max(len(forms), 1)
+        certified = list[Form]()
+        for form in forms:
+            assert isinstance(form.channel, MatrixChannel)
+            product = products.get(form.attributes)
+            record = math.inf if product is None else product.record
+            options = rest, whole, level, record - RECORD_LIMIT_ROUNDING
+            found = certified_report(form.channel.shaped, self.protected, *options)
+            if found is not None and found[0].mechanism.realised_epsilon <= record:
+                report, leakages = found
+                epsilon = report.mechanism.realised_epsilon
+                totals = [
+                    leakages.get(name, epsilon) for name in self.problem.domain.names
+                ]
+                certified.append(
+                    Form.of(MatrixChannel.of_shaped(report), "exact", totals)
+                )
+        return certified
+
+    def _rows(self, form: Form) -> dict[int, Floats]:
+        """Return B of the answers of a form of which another statistic is wanted, by
+        axis.
+        """
+        asked = self.problem.indices(form)
+        rows = self.problem.precisions.rows
+        return {axis: rows[j] for axis, j in enumerate(asked) if j in rows}
+
+    def _wanted(self, form: Form, prices: Floats) -> dict[tuple[int, ...], float]:
+        """Return the weights of the tables that a form estimates: prices over their
+        mean.
+        """
+        asked = self.problem.indices(form)
+        priced = zip(self.problem.precisions.quantities, prices.tolist(), strict=True)
+        table_prices = {
+            tuple(map(asked.index, quantity)): price
+            for quantity, price in priced
+            if set(quantity) <= set(asked)
+        }
+        mean = sum(table_prices.values()) / len(table_prices)
+        return {axes: price / mean for axes, price in table_prices.items()}
+
+
+# The search for shaped forms ----------------------------------------------------------
+
+SHAPING_PASSES = 2
+"""For the population: how often forms are searched for and shaped, at the prices of the
+last."""
+
+
+TABLE_SEARCH_END = 0.3
+"""Share of the time limit at which the search for forms to shape ends, for the
+table."""
+
+
+PRODUCT_SEARCH_END = 0.35
+
+
+POPULATION_SEARCH = 0.06
+
+
+POPULATION_SHAPING_END = 0.8
+"""For the population: the shares of the time limit at which the search for product
+forms ends, that each search for forms to shape takes at most, and at which shaping
+ends; certification follows."""
+
+
+def shape_forms(run: "Design") -> None:
+    """Search for forms that can be shaped, and add the improving shaped forms to the
+    pool.
+    """
+    problem = run.problem
+    timer = run.timer
+    seconds = run.timer.seconds
+    if run.certifier.scope == "population":
+        _shape_for_population(run)
+        return
+    timer.seconds = seconds * TABLE_SEARCH_END
+    problem.max_cells = MAX_SHAPED
+    run.search()
+    timer.seconds = seconds
+    problem.max_cells = math.inf
+    shaper = FormShaper(run.certifier, problem.scorer.counter, timer)
+    rounds = shaper.improve(run.pool, run.search_forms), shaper.refine(run.pool)
+    run.run_rounds(chain.from_iterable(rounds))
+
+
+def _shape_for_population(run: "Design") -> None:
+    """Search and shape on a fifth of the records; add the forms that the other records
+    certify.
+
+    After a search for product forms on all records, which gains most and takes the
+    least time.
+    """
+    timer = run.timer
+    seconds = run.timer.seconds
+    timer.seconds = seconds * PRODUCT_SEARCH_END
+    run.search(FIRST_IDLE_ROUNDS)
+    timer.seconds = seconds
+    if run.ended == "interrupted":
+        return
+    fifth, rest = split_records(run.records, run.options.rng)
+    scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
+    old = run.problem.precisions
+    problem = replace(
+        run.problem,
+        scorer=ExactForms(FormCounter(scaled)),
+        precisions=Precisions(scaled, old.joint, old.rows),
+        # as given: that of the largest error depends on all records
+        importance=run.importance,
+    )
+    confidence = halved(run.certifier.confidence or 0.0)
+    inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
+    shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
+    try:
+        _select_forms(inner, shaper, seconds)
+        chosen = [
+            form
+            for form in inner.pool.support(MIN_SHAPED_SHARE)
+            if not form.is_product
+            or run.search_forms.is_small(run.problem.indices(form))
+        ]
+        products = {
+            form.attributes: run.certifier.certify(
+                run.problem.fit(run.problem.indices(form))
+            )
+            for form in chosen
+            if len(form.attributes) > 1
+        }
+        shaped = [form for form in chosen if not form.is_product]
+        counters = FormCounter(rest), run.problem.scorer.counter
+        certified = shaper.certified(shaped, *counters, products)
+    except KeyboardInterrupt:
+        run.ended = "interrupted"
+        return
+    finally:
+        timer.seconds = seconds
+    useful = [form for form in products.values() if form.max_budget > 0]
+    run.pool.add([*useful, *certified])
+    run.pool.solve_master(1e-4, 4000)
+
+
+def _select_forms(inner: "Design", shaper: FormShaper, seconds: float) -> None:
+    """Search for products of any size, for their prices; then for forms to shape, and
+    shape them.
+
+    The timer ends at the time of a step, relative to `seconds`.
+    """
+    timer = inner.timer
+    end = seconds * POPULATION_SHAPING_END
+    inner.start()
+    for step in range(1 + SHAPING_PASSES):
+        if step > 0:
+            inner.problem.max_cells = MAX_SHAPED
+            inner.search_forms.ratios = EXPECTED_RATIOS
+        timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
+        inner.search(FIRST_IDLE_ROUNDS)
+        timer.seconds = end
+        if step > 0:
+            inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+    inner.run_rounds(shaper.refine(inner.pool))

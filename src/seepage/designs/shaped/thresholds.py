@@ -1,0 +1,118 @@
+"""Integer thresholds of shaped reports near a mixture, with their exact totals."""
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from seepage._core.arrays import Floats, Integers
+from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped.cone import RatioLimit
+from seepage.mechanisms.exact_probabilities import (
+    CERTAIN,
+    Thresholds,
+    exact_cells,
+    exp_below,
+    largest_ratio,
+    log_above,
+)
+
+# Integer thresholds -------------------------------------------------------------------
+
+NEUTRAL_SHARE = 1e-6
+"""Share of the last, almost neutral report, which absorbs the remainders of
+rounding."""
+
+
+NEUTRAL_MIXTURES = (0.0, *(10.0**exponent for exponent in range(-9, 0)), 1.0)
+"""Shares of the neutral report mixed into each report, tried in order until all limits
+hold."""
+
+
+def mixture_thresholds(
+    reports: Floats, shares: Floats, limits: Sequence[RatioLimit]
+) -> Thresholds:
+    """Return integer thresholds out of 2^64 near a mixture of reports, within every
+    limit exactly.
+
+    Parameters
+    ----------
+    reports, shares
+        Likelihoods w_y, one row per report, and shares theta_y with sum_y theta_y w_y =
+        1.
+    limits
+        The limits, checked for every output, the last one included.
+
+    Returns
+    -------
+    Thresholds
+        One row per cell, each summing to 2^64; one column per report, and a last,
+        almost neutral one with the remainders.
+
+    Notes
+    -----
+    theta_y w_y is rounded down.  Reports are mixed with a share t of the neutral report, the
+    smallest t of `NEUTRAL_MIXTURES` that keeps all limits; 0 unless the solution is off by more
+    than the margin.
+    """
+    for t in NEUTRAL_MIXTURES:
+        probabilities = shares[:, None] * (
+            (1 - NEUTRAL_SHARE) * ((1 - t) * reports + t)
+        )
+        columns = exact_cells(int, np.floor(probabilities.T * CERTAIN))
+        columns = columns[:, (columns > 0).all(axis=0)]
+        rest = CERTAIN - columns.sum(axis=1, keepdims=True)
+        thresholds = np.hstack([columns, rest])
+        within = (
+            realised_ratio(thresholds, limit) <= exp_below(limit.limit)
+            for limit in limits
+        )
+        if (rest > 0).all() and all(within):
+            return thresholds
+    raise AssertionError("a neutral report keeps every limit")
+
+
+def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
+    """Return the largest likelihood ratio of an output about a secret, as an exact
+    fraction.
+    """
+    return largest_ratio(scaled_means(thresholds, limit.counts))
+
+
+def exact_totals(
+    counter: FormCounter, sources: Iterable[str], thresholds: Thresholds
+) -> list[float]:
+    """Return the total of one report about every attribute, asked or not, in nats,
+    rounded up.
+
+    In integers; with the public values of the counter beside the report.
+    """
+    table = counter.table([counter.records.domain.index(name) for name in sources])
+    totals = list[float]()
+    for start, size in zip(
+        counter.starts.tolist(), counter.sizes.tolist(), strict=True
+    ):
+        counts = table.counts[:, :, start : start + size].transpose(2, 0, 1)
+        means = scaled_means(
+            thresholds, counts[counts.any(axis=(1, 2))].astype(np.int64)
+        )
+        impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
+        totals.append(math.inf if impossible.any() else log_above(largest_ratio(means)))
+    return totals
+
+
+def scaled_means(thresholds: Thresholds, counts: Integers) -> Thresholds:
+    """Return the mean thresholds given each value of a secret, times a common
+    denominator.
+
+    One row per value.  Counts are by value and cell, or by value, public values and
+    cell.
+    """
+    if counts.ndim == 2 and (np.count_nonzero(counts, axis=1) == 1).all():
+        return np.asarray(thresholds[counts.argmax(axis=1)])
+    totals = [int(row.sum()) for row in counts]
+    common = math.lcm(*totals)
+    factors = np.array([common // total for total in totals], dtype=object)
+    means = (exact_cells(int, counts) @ thresholds).reshape(len(counts), -1)
+    return np.asarray(means * factors[:, None])

@@ -1,0 +1,173 @@
+"""What is to be estimated, frequencies, means and joint tables, and how precise one
+report is.
+
+A statistic of an attribute with k values is a matrix B with k columns: its estimate is
+B f, and the error that a design minimises is the variance of one report's estimate of B
+f, summed over the rows. For frequencies B is the identity.  For the mean of a numeric
+answer with scores v it is the row
+
+    sqrt(2) v / (max v - min v),
+
+so that the mean and the frequencies of an answer with two values have the same error,
+and below it the identity times sqrt(`RIDGE`), so that frequencies can be estimated too,
+with larger errors.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.designs.design_options import wanted_statistics
+
+MEAN = "mean "
+
+
+TIMES = " x "
+
+
+SCORES = "="
+
+
+RIDGE = 1e-4
+"""Weight of the frequencies of an answer whose mean is wanted: it costs 0.1 % of the
+variance."""
+
+
+class Wanted(NamedTuple):
+    """The statistics that are wanted beside the frequencies of every attribute."""
+
+    joint: list[tuple[int, ...]]
+    """The attributes of each joint table that is wanted, at least two, by ascending
+    index."""
+    scores: dict[int, Floats]
+    """The scores of the attributes whose mean is wanted."""
+    rows: dict[int, Floats]
+    """B of the attributes whose mean is wanted."""
+
+
+def parse_want(domain: Domain, want: Any) -> Wanted:
+    """Return the wanted statistics.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    want
+        Texts: `"mean hours"`, or `"mean hours = 10, 30, 50"` with one score per value,
+        and `"ill x income"` for a joint table; names in a tuple are a joint table as
+        well.
+
+    Examples
+    --------
+    >>> hours = Attribute("hours", ("[0, 20)", "[20, 60]"), (0, 20, 60))
+    >>> domain = Domain([Attribute("ill", ("no", "yes")), hours])
+    >>> found = parse_want(domain, ["mean hours", "ill x hours"])
+    >>> found.joint, {j: scores.tolist() for j, scores in found.scores.items()}
+    ([(0, 1)], {1: [10.0, 40.0]})
+    """
+    joint = list[tuple[int, ...]]()
+    scores = dict[int, Floats]()
+    for one in wanted_statistics(want):
+        names, numbers = _parsed(domain, one)
+        indices = sorted({domain.index(name) for name in names})
+        if numbers is not None:
+            scores[indices[0]] = numbers
+        elif len(indices) == len(names) >= 2:
+            joint.append(tuple(indices))
+        else:
+            raise checks.violation(
+                "each of want", "different attributes, at least two", one
+            )
+    return Wanted(
+        joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()}
+    )
+
+
+def _parsed(
+    domain: Domain, one: str | Sequence[str]
+) -> tuple[Sequence[str], Floats | None]:
+    """Return the attributes of a statistic, and for a mean its scores."""
+    if not isinstance(one, str):
+        return one, None
+    if one.startswith(MEAN):
+        name, sign, numbers = one.removeprefix(MEAN).partition(SCORES)
+        given = [part for part in numbers.split(",") if part.strip()] if sign else None
+        attribute = domain[name.strip()]
+        return [attribute.name], attribute_scores(attribute, given, "want")
+    parts, names = one.split(TIMES), list[str]()
+    if len(parts) < 2:
+        raise checks.violation("each of want", '"mean A" or "A x B"', one)
+    while parts:  # the longest name first: a name may contain the sign itself
+        sizes = range(len(parts), 0, -1)
+        size = next((n for n in sizes if TIMES.join(parts[:n]) in domain.names), 1)
+        names.append(TIMES.join(parts[:size]))
+        parts = parts[size:]
+    return names, None
+
+
+def attribute_scores(
+    attribute: Attribute, scores: Any = None, what: str = "scores"
+) -> Floats:
+    """Return one number for each value: those given, the values as numbers, or
+    midpoints of bins.
+
+    Examples
+    --------
+    >>> attribute_scores(Attribute("rooms", ("1", "2", "3"))).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    edges = np.array(attribute.edges)
+    name = attribute.name
+    if scores is None and len(edges) == attribute.size + 1 and np.isfinite(edges).all():
+        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
+    try:
+        given = attribute.values if scores is None else checks.items(scores, what)
+        numbers = np.array([float(number) for number in given])
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all() or len(numbers) != attribute.size:
+        hint = ", which are no numbers themselves" if scores is None else ""
+        rule = (
+            f"must have one number for each of the {attribute.size} values of {name!r}"
+        )
+        raise InputError(f"{what} {rule}{hint}", parameter=what)
+    if numbers.min() == numbers.max():
+        raise InputError(
+            f"{what} must have different numbers for {name!r}", parameter=what
+        )
+    return numbers
+
+
+def mean_rows(scores: Floats) -> Floats:
+    """Return B of a mean: its scaled scores, and the identity times the root of
+    `RIDGE`.
+    """
+    scaled = math.sqrt(2) * (scores - scores.min()) / np.ptp(scores)
+    return np.vstack([scaled, math.sqrt(RIDGE) * np.eye(len(scores))])
+
+
+def wanted_errors(domain: Domain, want: Any, errors: Floats) -> dict[str, float]:
+    """Return the squared error of each wanted statistic, means in their own units.
+
+    Parameters
+    ----------
+    domain, want
+        As in `parse_want`.
+    errors
+        The errors of all attributes, scaled means where means are wanted, and of all
+        joint tables.
+    """
+    found = parse_want(domain, want)
+    names = domain.names
+    means = {
+        f"{MEAN}{names[j]}": float(errors[j]) * float(np.ptp(scores)) ** 2 / 2
+        for j, scores in found.scores.items()
+    }
+    tables = [TIMES.join(names[j] for j in table) for table in found.joint]
+    return means | dict(zip(tables, errors[len(names) :].tolist(), strict=True))

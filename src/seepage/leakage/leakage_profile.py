@@ -1,0 +1,69 @@
+"""`LeakageProfile`: the delta of a leakage at each level."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import InputError
+from seepage._core.results import Result
+from seepage._core.text import delta_text
+from seepage.leakage.leakage import Leakage
+
+# Delta as a function of the leakage ---------------------------------------------------
+
+PROFILE_POINTS = 65
+"""Points of a profile from 0 to twice the leakage."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeakageProfile(Result):
+    """Delta as a function of the leakage: the channel to the report is (l,
+    delta(l))-LDP.
+
+    Parameters
+    ----------
+    leakages, deltas
+        The leakages l in nats and the delta of each, rounded up.
+    point
+        The leakage and delta that are shown elsewhere: one point of the curve.
+    """
+
+    leakages: Floats
+    deltas: Floats
+    point: tuple[float, float]
+
+    def _headline(self) -> str:
+        value, delta = self.point
+        shown = f"{value:.4g}{delta_text(delta) or ', delta 0'}"
+        return f"LeakageProfile({len(self.leakages)} points; shown elsewhere: leakage {shown})"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {"leakage": self.leakages.tolist(), "delta": self.deltas.tolist()}
+
+    def chart(self) -> Any:
+        """Return delta against the leakage as an Altair chart, with the point marked."""
+        from seepage.charts.leakage_curves import profile_chart
+
+        return profile_chart(self.leakages.tolist(), self.deltas.tolist(), self.point)
+
+
+def leakage_profile(
+    leakage: Leakage, leakages: Sequence[float] | None
+) -> LeakageProfile:
+    """Return the profile of a leakage, see `Leakage.profile`."""
+    if leakage.delta_at is None:
+        raise InputError("this leakage has no profile: it is 0, or a saved bound")
+    if leakages is None:
+        end = 2 * leakage.value if math.isfinite(leakage.value) else 10.0
+        chosen = np.linspace(0.0, end, PROFILE_POINTS)
+    else:
+        chosen = np.array(
+            [checks.epsilon(v, "leakages") for v in checks.items(leakages, "l")]
+        )
+    deltas = np.array([leakage.delta_at(float(value)) for value in chosen])
+    return LeakageProfile(chosen, deltas, (leakage.value, leakage.delta))

@@ -1,0 +1,117 @@
+"""Self-contained HTML pages from Jinja2 templates, with a strict content security
+policy.
+
+Templates, style sheets and scripts are files in `templates/`.  All values are escaped
+unless they are `Markup`.  The policy allows the page's own style and script by their
+hashes and nothing else, so that nothing is fetched and no name from a table can run as
+a script.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+
+def render_page(
+    template: str,
+    title: str,
+    *,
+    styles: Sequence[str] = (),
+    script: str = "",
+    content: Any = None,
+    connect: str = "",
+    images: str = "",
+    **values: Any,
+) -> str:
+    """Return a page from a template that extends `base.html`.
+
+    Parameters
+    ----------
+    template
+        The name of the template in `templates/`.
+    title
+        The title of the window.
+    styles
+        The names of style sheets.
+    script
+        The only script that the page permits; "" for none.
+    content
+        Input of the script, embedded as JSON with <, > and & escaped: it cannot close
+        its element.
+    connect
+        The only address that the page may send requests to.
+    images
+        The only source of images, such as "data:"; "" for none.
+    values
+        The variables of the template; one that is missing raises an error.
+
+    Examples
+    --------
+    >>> page = render_page("questionnaire.html", "<b>")
+    >>> "<title>&lt;b&gt;</title>" in page, "script-src" in page, "<script" in page
+    (True, False, False)
+    """
+    style = "\n".join(template_text(f"css/{name}.css") for name in styles)
+    data = msgspec.json.encode(content).decode()
+    for character in "<>&":
+        data = data.replace(character, f"\\u00{ord(character):02x}")
+    return render_text(
+        template,
+        **values,
+        title=title,
+        policy=content_policy(style, script, connect, images),
+        style=Markup(style),
+        script=Markup(script),
+        content=Markup(data),
+    )
+
+
+def render_text(template: str, **values: Any) -> str:
+    """Return the text of a template; a variable that is missing raises an error."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("seepage.pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def template_text(name: str) -> str:
+    """Return a style sheet or script by its path in `templates/`."""
+    return (files("seepage.pages") / "templates" / name).read_text(encoding="utf-8")
+
+
+def content_policy(
+    style: str, script: str = "", connect: str = "", images: str = ""
+) -> str:
+    """Return a content security policy that allows an inline style, and what else is
+    given.
+    """
+    rules = {
+        "default-src": "'none'",
+        "script-src": script and _content_hash(script),
+        "style-src": _content_hash(style),
+        "connect-src": connect,
+        "img-src": images,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items() if value)
+
+
+def _content_hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,132 @@
+"""Plan files: written, read and checked."""
+
+import math
+import os
+from typing import Literal
+
+import msgspec
+
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage._core.files import read_small, whole_file
+from seepage.designs.forms.question import Stored
+from seepage.leakage.matrix import direct_leakage
+from seepage.leakage.release import Release
+from seepage.plan.plan import Plan
+from seepage.plan.wire import Wire, described_collection, undrawable
+
+# Files --------------------------------------------------------------------------------
+
+VERSION: Literal[1] = 1
+"""The version of the format."""
+
+
+class PlanFile(Stored, frozen=True, kw_only=True):
+    """The content of a plan file.
+
+    Parameters
+    ----------
+    digest, plan
+        The plan, and SHA-256 of its content.
+    collection, wire
+        The digest of the wire form, and the wire form, which clients load; both follow
+        from the plan.  No wire form if a mechanism has none.
+    """
+
+    format: Literal["seepage plan"] = "seepage plan"
+    version: Literal[1] = VERSION
+    digest: str
+    plan: Plan
+    collection: str
+    wire: Wire | None
+
+    @classmethod
+    def of(cls, plan: Plan) -> "PlanFile":
+        """Return a plan with its digest and its wire form."""
+        described = described_collection(plan)
+        wire = None if undrawable(described) else described
+        return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
+
+
+class _PlanHeader(msgspec.Struct):
+    format: Literal["seepage plan"]
+    version: int
+
+
+def is_plan_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file has the format of plans, whatever its version."""
+    try:
+        msgspec.json.decode(read_small(path), type=_PlanHeader)
+    except (InputError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write a plan to a JSON file, which appears whole or not at all."""
+    content = msgspec.json.format(
+        msgspec.json.encode(PlanFile.of(plan), enc_hook=str), indent=2
+    )
+    with whole_file(path) as file:
+        file.write(content + b"\n")
+
+
+def load_plan(path: str | os.PathLike[str]) -> Plan:
+    """Return the plan of a file; invalid content raises an InputError that names the
+    field.
+    """
+    file = str(checks.path(path))
+    content = read_small(file)
+    try:
+        version = msgspec.json.decode(content, type=_PlanHeader).version
+        if version != VERSION:
+            raise InputError(
+                f"it has version {version} of the format, seepage reads {VERSION}"
+            )
+        stored = msgspec.json.decode(content, type=PlanFile)
+        if stored != PlanFile.of(stored.plan):
+            raise InputError(
+                "it was edited, its content does not match its digest; plan anew"
+            )
+        _check_totals(stored.plan)
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        InputError,
+    ) as problem:
+        raise InputError(f"{file} is no valid plan: {problem}") from None
+    return stored.plan
+
+
+def _check_totals(plan: Plan) -> None:
+    """Raise if a total of a plan is below what single reports tell: its budgets were
+    edited.
+
+    A total is at least the leakage of the attribute's own report, and under `worst` the
+    sum of those of all reports.  Sampled totals are not checked, nor those of known
+    attributes, which are conditional on themselves, nor forms with one shaped report
+    for all answers.
+    """
+    known = plan.provenance.known
+    checked = [
+        index for index, name in enumerate(plan.domain.names) if name not in known
+    ]
+    for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
+        if not form.is_product or form.guarantee == "sampled":
+            continue
+        own = {
+            name: direct_leakage(Release(one.epsilon, one.delta, one), plan.view)[0]
+            for name, one in mechanisms.items()
+            if not one.delta
+        }
+        least = math.fsum(own.values()) if form.guarantee == "worst" else 0.0
+        for index in checked:
+            name = plan.domain.names[index]
+            total = form.total_values[index]
+            bound = max(least, own.get(name, 0.0))
+            if not form.deltas[index] and total < bound * (1 - 1e-9) - 1e-12:
+                raise InputError(
+                    f"its reports tell at least {bound:.6g} about {name!r}, and its total is "
+                    f"{total:.6g}; plan anew"
+                )

@@ -1,0 +1,298 @@
+"""A plan in one line; sentences on what it guarantees and what not, and on its
+precision.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from seepage._core.text import FACTOR, factor, nats, short_list, span
+from seepage.channel.domain import ALL_OTHERS, OTHER, Attribute
+from seepage.plan.attributes import PlannedAttribute
+from seepage.plan.plan import Plan
+from seepage.tables.fixed_domain import NOT_ASKED
+from seepage.totals.guarantees import GUARANTEES, KINDS
+
+
+def headline(plan: Plan) -> str:
+    """Return the plan in one line: forms, attributes, budgets, largest total and
+    guarantee.
+    """
+    products = [form for form in plan.forms if form.is_product]
+    rounded = {
+        float(f"{epsilon:.4g}") for form in products for epsilon in form.epsilons
+    }
+    parts = [f"epsilon {span(rounded)}"] if rounded else []
+    shaped = len(plan.forms) - len(products)
+    parts += [f"{shaped} shaped"] if shaped else []
+    forms = f"{len(plan.forms)} forms, " if len(plan.forms) > 1 else ""
+    return (
+        f"Plan({forms}{len(plan.collected)} of {len(plan.attributes)} attributes collected, "
+        f"{', '.join(parts)}, largest total {plan.totals.max():.4g}, "
+        f"guarantee {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))}))"
+    )
+
+
+def form_sizes(plan: Plan) -> str:
+    """Return how many questions a form has."""
+    return span(len(form.attributes) for form in plan.forms)
+
+
+def mechanism_names(plan: Plan) -> str:
+    """Return the names of all mechanisms of a plan; "shaped" for reports of several
+    answers.
+    """
+    return ", ".join(sorted({name for form in plan.forms for name in form.mechanisms}))
+
+
+def but_for(delta: float) -> str:
+    """Return the exception of a bound that has a delta; empty without one.
+
+    Examples
+    --------
+    >>> but_for(0.0), but_for(2e-5)
+    ('', ', but for delta 2e-05 in the probability of any set of reports')
+    """
+    return (
+        f", but for delta {delta:g} in the probability of any set of reports"
+        if delta
+        else ""
+    )
+
+
+BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
+"""The value of a bounded bin: two edges and the closing bracket."""
+
+
+def answer_text(value: str) -> str:
+    """Return an answer in words: a bounded bin as a range, any other value as it is.
+
+    Examples
+    --------
+    >>> answer_text("[18, 40)"), answer_text("[40, 60]"), answer_text("yes")
+    ('18 to under 40', '40 to 60', 'yes')
+    """
+    if (ends := BIN.fullmatch(value)) is None:
+        return value
+    return f"{ends[1]} to {'under ' if ends[3] == ')' else ''}{ends[2]}"
+
+
+def merged_text(attribute: Attribute) -> str:
+    """Return which further values count as an answer; empty if none does.
+
+    Examples
+    --------
+    >>> merged = (("mid", "mid to top"), ("top", "mid to top"), ("*", "low"))
+    >>> merged_text(Attribute("rank", ("low", "mid to top"), (), merged))
+    'mid to top: mid, top; low: anything else'
+    """
+    found = dict[str, list[str]]()
+    for value, answer in attribute.merged:
+        found.setdefault(answer, []).append(
+            "anything else" if value == ALL_OTHERS else value
+        )
+    if OTHER in attribute.values:
+        found.setdefault(OTHER, ["anything else"])
+    return "; ".join(
+        f"{answer_text(a)}: {short_list(values, 6)}" for a, values in found.items()
+    )
+
+
+def unlimited(plan: Plan) -> list[PlannedAttribute]:
+    """Return the attributes without a limit that are not public."""
+    return [p for p in plan.attributes if p.limit is None and not p.public]
+
+
+def promise(plan: Plan) -> str:
+    """Return what is collected, and the limits that are guaranteed."""
+    return f"{_collection(plan)}. {promised(plan)}"
+
+
+def promised(plan: Plan, subject: str = "It") -> str:
+    """Return the sentence of the limits that are guaranteed."""
+    limits = {p.limit for p in plan.attributes if p.limit is not None}
+    if not limits:
+        largest = max(planned.total for planned in plan.attributes)
+        return (
+            f"{subject} has no limits; {_claim(plan)}all reports of a person together tell at most "
+            f"{nats(largest)} nats about any one attribute ({FACTOR})."
+        )
+    about = (
+        "any one attribute"
+        if not unlimited(plan)
+        else "any one attribute that has a limit"
+    )
+    each = ", by attribute" if len(limits) > 1 else ""
+    promises = "does not prove but assumes" if plan.kind == "assumed" else "promises"
+    return (
+        f"{subject} {promises}, {_claim(plan)}that all reports of a person together tell at most "
+        f"{span(limits)} nats about {about}{each}: they change the odds between any two of its "
+        f"values by a factor of at most {factor(max(limits))}."
+    )
+
+
+def _claim(plan: Plan) -> str:
+    """Return a clause: for whom the totals hold."""
+    if plan.guarantee == "worst":
+        return "whoever the people are, "
+    if plan.scope == "population":
+        return (
+            f"with confidence {plan.confidence:.4g} "
+            "for the people whom its table was drawn from, "
+        )
+    return "for people distributed as in its table, "
+
+
+def _collection(plan: Plan) -> str:
+    """Return a clause: how many attributes everyone is asked for."""
+    if len(plan.forms) == 1:
+        number = _count(len(plan.forms[0].attributes), "attribute")
+        noise = (
+            "each answer gets"
+            if plan.forms[0].is_product
+            else "the answers together get"
+        )
+        return f"Everyone is asked for the same {number}, and {noise} noise"
+    return (
+        f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their record, "
+        f"which asks for {form_sizes(plan)} of {_count(len(plan.collected), 'attribute')}, and the "
+        "answers get noise"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def ground(plan: Plan) -> str:
+    """Return the second sentence: the guarantee of the totals, and for whom they hold."""
+    delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
+    parts = [_guarantee_sentence(plan)]
+    if delta > 0:
+        parts.append(
+            f"Its delta is {delta:g}, in the probability of any set of reports."
+        )
+    if (
+        plan.scope == "table"
+        and plan.confidence is not None
+        and plan.kind == "statistical"
+    ):
+        parts.append(f"Its confidence is {plan.confidence:.4g}.")
+    return " ".join([*parts, whom(plan)])
+
+
+def _guarantee_sentence(plan: Plan) -> str:
+    """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
+    names = sorted(
+        {form.guarantee for form in plan.forms},
+        key=lambda name: (-list(KINDS).index(GUARANTEES[name].kind), name),
+    )
+    weakest = GUARANTEES[names[0]].promise
+    if len(names) == 1:
+        return weakest
+    return f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {weakest}"
+
+
+def whom(plan: Plan) -> str:
+    """Return a sentence: for whom the totals hold, and against which adversary."""
+    records = f"{plan.provenance.records:,} records"
+    if fixing := plan.provenance.settings.get("fixing records"):
+        people = plan.provenance.records + fixing
+        records = (
+            f"{people:,} records ({records} certify it, {fixing:,} fixed the answers)"
+        )
+    knows = "who knows the distribution"
+    if known := plan.provenance.known:
+        knows += f" and the person's {', '.join(known)}"
+    knows += " and nothing else about the person"
+    person = f"person (column {plan.person!r})" if plan.person else "person"
+    if plan.guarantee == "worst":
+        return "It holds for everybody, whoever they are."
+    if plan.scope == "population":
+        return (
+            f"It holds for the people from whom the table of {records} was drawn, with "
+            f"confidence {plan.confidence:.4g}, if that was a random sample with one record per "
+            f"{person} and taking part does not depend on the answers; and against an adversary "
+            f"{knows}. The confidence is that of this plan alone: whoever chooses among several "
+            "divides 1 - confidence by their number."
+        )
+    return (
+        f"It holds for people distributed as in the table of {records} that it was "
+        f"computed from, one record per {person}, against an adversary {knows}; for other people "
+        "only as far as that table describes them."
+    )
+
+
+def statements(plan: Plan) -> dict[str, Any]:
+    """Return what pages say of a plan: the promise, its ground, what it excludes, and
+    units.
+    """
+    return {
+        "plan": plan,
+        "promise": promise(plan),
+        "ground": ground(plan),
+        "unpromised": dict(unpromised(plan)),
+        "nats": nats,
+        "factor": factor,
+        "but_for": but_for,
+        "infinity": math.inf,
+    }
+
+
+def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield (heading, sentences) for everything that the limits do not cover."""
+    records = [form.record for form in plan.forms]
+    largest = max(range(len(records)), key=records.__getitem__)
+    where = f" (form {largest + 1})" if min(records) < records[largest] else ""
+    is_product = plan.forms[largest].is_product
+    bound = "the sum of its budgets" if is_product else "the budget of its matrix"
+    yield (
+        "The whole record.",
+        f"About all attributes at once a form tells up to {nats(records[largest])} nats{where}, "
+        f"{bound}: a factor of {factor(records[largest])} between two whole records"
+        f"{but_for(max(form.record_delta for form in plan.forms))}.",
+    )
+    if plan.guarantee != "worst":
+        yield (
+            "Adversaries with further knowledge.",
+            "Whoever already knows other answers of the person can learn more about an attribute "
+            "than its total, up to what the form tells about the whole record.",
+        )
+    named = f", by the column {plan.person!r}," if plan.person else ""
+    yield (
+        "Repeats.",
+        f"Each person{named} answers once. Reports of a second collection"
+        + (", or of a second form," if len(plan.forms) > 1 else "")
+        + " add to what is told, and no limit covers both: keep reports and do not ask again.",
+    )
+    yield (
+        "Declining.",
+        "To decline after seeing the questions is itself a message, and has no noise: "
+        "make “missing” a value that gets noise like any other, and always send a report.",
+    )
+    if plan.view == "inferred":
+        yield (
+            "Whole reports.",
+            "The totals are for an adversary who keeps only the value inferred from each report; "
+            "whoever keeps the whole report can learn more.",
+        )
+    if plan.public:
+        yield (
+            "Public attributes.",
+            f"{', '.join(plan.public)}: released as they are, without noise.",
+        )
+    free = [planned.name for planned in unlimited(plan)]
+    if free and len(free) < len(plan.attributes):
+        yield (
+            "Attributes without a limit.",
+            f"{', '.join(free)}: nothing bounds what is told.",
+        )
+    rare = [
+        note.partition("): ")[2] for note in plan.notes if note.startswith(NOT_ASKED)
+    ]
+    such = f", such as {rare[0]}, whose answers but one are too rare" if rare else ""
+    yield (
+        "Other attributes.",
+        f"Nothing is said about attributes that the plan does not name{such}.",
+    )

@@ -1,0 +1,1 @@
+"""Frames and files to columns of codes: sources, labels, bins, checks."""

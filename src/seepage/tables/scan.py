@@ -1,0 +1,313 @@
+"""`TableScan`: one pass over a table that codes its columns and discovers their values
+and bins.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seepage._core.arrays import Booleans, Integers
+from seepage._core.errors import TableError
+from seepage._core.progress import Progress
+from seepage.channel.domain import Domain
+from seepage.counting.record_samples import RandomPart, record_priorities
+from seepage.tables.bins import NumberSummary
+from seepage.tables.column import Column
+from seepage.tables.labels import numbers_of
+from seepage.tables.opening import open_source
+from seepage.tables.persons import RecordChoice
+from seepage.tables.sources import Source
+from seepage.tables.table_options import TableOptions
+
+Outcome = TypeVar("Outcome")
+
+
+class CodedBatch(NamedTuple):
+    """The codes of one batch of records.
+
+    Parameters
+    ----------
+    codes
+        One array of unsigned integers per column, of equal length: uint8 if the column
+        has fewer than 256 values so far, else uint16.  Arrays may be views of the
+        table's memory and must not be written to.
+    sizes
+        Alphabet size of each attribute so far; codes are below it.
+    first
+        Index in the table of the batch's first record.
+    kept
+        Mask of the batch's records that are in `codes`; None for all.
+    """
+
+    codes: tuple[NDArray[Any], ...]
+    sizes: tuple[int, ...]
+    first: int
+    kept: Booleans | None
+
+
+@dataclass(eq=False)
+class TableScan:
+    """Reads a table, or a shard of one, as batches of codes, and discovers its domain.
+
+    Values are coded in the order of discovery.  Local engines `read` a whole table:
+    once, and once more (only the columns concerned) for the bin edges of numeric
+    columns with more than 50 values.  Spark's tasks read the `batches` of a shard,
+    whose values are merged into a domain, and then again in codes of this domain.
+
+    Parameters
+    ----------
+    source
+        The records.
+    columns
+        The columns to code.
+    options
+        The table options.
+    first
+        For a shard, the index in the table of its first record; None for a whole table.
+    part
+        Records that are left out; None for none.  Values are discovered in all records,
+        also in those of people of whom another record is chosen.
+    beside
+        A column of the table that is read as it is, beside the codes; None for none.
+
+    Attributes
+    ----------
+    rows_read, rows_dropped
+        Records read so far, and records among them dropped for a missing value.
+    beside_values
+        The column `beside` of the records of the batch yielded last.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> scan = open_scan(pa.table({"sex": ["M", "F", "M"], "age": [30, 41, None]}))
+    >>> [[column.tolist() for column in batch.codes] for batch in scan.read(list)]
+    [[[0, 1, 0], [0, 1, 2]]]
+    >>> domain, order = scan.finish()
+    >>> domain["age"].values, [codes.tolist() for codes in order]
+    (('30', '41', '(missing)'), [[1, 0], [0, 1, 2]])
+    """
+
+    source: Source
+    columns: Sequence[Column]
+    options: TableOptions
+    first: int | None = None
+    part: RandomPart | None = None
+    beside: str | None = None
+    beside_values: pa.Array | None = field(default=None, init=False)
+    rows_read: int = field(default=0, init=False)
+    rows_dropped: int = field(default=0, init=False)
+    _complete: bool = field(default=False, init=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the arrays."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Alphabet size of each attribute so far; codes are below it."""
+        return tuple(column.size for column in self.columns)
+
+    def read(
+        self,
+        consume: Callable[[Iterator[CodedBatch]], Outcome],
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Return `consume(batches)` for the batches of the whole table.
+
+        Parameters
+        ----------
+        consume
+            Function of an iterator over the batches.  If a numeric column exceeds 50
+            values, the iterator ends early, the outcome is discarded, and `consume` is
+            called once more, with the bin edges of all such columns known.
+        progress
+            Called with the number of records read and their total, None if unknown.
+        """
+        outcome = consume(self.batches(progress))
+        while unbinned := [column for column in self.columns if column.needs_edges]:
+            summaries = summaries_of(self.source, unbinned)
+            for column, summary in zip(unbinned, summaries, strict=True):
+                column.set_edges(summary)
+            outcome = consume(self.batches(progress))
+        return outcome
+
+    def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
+        """Yield the coded batches in one pass, until a column needs bin edges that are
+        unknown.
+
+        The rest is then read only to find all such columns and all values; of a whole
+        table not even that if the first batch tells.
+        """
+        self.rows_read = self.rows_dropped = 0
+        self._complete = False
+        for column in self.columns:
+            column.reset()
+        person = self.options.person
+        choice = None
+        if person is not None or self.part is not None:
+            choice = RecordChoice(person, fields=self.source.fields, part=self.part)
+        further = (name for name in (person, self.beside) if name is not None)
+        for batch in self.source.batches(list(dict.fromkeys([*self.names, *further]))):
+            if not batch.num_rows:
+                continue
+            first = self.rows_read + (self.first or 0)
+            self.rows_read += batch.num_rows
+            coded = self._coded(batch, first, choice)
+            if coded is None:
+                if self.first is None and not first:
+                    return
+                continue
+            if self.beside is not None:
+                beside = batch.column(self.beside)
+                self.beside_values = (
+                    beside if coded.kept is None else beside.filter(coded.kept)
+                )
+            if len(coded.codes[0]):
+                yield coded
+            if progress is not None:
+                progress(self.rows_read, self.source.rows_total)
+        self._complete = not any(column.needs_edges for column in self.columns)
+        if self._complete and self.first is None:
+            check_records(self.rows_read, self.rows_read - self.rows_dropped)
+
+    def _coded(
+        self, batch: pa.RecordBatch, first: int, choice: RecordChoice | None
+    ) -> CodedBatch | None:
+        """Return the batch without dropped records, and of each person the chosen one.
+
+        None if a column needs bin edges.  Values outside the domain of records that are
+        not dropped raise; the codes of these records are recorded as seen.
+        """
+        arrays = [batch.column(name) for name in self.names]
+        coded = [
+            (c, c.code(array, first))
+            for c, array in zip(self.columns, arrays, strict=True)
+        ]
+        kept = None
+        if self.options.dropping:
+            masks = (
+                c.missing_in(array, part)
+                for array, (c, part) in zip(arrays, coded, strict=True)
+            )
+            dropped = np.logical_or.reduce(list(masks))
+            self.rows_dropped += int(np.count_nonzero(dropped))
+            kept = ~dropped if dropped.any() else None
+        known = [(column, part) for column, part in coded if part is not None]
+        for column, part in known:
+            column.check_inside(part, kept, first)
+            if self.options.dropping:
+                column.see(part if kept is None else part[kept])
+        if len(known) < len(coded):
+            return None
+        if choice is not None:
+            kept = choice.chosen(batch, first, kept)
+        kinds = [np.min_scalar_type(size) for size in self.sizes]
+        chosen = (part if kept is None else part[kept] for _, part in known)
+        narrow = (
+            part.astype(kind, copy=False)
+            for part, kind in zip(chosen, kinds, strict=True)
+        )
+        return CodedBatch(tuple(narrow), self.sizes, first, kept)
+
+    def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
+        """Return the domain and, for each column, its codes in the order of the
+        domain's values.
+
+        Value i of the domain has code order[i] in the batches, so counts by code become
+        counts by value as `final[i] = discovered[order[i]]`.  Numbers and bins are
+        ascending, strings are sorted, and missing is last.  All batches must have been
+        read.
+        """
+        if not self._complete:
+            raise TableError("the domain is known only after all batches were read")
+        parts = [column.attribute() for column in self.columns]
+        return Domain(attribute for attribute, _ in parts), tuple(
+            order for _, order in parts
+        )
+
+
+def columns_of(source: Source, options: TableOptions) -> list[Column]:
+    """Return the columns that the options choose of a table."""
+    chosen = options.choose(source.names)
+    return [Column(name, options, fields=source.fields) for name in chosen]
+
+
+def summaries_of(
+    source: Source, columns: Sequence[Column], first: int = 0
+) -> list[NumberSummary]:
+    """Return the summary of each column's numbers, in one pass over these columns.
+
+    A value that is not a number ends the summary of its column; of a column that the
+    options bin by name it raises a TableError.
+
+    Parameters
+    ----------
+    source, first
+        A table or a shard of one, and the index in the table of its first record.
+    columns
+        The columns.
+    """
+    summaries = [NumberSummary() for _ in columns]
+    for batch in source.batches([column.name for column in columns]):
+        priorities = record_priorities(first, batch.num_rows)
+        for column, summary in zip(columns, summaries, strict=True):
+            if summary.stray is not None:
+                continue
+            array = batch.column(column.name)
+            values, missing, texts = numbers_of(array, column.markers)
+            if texts.any():
+                position = int(np.argmax(texts))
+                if column.named:
+                    raise column.not_a_number(position, first)
+                summary.stray = str(array[position].as_py()).strip()
+            else:
+                summary.add(values[~missing], priorities[~missing])
+        first += batch.num_rows
+    return summaries
+
+
+def check_records(rows: int, kept: int) -> None:
+    """Raise a TableError for a table without records, or if all records were dropped."""
+    if not rows:
+        raise TableError("the table has no records")
+    if not kept:
+        raise TableError(f"no record is left: all {rows:,} have a missing value")
+
+
+def open_scan(
+    data: Any, options: TableOptions | None = None, part: RandomPart | None = None
+) -> TableScan:
+    """Return the scan of a table.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather
+        file (text also gzipped), of a folder of such files, a glob, or a list of paths.
+    options
+        The table options; the defaults if not given.
+    part
+        Records that are left out; None for none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": range(100), "smoker": [True, False] * 50})
+    >>> scan = open_scan(table, TableOptions(bins="width:4"))
+    >>> scan.read(lambda batches: sum(len(batch.codes[0]) for batch in batches))
+    100
+    >>> scan.finish()[0]["age"].values
+    ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 99]')
+    """
+    chosen = options or TableOptions()
+    source = open_source(data, chosen)
+    columns = columns_of(source, chosen)
+    if source.rows_total == 0:
+        raise TableError("the table has no records")
+    return TableScan(source, columns, chosen, part=part)

@@ -1,0 +1,411 @@
+"""The table layer: frames and files to coded columns.
+
+`scan.open_scan` reads pandas, Polars and PyArrow frames, CSV, TSV, Parquet and Feather
+files, folders and globs, one batch at a time, and codes each column.  The same table
+gives the same domain from each of them:
+
+* strings are unchanged; booleans are `true` and `false`; dates and times are in ISO form, those
+  with a time zone in UTC (`2020-01-02T02:04:05+00:00`);
+* numbers with few distinct values are ordered categories, others are binned.  Numbers are floats,
+  and the label of a number is the shortest decimal that rounds to it, the same for an
+  integer, a float or a decimal.  A number from 2^53 on that no float equals is a
+  category like a string;
+* nulls, NaN, empty fields of text files and `missing_markers` are `(missing)`, or dropped.
+
+Text files have no types: a field that looks like a number is one, and a column is
+numeric if all its fields are.  Values that do not occur are not in the domain, except
+empty bins.
+
+Here is `TableOptions`: the columns, bins and missing values of a table, and the format
+of text files.  Importing it does not import PyArrow.
+"""
+
+import codecs
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from seepage._core import checks
+from seepage._core.errors import InputError, Setting, TableError
+from seepage._core.options import changed, check_fields, option
+from seepage._core.progress import Progress
+from seepage.channel.domain import ALL_OTHERS, Domain
+
+if TYPE_CHECKING:
+    from seepage.tables.bins import BinningRule
+
+
+MAX_ALPHABET = 2**16 - 2
+"""Maximum alphabet size: codes have 16 bits, and one code is reserved for new
+values."""
+
+
+DEFAULT_BINS = 10
+"""Number of quantile bins by default."""
+
+
+FEW_NUMBERS = 50
+"""Maximum number of distinct numbers that are ordered categories rather than binned."""
+
+
+ANSWERS = ("merged", "as-is")
+"""Values of the option `answers`, see `seepage.tables.answer_rule`."""
+
+
+MISSING_VALUES = ("category", "drop")
+"""Values of the option `missing`."""
+
+
+SPARK = "spark"
+
+
+ENGINES = ("auto", SPARK)
+"""Values of the option `engine`."""
+
+
+IS_DOMAIN = partial(checks.instance, kind=Domain, what="a Domain")
+
+
+BinRule: TypeAlias = int | str | Sequence[float] | None
+
+
+Bins: TypeAlias = BinRule | Mapping[str, BinRule]
+
+
+def _texts(given: Any, name: str) -> tuple[str, ...]:
+    return tuple(checks.texts(given, name))
+
+
+def _markers(given: Any, name: str) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    """Return the strings that mean missing, by column if a mapping is given."""
+    if isinstance(given, Mapping):
+        return {column: _texts(given[column], name) for column in given}
+    return _texts(given, name)
+
+
+def _delimiter(given: Any, name: str) -> str:
+    mark = checks.text(given, name)
+    if not (len(mark) == 1 and mark.isascii()):
+        raise checks.violation(name, "one ASCII character", mark)
+    return mark
+
+
+def _encoding(given: Any, name: str) -> str:
+    """Return an encoding that Python can decode incrementally, as files are read."""
+    text = "a,\n"
+    try:
+        decoder = codecs.getincrementaldecoder(given)()
+        known = text == "".join(
+            decoder.decode(bytes([byte])) for byte in text.encode(given)
+        )
+    except (LookupError, TypeError, ValueError):
+        known = False
+    if not known:
+        raise checks.violation(name, "a text encoding that Python knows", given)
+    return str(given)
+
+
+def _pool(given: Any, name: str) -> float:
+    number = checks.weight(given, name)
+    if number == 0 or (number > 1 and number != int(number)):
+        rule = "a number of records of at least 1 or a share between 0 and 1"
+        raise checks.violation(name, rule, given)
+    return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Options that determine how a table is coded into attributes.
+
+    Parameters
+    ----------
+    columns
+        The columns to use, in this order; all by default.
+    drop
+        The columns to leave out.
+    bins
+        Binning of numeric columns with many values: `"quantile:10"` (the default),
+        `"width:8"`, ascending edges, or `"none"` (each number is a category).  An
+        integer is a number of quantile bins; many values are more than 50.  A mapping
+        gives a rule for each column, `"*"` that of all others; a column that it names
+        is binned even if it has fewer.
+    missing
+        `"category"`: missing values are a category; `"drop"`: records with a missing
+        value are left out, and their other values are ignored.
+    max_values
+        Maximum alphabet size; a column with more values raises an error.
+    missing_markers
+        Strings that mean missing, such as `"?"`.  They are in addition to empty fields
+        of text files, nulls and NaN; a mapping gives those of each column, `"*"` those
+        of all.
+    delimiter
+        The delimiter of text files; detected by default.
+    column_names
+        The column names of a text file without a header line.
+    encoding
+        The encoding of text files, such as `"latin-1"`.
+    domain
+        The domain to code in: its columns, values and bins.  A value outside raises an
+        error, unless the attribute has the value "(other)".
+    pool
+        Minimum number of records of a value, below 1 their minimum share: rarer values
+        are merged into "(other)".  Off by default.  Bins are not merged.
+    person
+        The column that identifies the person, whose first record that is not dropped is
+        kept; it is not an attribute.  Values and bins are still those of the whole
+        table.
+
+    Examples
+    --------
+    >>> TableOptions(
+    ...     drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}
+    ... ).bins_of("height")
+    Width(bins=8)
+    """
+
+    columns: Sequence[str] | None = option(None, check=_texts)
+    drop: Sequence[str] = option((), check=_texts)
+    bins: Bins = option(None, metavar="[COLUMN=]RULE")
+    missing: str = option(
+        "category",
+        choices=MISSING_VALUES,
+        check=partial(checks.choice, options=MISSING_VALUES),
+    )
+    max_values: int = option(
+        1000, check=partial(checks.integer, minimum=1, maximum=MAX_ALPHABET)
+    )
+    missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
+        (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True, check=_markers
+    )
+    delimiter: str | None = option(None, metavar="CHAR", check=_delimiter)
+    column_names: Sequence[str] | None = option(None, check=_texts)
+    encoding: str = option("utf-8", check=_encoding)
+    domain: Domain | None = field(default=None, metadata={"check": IS_DOMAIN})
+    pool: float | None = option(None, metavar="N", check=_pool)
+    person: str | None = option(None, metavar="COLUMN", check=checks.text)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.domain is None:
+            self._check_number_of_bins()
+        elif self.bins is not None:
+            raise checks.exclusive("bins", "domain", "a domain has its own bins")
+        elif self.pool is not None:
+            raise checks.exclusive("pool", "domain", "a domain has its own values")
+
+    @classmethod
+    def from_keywords(cls, **keywords: Any) -> "TableOptions":
+        """Return the options of the keywords of a public function; None means the
+        default.
+
+        Examples
+        --------
+        >>> TableOptions.from_keywords(bin=4)
+        Traceback (most recent call last):
+        seepage.InputError: there is no option 'bin'; did you mean 'bins'?
+        """
+        checks.options(keywords, [field.name for field in fields(cls)])
+        return cls(
+            **{name: value for name, value in keywords.items() if value is not None}
+        )
+
+    def _check_number_of_bins(self) -> None:
+        most = DEFAULT_BINS
+        if self.bins is not None:
+            from seepage.tables.bins import read_rule
+
+            rules = (
+                self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+            )
+            most = max((read_rule(rule).bins for rule in rules), default=0)
+        if most > self.max_values:
+            raise InputError(
+                "bins must be at most ",
+                Setting("max_values"),
+                f" ({self.max_values:,}), got {most:,}",
+                parameter="bins",
+            )
+
+    @property
+    def dropping(self) -> bool:
+        """Whether records with missing values are dropped."""
+        return self.missing == "drop"
+
+    def given_rule(self, name: str) -> BinRule:
+        """Return the rule that `bins` gives for a column; None if it gives none."""
+        given = self.bins
+        return (
+            given.get(name, given.get(ALL_OTHERS))
+            if isinstance(given, Mapping)
+            else given
+        )
+
+    def bins_of(self, name: str) -> "BinningRule":
+        """Return the binning rule of a numeric column."""
+        from seepage.tables.bins import DEFAULT_RULE, read_rule
+
+        rule = self.given_rule(name)
+        return DEFAULT_RULE if rule is None else read_rule(rule)
+
+    def markers_of(self, name: str) -> Sequence[str]:
+        """Return the strings that mean missing in a column."""
+        given = self.missing_markers
+        if not isinstance(given, Mapping):
+            return given
+        return (*given.get(ALL_OTHERS, ()), *given.get(name, ()))
+
+    def choose(self, names: Sequence[str]) -> list[str]:
+        """Return the columns to read of a table with these column names; unknown names
+        raise.
+        """
+        _check_distinct(names, "the table")
+        selected = names if self.columns is None else self.columns
+        _check_known([*selected, *self.drop], names)
+        _check_known(_named_in(self.missing_markers), names, "missing_markers")
+        if self.person is not None:
+            _check_known([self.person], names, "person")
+            if self.columns is not None and self.person in self.columns:
+                raise TableError(
+                    f"columns must not name the person, got {self.person!r} in both",
+                    parameter="columns",
+                )
+        left_out = {*self.drop, self.person}
+        kept = [name for name in selected if name not in left_out]
+        _check_distinct(kept, "the list of columns")
+        if not all(kept):
+            raise TableError(
+                "a column has no name; name it or drop it (", Setting("drop"), ")"
+            )
+        if not kept:
+            raise TableError("there is no column left to read")
+        if self.domain is not None:
+            _check_known(self.domain.names, kept, "domain")
+            kept = list(self.domain.names)
+        _check_known(_named_in(self.bins), kept, "bins")
+        return kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(TableOptions):
+    """Options of functions that take `data`: how a table is coded, and by what it is
+    read.
+
+    Parameters
+    ----------
+    engine
+        `"auto"`: NumPy, or Numba if the work exceeds the time to load it; `"spark"`:
+        the executors of the active Spark session read the Parquet files.  All counts
+        are equal.
+    progress
+        Called with the number of steps done and their total, None if unknown.  It is
+        not called by Spark, which shows its own progress.
+    """
+
+    engine: str = option(
+        "auto", choices=ENGINES, check=partial(checks.choice, options=ENGINES)
+    )
+    progress: Progress | None = field(default=None, metadata={"check": checks.progress})
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of reading `data` that differ from their defaults, by name."""
+        return changed(self, DataOptions)
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not
+    imported.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_spark_frame(pa.table({"a": [1, 2]}))
+    False
+    """
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return ("pyspark.sql.dataframe", "DataFrame") in kinds
+
+
+def uses_spark(data: Any, engine: str, person: str | None) -> bool:
+    """Return whether Spark reads `data`; it does not look for a person's first record."""
+    used = engine == SPARK or is_spark_frame(data)
+    if used and person is not None:
+        raise TableError(
+            "Spark reads every record; give it a DataFrame with one for each person "
+            f"(dropDuplicates), without {person!r}",
+            parameter="person",
+        )
+    return used
+
+
+def _check_known(
+    given: Iterable[str], names: Sequence[str], parameter: str = ""
+) -> None:
+    for name in given:
+        if name not in names:
+            hint = checks.near_miss(name, names)
+            subject = f"{parameter}: " if parameter else ""
+            raise TableError(
+                f"{subject}there is no column {name!r}{hint}", parameter=parameter
+            )
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise TableError(f"{where} has the column {name!r} twice")
+
+
+def _named_in(given: Any) -> list[str]:
+    """Return the columns that a mapping of rules or markers names; none of anything
+    else.
+    """
+    return (
+        [name for name in given if name != ALL_OTHERS]
+        if isinstance(given, Mapping)
+        else []
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(DataOptions):
+    """Options of `Records.from_data`.
+
+    Parameters
+    ----------
+    sample
+        Number of records to draw without replacement; all records if there are no more.
+        The domain is still that of the whole table, and `pool` counts the records of
+        the sample.
+    rng
+        Seed of the sample and the part.  The same seed gives the same sample of the
+        same files, with or without Spark; a Spark DataFrame has no order, so its sample
+        also depends on its partitions.  None draws a different sample each time.
+    scope
+        `"population"`: a domain that is not given is fixed on a random part of the
+        records (a twentieth, a fifth below 20,000), and the result has only the others,
+        all of them coded in it, so that they can certify something about whoever else
+        answers; see `Records.fixed`. `"table"`: the domain is that of all records, and
+        all are in the result.
+    answers, order, keep
+        `"merged"`: answers are chosen by the rule of `seepage.data.answers`, with the
+        scales in `order` (labels in their order, by attribute); `"as-is"`: the values
+        seen, numbers in bins. Columns without two answers that are common enough are
+        left out, unless in `keep`.
+    """
+
+    sample: int | None = option(None, check=partial(checks.integer, minimum=1))
+    rng: Any = option(0, check=checks.seed)
+    scope: str = option(
+        "table", check=partial(checks.choice, options=("table", "population"))
+    )
+    answers: str = option("as-is", check=partial(checks.choice, options=ANSWERS))
+    order: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    keep: Collection[str] = ()
+
+    @property
+    def merges_answers(self) -> bool:
+        """Whether answers are merged by the rule."""
+        return self.answers == "merged"

@@ -1,0 +1,227 @@
+"""Totals composed of single leakages: `worst`, `sum`, `independent` and `merged`."""
+
+import math
+
+import numpy as np
+
+from seepage._core.arrays import Floats
+from seepage._core.errors import GuaranteeError
+from seepage._core.progress import Progress
+from seepage._core.rounding import round_up, summed_up
+from seepage.channel.records import Records
+from seepage.confidence.lines import upper_over_all_sets
+from seepage.leakage.likely_sets import LikelySets, relaxation
+from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
+from seepage.totals.exact_total import MAX_CELLS
+
+MAX_POPULATION_CELLS = 1 << 24
+"""The same for merged totals for the population."""
+
+
+MAX_RADIUS = 50.0
+"""Radius in nats (relative entropy) beyond which the limits of a row are trivial."""
+
+
+# All sources as one -------------------------------------------------------------------
+
+
+def merged_totals(
+    data: Records,
+    matrix: LeakageMatrix,
+    confidence: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[Floats, Floats]:
+    """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other
+    attributes.
+
+    Parameters
+    ----------
+    data
+        The joint distribution.
+    matrix
+        How each attribute is released, and what the adversary keeps; only budgets
+        matter.
+    confidence
+        None for the table's own distribution.  Else the totals are upper confidence
+        limits for the population of which the records are a random sample, valid at
+        once.
+    progress
+        Called with the number of targets done and of all targets.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas, rounded up: certified.  The others' reports together
+        are one (sum eps, sum delta)-LDP report of Z, independent of the target's own
+        report given the target [theory-totals].  Between `exact` and `worst`.
+
+    Notes
+    -----
+    For each target one sort of the distinct records and O(m^2 z), with m target values and z
+    distinct combinations of the others.
+
+    For the population a union bound over every set of combinations of the other
+    attributes is needed, those that never occurred included: c grows by ln 2 for each
+    combination.  So the limit is below the sum of budgets only if the others have far
+    fewer combinations than there are people with each value.
+    """
+    direct = matrix.direct.T
+    totals = np.zeros_like(direct)
+    for target in range(len(direct)):
+        others = np.delete(direct, target, axis=0)
+        budget = summed_up(others[:, 0])
+        slack = summed_up(others[:, 1])
+        if confidence is None:
+            counts = _joint_counts(data, target, MAX_CELLS)
+            channel = counts / counts.sum(axis=1, keepdims=True)
+            value = LikelySets("all", budget).best_pair(channel).value
+            delta = relaxation(channel, value, budget, slack)
+        else:
+            value = _population_limit(data, target, budget, confidence)
+            # the population's channel is unknown; `relaxation` uses it at budget 0 only
+            delta = (
+                relaxation(np.ones((1, 1)), value, budget, slack)
+                if budget > 0
+                else slack
+            )
+        own, own_delta = direct[target]
+        totals[target] = summed_up((own, value)), summed_up((own_delta, delta))
+        if progress is not None:
+            progress(target + 1, len(direct))
+    return totals[:, 0], totals[:, 1]
+
+
+def _joint_counts(
+    data: Records,
+    target: int,
+    max_cells: int,
+    scope: str = "",
+    alternative: str = "sampled",
+) -> Floats:
+    """Return records by target value and combination of the others, those that occur.
+
+    `scope` and `alternative` are words of the message if they exceed `max_cells`.
+    """
+    groups = data.groups(k for k in range(len(data.domain)) if k != target)
+    columns = int(groups.max()) + 1
+    seen, rows = np.unique(data.column(target), return_inverse=True)
+    if len(seen) * columns > max_cells:
+        raise GuaranteeError(
+            f"merged totals{scope} need a table of {len(seen):,} values "
+            f"of {data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
+            f"{max_cells:.3g} cells fit; use {alternative!r}, or choose fewer "
+            "attributes or values"
+        )
+    cells = np.bincount(
+        rows * columns + groups, data.weights, minlength=len(seen) * columns
+    )
+    return np.asarray(cells.reshape(len(seen), columns))
+
+
+def _population_limit(
+    data: Records, target: int, budget: float, confidence: float
+) -> float:
+    """Return the upper confidence limit of the bound for all others as one source."""
+    sizes = data.domain.sizes
+    cells = math.prod(size for k, size in enumerate(sizes) if k != target)
+    if sizes[target] == 1 or cells == 1 or budget == 0:
+        return 0.0
+    c = math.log(len(sizes) * sizes[target]) - math.log1p(-confidence)
+    c += min(float(cells), 1e300) * math.log(2.0)
+    people = data.marginal(target)
+    if c > MAX_RADIUS * people.min():
+        return budget
+    counts = _joint_counts(
+        data, target, MAX_POPULATION_CELLS, " for the population", "worst"
+    )
+    rows = counts / counts.sum(axis=1, keepdims=True)
+    if rows.shape[1] < cells:  # a combination that never occurred
+        rows = np.hstack([rows, np.zeros((len(rows), 1))])
+    return float(upper_over_all_sets([rows], [c / people], budget)[0])
+
+
+# Totals from pair counts --------------------------------------------------------------
+
+
+def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the sum of the direct leakages (DPL) of all attributes, the same for every
+    target.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  Certified for any joint distribution: all reports
+        together are (sum eps, sum delta)-LDP for the whole record, hence for each
+        attribute of it.
+    """
+    value, delta = (np.full(len(part), summed_up(part)) for part in matrix.direct)
+    return value, delta
+
+
+def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return DPL plus the CPL of every source [paper, equation for L-bar].
+
+    Parameters
+    ----------
+    matrix
+        The pairwise leakages.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas, never below `independent_totals` and under the same
+        assumption.
+    """
+    rows = zip(matrix.direct, (matrix.values, matrix.deltas), strict=True)
+    values, deltas = (
+        np.array([summed_up(row) for row in np.column_stack([own, others])])
+        for own, others in rows
+    )
+    return values, deltas
+
+
+def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the largest sum over sources of the log-ratios of one pair of target
+    values.
+
+    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is
+    the largest log-ratio ln p(y given x) / p(y given x') of a report of j
+    [theory-totals].
+
+    Parameters
+    ----------
+    matrix
+        The pairwise leakages.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  An assumption, not a guarantee: valid only if the
+        sources are independent given the target; real data often violate it
+        [theory-totals].  A source with a delta counts with its leakage l for every pair
+        of values.
+
+    Notes
+    -----
+    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
+    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
+    """
+    values, deltas = sum_totals(matrix)
+    sizes = matrix.domain.sizes
+    own = matrix.direct[0]
+    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
+    rest = matrix.values.copy()
+    for targets, sources, ratios in matrix.ratios_by_pair():
+        rest[targets, sources] = 0.0
+        order = np.argsort(targets, kind="stable")
+        names, starts = np.unique(targets[order], return_index=True)
+        parts = np.add.reduceat(ratios[order], starts, axis=0)
+        for target, part in zip(names.tolist(), parts, strict=True):
+            sums[target] += part
+    for target, pairs in sums.items():
+        pairs += own[target] + rest[target].sum()
+        np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
+        values[target] = min(
+            values[target], round_up(float(pairs.max()), 2 * len(sizes))
+        )
+    return values, deltas

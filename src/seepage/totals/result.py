@@ -1,0 +1,270 @@
+"""Totals: the leakage of all reports together about each attribute, by guarantee.
+
+Here are the guarantees in words, and `TotalLeakage`: totals with guarantee and
+evidence.  They are computed by `total`, and of these by:
+
+| name | module |
+| --- | --- |
+| `worst`, `sum`, `independent` | `total`: composition of budgets or of leakages |
+| `exact`, `merged` | `joint_totals` |
+| `sampled` | `sampled`, `drawn_reports` |
+| `witness` | `witness_search` |
+
+Exact totals for the population that the records were drawn from, also of a form's
+reports: `population_totals`.  Realised losses, which are no guarantee: `experienced`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from seepage._core import checks
+from seepage._core.arrays import Floats
+from seepage._core.errors import GuaranteeError
+from seepage._core.options import Checked
+from seepage._core.results import Result, json_ready
+from seepage._core.rounding import summed_up
+from seepage._core.text import delta_text
+from seepage.channel.domain import Domain
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.release import View
+from seepage.totals.guarantees import IS_MATRIX, Kind
+from seepage.totals.joint_witness import JointWitness
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalLeakage(Checked, Result):
+    """The total privacy leakage of every attribute, in the order of the domain.
+
+    Parameters
+    ----------
+    guarantee
+        The name of the guarantee, one of `GUARANTEES`.
+    kind
+        Whether the totals are certified, statistical, assumed, or lower bounds.
+    values, deltas
+        The total of each attribute in nats, and the delta with which it holds.
+    matrix
+        The pairwise leakages at the same budgets, from which DPL, CPL and TCPL are
+        computed.
+    confidence
+        Simultaneous confidence level of all totals, if they are statistical.
+    evidence
+        For each attribute the witness that attains its total, or None.
+    notes
+        Caveats: values too rare to certify, values that never occur.
+    scope
+        `"table"`: for the table's own joint distribution; `"population"`: for the
+        distribution that its records were drawn from.  The sum of all budgets,
+        `"worst"`, holds for any.
+    """
+
+    guarantee: str
+    kind: Kind
+    values: Floats = field(metadata={"check": checks.read_only})
+    deltas: Floats = field(metadata={"check": checks.read_only})
+    matrix: LeakageMatrix = field(metadata={"check": IS_MATRIX})
+    confidence: float | None = None
+    evidence: tuple[JointWitness | None, ...] = ()
+    notes: tuple[str, ...] = ()
+    scope: str = "table"
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes, in the order of the totals."""
+        return self.matrix.domain
+
+    @property
+    def view(self) -> View:
+        """What the adversary keeps: the whole `"report"` or the value `"inferred"` from
+        it.
+        """
+        return self.matrix.view
+
+    @property
+    def epsilons(self) -> Floats:
+        """The budget of each attribute."""
+        return self.matrix.epsilons
+
+    @cached_property
+    def dpl(self) -> Floats:
+        """Direct privacy leakage: that of each attribute's own report about itself, in
+        nats.
+        """
+        return np.asarray(self.matrix.direct[0])
+
+    @property
+    def cpl(self) -> Floats:
+        """Correlation-induced privacy leakage of each source (column) about each target
+        (row).
+        """
+        return self.matrix.values
+
+    @property
+    def tcpl(self) -> float:
+        """The sum of CPL over all ordered pairs [paper, II-D]."""
+        return self.matrix.tcpl
+
+    @cached_property
+    def worst(self) -> Floats:
+        """The sum of DPL over all attributes: certified for any data, the same for
+        every target.
+        """
+        return np.full(len(self.domain), summed_up(self.dpl))
+
+    def chart_rows(self, refuted: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """Return the totals as rows for a chart, those of the `refuted` attributes
+        marked.
+        """
+        columns, marked = json_ready(self._columns()), set(refuted)
+        columns["refuted"] = [name in marked for name in self.domain.names]
+        names = ("attribute", "guarantee", "kind", "total", "delta", "refuted")
+        rows = zip(*(columns[name] for name in names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def chart(self, name: str = "") -> Any:
+        """Return the totals as an Altair chart, beside the sum of all budgets.
+
+        The title has the data's name, if given.
+        """
+        from seepage.charts.result_charts import totals_chart
+
+        rows = self.chart_rows()
+        slack = float(self.matrix.direct[1].sum())
+        worst = {
+            "guarantee": "worst",
+            "kind": "certified",
+            "total": json_ready(self.worst[0]),
+        }
+        if self.guarantee != "worst":
+            rows += [row | worst | {"delta": slack} for row in rows]
+        return totals_chart(rows, checks.text(name, "name"))
+
+    @property
+    def delta_text(self) -> str:
+        """The largest delta of a total in words; "" if no mechanism has one."""
+        text = delta_text(float(self.deltas.max(initial=0.0)))
+        return text or ", delta 0" * any(
+            release.delta for release in self.matrix.releases
+        )
+
+    def __getitem__(self, name: str | SupportsIndex) -> float:
+        """Return the total of one attribute."""
+        return float(self.values[self.domain.index(name)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as a JSON object.
+
+        Infinite numbers are the strings `"inf"` and `"-inf"`; undefined ones are null.
+        """
+        names = ("guarantee", "kind", "view", "confidence", "scope")
+        numbers = ("deltas", "dpl", "cpl", "tcpl", "worst")
+        content = {
+            **{name: getattr(self, name) for name in names},
+            "attributes": self.domain.names,
+            "epsilon": self.epsilons,
+            "mechanism": [release.name for release in self.matrix.releases],
+            "totals": self.values,
+            **{name: getattr(self, name) for name in numbers},
+            "evidence": [witness and witness.to_dict() for witness in self.evidence],
+            "notes": self.notes,
+        }
+        return dict(json_ready(content))
+
+    def of_sample(self, caution: str) -> "TotalLeakage":
+        """Return the totals of a sample as assumed: valid only if it represents the
+        whole table.
+
+        The sum of all budgets holds for any records; the pairwise leakages are the
+        sample's.
+        """
+        if self.guarantee == "worst":
+            return replace(self, notes=(f"leakages of pairs: {caution}", *self.notes))
+        return replace(self, kind="assumed", notes=(caution, *self.notes))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        count = len(self.domain)
+        return {
+            "attribute": self.domain.names,
+            "guarantee": [self.guarantee] * count,
+            "kind": [self.kind] * count,
+            "epsilon": self.epsilons.tolist(),
+            "dpl": self.dpl.tolist(),
+            "cpl": self.cpl.sum(axis=1).tolist(),
+            "total": self.values.tolist(),
+            "delta": self.deltas.tolist(),
+            "worst": self.worst.tolist(),
+        }
+
+    def _headline(self) -> str:
+        top = int(np.argmax(self.values))
+        largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}{self.delta_text}"
+        people = f", for the population with confidence {self.confidence}"
+        whom = people if self.scope == "population" else ""
+        return f"TotalLeakage({self.guarantee!r}, {self.kind}{whom}, {largest})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalsComparison(Result):
+    """Totals under several guarantees: certified first, then statistical, assumed,
+    lower bounds.
+
+    Parameters
+    ----------
+    totals
+        The totals, in that order.
+    unavailable
+        The guarantees that could not be computed, with the reason and an alternative.
+    refuted
+        For each assumed guarantee the attributes whose total lies below the witness:
+        the table violates the assumption there.
+    """
+
+    totals: tuple[TotalLeakage, ...]
+    unavailable: dict[str, str]
+    refuted: dict[str, tuple[str, ...]]
+
+    def __getitem__(self, guarantee: str) -> TotalLeakage:
+        """Return the totals under one guarantee."""
+        by_guarantee = {total.guarantee: total for total in self.totals}
+        checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
+        if guarantee in self.unavailable:
+            raise GuaranteeError(self.unavailable[guarantee])
+        return by_guarantee[guarantee]
+
+    def chart_rows(self) -> list[dict[str, Any]]:
+        """Return all totals as rows for a chart, refuted assumptions marked."""
+        return [
+            r
+            for t in self.totals
+            for r in t.chart_rows(self.refuted.get(t.guarantee, ()))
+        ]
+
+    def chart(self, name: str = "") -> Any:
+        """Return all totals in one Altair chart, titled with the data's name if given.
+
+        Refuted assumptions are marked.
+        """
+        from seepage.charts.result_charts import totals_chart
+
+        return totals_chart(self.chart_rows(), checks.text(name, "name"))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
+        refuted = []
+        for total in self.totals:
+            for name, values in total._columns().items():
+                columns.setdefault(name, []).extend(values)
+            refuted_names = self.refuted.get(total.guarantee, ())
+            refuted += [name in refuted_names for name in total.domain.names]
+        return {**columns, "refuted": refuted}
+
+    def _headline(self) -> str:
+        largest = ", ".join(
+            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
+        )
+        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
+        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"

@@ -1,0 +1,1 @@
+"""From limits to a plan: `calibrate`, `design` and their comparison by limit."""

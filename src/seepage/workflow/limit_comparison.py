@@ -1,0 +1,204 @@
+"""`compare_limits`: people needed against the limit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage._core.results import Result, json_ready
+from seepage.designs.design_options import DesignOptions, design_limit
+from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
+from seepage.plan.plan import Plan
+from seepage.workflow.within_limits import plan_of_design
+
+MAX_LIMITS = 20
+"""Maximum number of limits that are compared: each has a share of the time and
+confidence."""
+
+
+# Several limits -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LimitComparison(Result):
+    """Plans of one table for several limits, and what each limit costs.
+
+    Parameters
+    ----------
+    plans
+        The plans, in ascending order of their limits.
+    limits
+        The limit of each plan in nats.
+    people, width
+        The number of people that half-widths are for, and the half-width that people
+        are for.
+    confidence
+        Confidence of the limits of all plans together; None for `scope="table"`.
+    """
+
+    plans: tuple[Plan, ...]
+    limits: tuple[float, ...]
+    people: int
+    width: float
+    confidence: float | None
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        from seepage.plan.precision import plan_precision
+
+        rows = list[dict[str, Any]]()
+        for limit, plan in zip(self.limits, self.plans, strict=True):
+            precision = plan_precision(plan)
+            variance = precision.people * precision.half_width**2
+            known = math.isfinite(variance)
+            smp = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
+            row = {
+                "limit": limit,
+                "half_width": math.sqrt(variance / self.people),
+                "people": math.ceil(variance / self.width**2 * (1 - 1e-12))
+                if known
+                else None,
+                "record": max(form.record for form in plan.forms),
+                "forms": len(plan.forms),
+                "one_question_each": None if smp is None else precision.ratio(smp),
+            }
+            rows.append(row)
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table, and what it is for, as plain JSON."""
+        stated = {one.name: getattr(self, one.name) for one in fields(self)[2:]}
+        return dict(json_ready({**stated, "designs": self._columns()}))
+
+    def chart(self) -> Any:
+        """Return the half-width of a share and the whole record against the limit."""
+        from seepage.charts.style import curve_panels
+
+        columns = self._columns()
+        design = "the design"
+        rival = "one question each"
+        rows = list[dict[str, Any]]()
+        for number, limit in enumerate(self.limits):
+            width = columns["half_width"][number]
+            ratio = columns["one_question_each"][number]
+            shown = {design: (width, columns["record"][number])}
+            if ratio is not None:
+                shown[rival] = (width * math.sqrt(ratio), limit)
+            rows += [
+                {"panel": panel, "axis": axis, "series": series, "x": limit, "y": y}
+                for series, (half, record) in shown.items()
+                for panel, axis, y in (
+                    (
+                        f"Every share within, {self.people:,} people",
+                        "points",
+                        100 * half,
+                    ),
+                    (
+                        "Leakage of a form about the whole record",
+                        "at most, nats",
+                        record,
+                    ),
+                )
+            ]
+        series = list(dict.fromkeys(row["series"] for row in rows))
+        return curve_panels(
+            rows, x_title="Limit for each attribute, nats", series=series
+        )
+
+    def _headline(self) -> str:
+        limits = ", ".join(f"{limit:g}" for limit in self.limits)
+        return f"LimitComparison(limits {limits}; {self.people:,} people, or ± {self.width:g})"
+
+
+def compare_limits(
+    data: Any, limits: Sequence[float], **options: Any
+) -> LimitComparison:
+    """Return plans for several limits, with the precision and the whole record of each.
+
+    The records are read once, and the searches share the time.  For the population each
+    plan has the confidence 1 - (1 - confidence) / (number of limits), rounded up, so
+    that all limits hold together, and one plan may be chosen by looking at all of them.
+
+    Parameters
+    ----------
+    data
+        As in `design`.
+    limits
+        The limits of every attribute in nats, at most 20.
+    options
+        As in `design`, for all plans together; `people` and `precision` set what
+        half-widths and numbers of people are for (by default as many people as the
+        table has, and 3 points).
+
+    Returns
+    -------
+    LimitComparison
+        `to_pandas()` has a row for each limit, `plans` the plans; Ctrl-C ends the
+        searches.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> people = sp.make_survey(1_000).select(["coffee", "sleep"])
+    >>> found = sp.compare_limits(people, [2, 1], shape="never")
+    >>> found.limits, [plan.confidence for plan in found.plans]
+    ((1.0, 2.0), [0.975, 0.975])
+    >>> strict, loose = found.to_arrow()["half_width"].to_pylist()
+    >>> strict > loose
+    True
+    """
+    from seepage.designs.design_search import read_records, search_design
+    from seepage.designs.forms.timer import Timer
+    from seepage.plan.precision import DEFAULT_WIDTH
+
+    checks.options(
+        options, [one.name for one in fields(DesignOptions) if one.name != "limit"]
+    )
+    chosen = sorted(set(checks.numbers(limits, "limits")))
+    if not 1 <= len(chosen) <= MAX_LIMITS:
+        raise InputError(
+            f"limits must be 1 to {MAX_LIMITS} numbers, got {len(chosen)}",
+            parameter="limits",
+        )
+    each = [
+        DesignOptions(limit=design_limit(limit, "limits"), **options)
+        for limit in chosen
+    ]
+    shared = each[0]
+    timer = Timer(each[0].seconds)
+    plans = list[Plan]()
+    records, notes = read_records(data, shared)
+    timer.seconds = max(timer.seconds, timer.elapsed + shared.seconds / 2)
+    for number, one in enumerate(each):
+        left = max(timer.seconds - timer.elapsed, 0.1) / (len(each) - number)
+        level = divided(one.confidence, len(each))
+        found = search_design(
+            records, replace(one, seconds=left, confidence=level), notes
+        )
+        plans.append(plan_of_design(found))
+        if found.ended == "interrupted":
+            break
+    return LimitComparison(
+        tuple(plans),
+        tuple(chosen[: len(plans)]),
+        shared.people or records.records,
+        shared.precision or DEFAULT_WIDTH,
+        shared.confidence if shared.scope == "population" else None,
+    )
+
+
+def divided(confidence: float, statements: int) -> float:
+    """Return 1 - (1 - confidence) / statements, rounded up: all statements hold
+    together.
+
+    Examples
+    --------
+    >>> divided(0.95, 3), divided(0.95, 1), divided(0.9, 2)
+    (0.9834, 0.95, 0.95)
+    """
+    share = (1 - confidence) / statements
+    digits = 2 - math.floor(math.log10(share))
+    return round(
+        1 - math.floor(share * 10.0**digits * (1 + 1e-9)) / 10.0**digits, digits
+    )
