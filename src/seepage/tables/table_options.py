@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting, TableError
@@ -113,6 +113,29 @@ def _pool(given: Any, name: str) -> float:
         rule = "a number of records of at least 1 or a share between 0 and 1"
         raise checks.violation(name, rule, given)
     return number
+
+
+class TableKeywords(TypedDict, total=False):
+    """Keywords of reading a table, of every public function that takes `data`.
+
+    Each is described in `TableOptions` and `DataOptions`; a function takes them as
+    `**table: Unpack[TableKeywords]`.
+    """
+
+    columns: Sequence[str] | None
+    drop: Sequence[str]
+    bins: Bins
+    missing: str
+    max_values: int
+    missing_markers: Sequence[str] | Mapping[str, Sequence[str]]
+    delimiter: str | None
+    column_names: Sequence[str] | None
+    encoding: str
+    domain: Domain | None
+    pool: float | None
+    person: str | None
+    engine: str
+    progress: Progress | None
 
 
 @dataclass(frozen=True, kw_only=True)
