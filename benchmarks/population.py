@@ -12,7 +12,7 @@ import seepage as sp
 from benchmarks import Figure, at_least, best_of, seconds
 from benchmarks.leakage import MIXED_SIZES, random_pair_counts
 from seepage._core.arrays import Integers
-from seepage.confidence.bounded_mean import tangent_lines
+from seepage.confidence.mean_limits import tangent_lines
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]
 CATEGORICAL += ["race", "sex", "income"]

@@ -11,8 +11,8 @@ from benchmarks import Figure, at_least, seconds
 from seepage import leakage_matrix, load_pairs
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import TableError
+from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
 from seepage.benchmarks.statistical.estimates import LeakageEstimates
-from seepage.benchmarks.statistical.method import estimate_leakage
 from seepage.benchmarks.statistical.permutation import largest_log_ratios
 from seepage.benchmarks.statistical.simulated_collection import simulate
 from seepage.benchmarks.statistical.simulated_intervals import interval

@@ -16,13 +16,13 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage.benchmarks.correlation import Metric, correlation_matrix
-from seepage.benchmarks.statistical.estimates import EstimateOptions, LeakageEstimates
-from seepage.benchmarks.statistical.method import (
+from seepage.benchmarks.statistical.estimate_leakage import (
     estimate_leakage,
     make_task,
     mechanisms_of,
     plug_in_estimate,
 )
+from seepage.benchmarks.statistical.estimates import EstimateOptions, LeakageEstimates
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.datasets.catalogue import BUNDLED, dataset, load_pairs

@@ -17,7 +17,7 @@ import numpy as np
 from reproduction.paper_data import REPLICAS, SEED
 from reproduction.paper_tables import library_subset_selection
 from seepage._core.arrays import Floats, Integers
-from seepage.benchmarks.statistical.method import mechanisms_of
+from seepage.benchmarks.statistical.estimate_leakage import mechanisms_of
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.tables.read import count_pairs

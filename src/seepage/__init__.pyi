@@ -57,7 +57,9 @@ from .totals.total import total_leakage as total_leakage
 from .totals.stream import stream_leakage as stream_leakage
 from .totals.result import TotalLeakage as TotalLeakage
 from .totals.experienced import Experience as Experience
-from .benchmarks.statistical.method import estimate_leakage as estimate_leakage
+from .benchmarks.statistical.estimate_leakage import (
+    estimate_leakage as estimate_leakage,
+)
 from .benchmarks.correlation import correlation_matrix as correlation_matrix
 from .benchmarks.analyser_benchmark import benchmark_analysers as benchmark_analysers
 from .benchmarks.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms

@@ -7,7 +7,7 @@ import pytest
 
 import seepage as sp
 from real_data import pairs_of, real_data, table_of
-from seepage.benchmarks.statistical.method import estimate_leakage
+from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
 
 CELEBA_AGAINST_THE_BOUND = {
     1.0: {

@@ -86,7 +86,7 @@ def test_a_run_that_is_stopped_ends_in_one_line(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(
-        "seepage.benchmarks.statistical.method.estimate_leakage", stopped
+        "seepage.benchmarks.statistical.estimate_leakage.estimate_leakage", stopped
     )
     done = run(*FEW)
     assert (done.returncode, done.stdout, done.stderr.strip()) == (

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import seepage as sp
 import strategies
 from seepage._core.errors import GuaranteeError, InputError
-from seepage.confidence.bernoulli import clopper_pearson
-from seepage.confidence.bounded_mean import kl_lower, kl_upper
-from seepage.confidence.lines import upper_over_all_sets
-from seepage.confidence.sets import set_intervals, statements
+from seepage.confidence.all_sets_bound import upper_over_all_sets
+from seepage.confidence.mean_limits import kl_lower, kl_upper
+from seepage.confidence.pair_limits import set_intervals, statements
+from seepage.confidence.proportion_limits import clopper_pearson
 from seepage.leakage.likely_sets import LikelySets
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]

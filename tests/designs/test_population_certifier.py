@@ -8,7 +8,7 @@ import pytest
 
 import seepage as sp
 from seepage._core.errors import InputError
-from seepage.confidence.bounded_mean import kl_inf_interval, mixture_radius
+from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_totals import ExactForms

@@ -11,7 +11,7 @@ import seepage as sp
 from seepage._core.errors import GuaranteeError
 from seepage.leakage.release import releases
 from seepage.totals import drawn
-from seepage.totals.drawn import (
+from seepage.totals.drawn_reports import (
     draw_people,
     report_sums,
     simulated_mechanisms,

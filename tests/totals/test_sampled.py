@@ -24,7 +24,12 @@ from seepage.leakage.release import releases
 from seepage.mechanisms.built_in import mechanism
 from seepage.totals import drawn
 from seepage.totals import sampled as sampled_module
-from seepage.totals.drawn import IMPOSSIBLE, report_sums, rounding_error, value_offsets
+from seepage.totals.drawn_reports import (
+    IMPOSSIBLE,
+    report_sums,
+    rounding_error,
+    value_offsets,
+)
 from seepage.totals.sampled import (
     draw_reports,
     max_sample_mean,

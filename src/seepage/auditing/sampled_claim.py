@@ -16,7 +16,7 @@ from seepage._core.log_ratios import largest_log_ratio
 from seepage._core.text import short_list
 from seepage.auditing.claims import AuditedClaim, factor
 from seepage.auditing.samples import Samples
-from seepage.confidence.bernoulli import clopper_pearson
+from seepage.confidence.proportion_limits import clopper_pearson
 from seepage.mechanisms.randomiser import label
 
 PAIRS = 16

@@ -129,7 +129,7 @@ def reference_leakages(
             pairs, epsilon, mechanism=how, delta=delta, view=view
         ).values
     if kind == "statistical":
-        from seepage.benchmarks.statistical.method import estimate_leakage
+        from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
 
         drawn: dict[str, Any] = {"surrogates": 0, "rng": rng}
         return estimate_leakage(

@@ -16,7 +16,7 @@ from seepage.benchmarks.benchmark import (
     panel_parts,
     score_label,
 )
-from seepage.benchmarks.statistical.method import mechanisms_of
+from seepage.benchmarks.statistical.estimate_leakage import mechanisms_of
 from seepage.channel.domain import for_each
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix

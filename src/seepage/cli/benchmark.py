@@ -67,7 +67,7 @@ def simulate(
       seepage simulate adult --pair "occupation->sex" --surrogates 1000
       seepage simulate survey.csv -e 2 --format csv -o estimates.csv
     """
-    from seepage.benchmarks.statistical.method import estimate_leakage
+    from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
 
     checks.epsilon(epsilon)
     pairs = reading.count_data(data, TableOptions)

@@ -30,14 +30,14 @@ from seepage._core.rounding import round_up
 from seepage._core.text import short_list
 from seepage._core.threads import one_blas_thread
 from seepage.channel.domain import Domain
-from seepage.confidence.bernoulli import binomial_confidence_limit
-from seepage.confidence.sets import (
+from seepage.confidence.pair_limits import (
     column_intervals,
     is_enumerable,
     line_intervals,
     set_intervals,
     statements,
 )
+from seepage.confidence.proportion_limits import binomial_confidence_limit
 from seepage.leakage.leaks import Leak, ranked_pairs, target_and_source
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, by_kind

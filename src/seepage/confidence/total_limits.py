@@ -38,7 +38,7 @@ from seepage._core.log_ratios import largest_log_ratio, pair_log_ratios
 from seepage._core.progress import Progress
 from seepage._core.rounding import round_up, rounding, summed_up
 from seepage.channel.records import Records
-from seepage.confidence.bounded_mean import (
+from seepage.confidence.mean_limits import (
     GUARD,
     ConfidenceLimits,
     kl_inf_interval,

@@ -9,7 +9,7 @@ from seepage._core.errors import GuaranteeError
 from seepage._core.progress import Progress
 from seepage._core.rounding import round_up, summed_up
 from seepage.channel.records import Records
-from seepage.confidence.lines import upper_over_all_sets
+from seepage.confidence.all_sets_bound import upper_over_all_sets
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
 from seepage.totals.exact_total import MAX_CELLS

@@ -27,9 +27,9 @@ from seepage._core.results import Result, json_ready
 from seepage.channel.domain import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
-from seepage.confidence.bernoulli import proportion_interval, quantile_intervals
+from seepage.confidence.proportion_limits import proportion_interval, quantile_intervals
 from seepage.leakage.release import Release, View
-from seepage.totals.drawn import (
+from seepage.totals.drawn_reports import (
     Draws,
     draw_indices,
     draw_people,

@@ -33,7 +33,7 @@ from seepage.totals.composition import (
     sum_totals,
     worst_totals,
 )
-from seepage.totals.drawn import simulated_mechanisms
+from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import check_exact_size, exact_totals
 from seepage.totals.guarantees import GUARANTEES, KINDS, NEEDS_RECORDS
 from seepage.totals.result import TotalLeakage, TotalsComparison

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats
-from seepage.confidence.bounded_mean import mixture_radius
+from seepage.confidence.mean_limits import mixture_radius
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.cone import (
     MAX_LIMIT,

@@ -13,7 +13,7 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
 from seepage.channel.records import Records
-from seepage.confidence.bounded_mean import kl_inf_interval, mixture_radius
+from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
 from seepage.designs.shaped.cone import AnswerCounts
 
 SPLIT_FACTOR = 5

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage._core.errors import DomainError, InputError
+from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage, make_task
 from seepage.benchmarks.statistical.estimates import LeakageEstimates
-from seepage.benchmarks.statistical.method import estimate_leakage, make_task
 from seepage.channel.records import Records
 from seepage.leakage.exact_leakage import exact_leakage
 from seepage.mechanisms.direct import GRR

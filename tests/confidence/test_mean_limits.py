@@ -15,17 +15,17 @@ from scipy import stats
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import rel_entr
 
-from seepage.confidence.bernoulli import (
-    clopper_pearson,
-    proportion_interval,
-    quantile_intervals,
-)
-from seepage.confidence.bounded_mean import (
+from seepage.confidence.mean_limits import (
     kl_inf_interval,
     kl_lower,
     kl_upper,
     mixture_radius,
     tangent_lines,
+)
+from seepage.confidence.proportion_limits import (
+    clopper_pearson,
+    proportion_interval,
+    quantile_intervals,
 )
 
 SHARES = [Fraction(part, 40) for part in range(41)] + [

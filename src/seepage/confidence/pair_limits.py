@@ -22,10 +22,13 @@ import numpy as np
 from seepage._core.arrays import Floats, Integers
 from seepage._core.log_ratios import log_ratio
 from seepage._core.rounding import UNIT, round_down, round_up
-from seepage.confidence.bernoulli import binomial_confidence_limit, clopper_pearson
-from seepage.confidence.bounded_mean import ConfidenceLimits, kl_interval
-from seepage.confidence.lines import upper_over_all_sets
-from seepage.confidence.ratios import largest_of_rows, ranked_limits, set_limits
+from seepage.confidence.all_sets_bound import upper_over_all_sets
+from seepage.confidence.mean_limits import ConfidenceLimits, kl_interval
+from seepage.confidence.proportion_limits import (
+    binomial_confidence_limit,
+    clopper_pearson,
+)
+from seepage.confidence.set_limits import largest_of_rows, ranked_limits, set_limits
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.solver import best_sets
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from seepage._core.arrays import Floats, Integers
 from seepage._core.log_ratios import log_ratio
-from seepage.confidence.bernoulli import clopper_pearson
-from seepage.confidence.bounded_mean import ConfidenceLimits
+from seepage.confidence.mean_limits import ConfidenceLimits
+from seepage.confidence.proportion_limits import clopper_pearson
 
 BATCH = 12
 """Sets whose limits are computed at once."""

@@ -25,7 +25,7 @@ import numpy as np
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.log_ratios import log_ratio
 from seepage._core.rounding import UNIT
-from seepage.confidence.bounded_mean import kl_lower, kl_upper, tangent_lines
+from seepage.confidence.mean_limits import kl_lower, kl_upper, tangent_lines
 
 TINY = 1e-280
 """Smallest denominator of a ratio."""

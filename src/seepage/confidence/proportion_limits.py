@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._core.arrays import Floats
-from seepage.confidence.bounded_mean import GUARD, ConfidenceLimits, kl_lower, kl_upper
+from seepage.confidence.mean_limits import GUARD, ConfidenceLimits, kl_lower, kl_upper
 
 MAX_BINOMIAL = 10**9
 """Largest n for which binomial tails are inverted; beyond, the kl limits are used."""
