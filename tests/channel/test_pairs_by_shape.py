@@ -8,10 +8,10 @@ from itertools import combinations, permutations
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from bincount_oracle import count_codes
-from kernels import counted_by
 
 import seepage as sp
+from bincount_oracle import count_codes
+from kernels import counted_by
 from seepage._core.errors import DomainError
 from seepage.channel import pairs as module
 from seepage.channel.domain import Attribute, Domain

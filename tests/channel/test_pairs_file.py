@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from bincount_oracle import count_codes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bincount_oracle import count_codes
 from seepage._core.errors import InputError, TableError
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts

@@ -10,9 +10,9 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernels import KERNELS, counted_by
 
 import seepage as sp
+from kernels import KERNELS, counted_by
 from seepage._core.errors import DomainError, InputError
 from seepage.channel.domain import MISSING, OTHER
 from seepage.channel.pooling import pool_rare

@@ -4,11 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from bincount_oracle import by_bincount, domain_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels import KERNELS, counted_by
 
+from bincount_oracle import by_bincount, domain_of
+from kernels import KERNELS, counted_by
 from seepage._core.errors import DomainError
 from seepage.channel.domain import Attribute, Domain
 from seepage.counting.accumulate import PairAccumulator

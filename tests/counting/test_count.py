@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bincount_oracle import by_bincount, count_codes, domain_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels import KERNELS, counted_by
 
+from bincount_oracle import by_bincount, count_codes, domain_of
+from kernels import KERNELS, counted_by
 from seepage._core import threads
 from seepage._core.errors import DomainError
 from seepage.counting import accumulate

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from kernels import KERNELS, counted_by
 
 import seepage as sp
+from kernels import KERNELS, counted_by
 from seepage._core.errors import InputError, TableError
 
 real_data = pytest.mark.skipif(

@@ -10,9 +10,9 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from kernels import counted_by
 
 import seepage as sp
+from kernels import counted_by
 from seepage.datasets.catalogue import dataset
 
 ROWS = 1200
