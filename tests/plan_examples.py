@@ -9,9 +9,9 @@ import seepage as sp
 from searches import find_design
 from seepage.channel.domain import Attribute, Domain, for_each
 from seepage.channel.pairs import PairCounts
+from seepage.collection.cell_sums import add_reports
 from seepage.collection.report_batches import open_reports, reports_schema
 from seepage.collection.report_leakage import PairSums
-from seepage.collection.report_vectors import add_reports
 from seepage.designs.forms.channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.question import Question
@@ -19,9 +19,9 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import best_mechanism
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan.attributes import stored_attributes
-from seepage.plan.plan import Plan
 from seepage.plan.provenance import Provenance
 from seepage.tables.read import count_pairs
+from seepage.workflow.plan import Plan
 
 DOMAIN = Domain(
     [

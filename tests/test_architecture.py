@@ -36,9 +36,6 @@ LAYERS = [
     "designs",
     "plan",
     "collection",
-    "plan.precision",
-    "plan.promises",
-    "plan.advice",
     "workflow",
     "analysis",
     "auditing",
@@ -54,7 +51,7 @@ KNOTS = {
     "datasets.published_file": {"tables.read"},
     "tables": {"counting.spark"},
     "leakage.matrix": {"confidence"},
-    "plan.plan": {"collection", "pages", "plan.precision", "plan.promises"},
+    "workflow.plan": {"pages"},
     "analysis.analysis": {"pages"},
     "auditing.claims": {"pages"},
 }

@@ -73,7 +73,7 @@ from .workflow.within_limits import calibrate as calibrate
 from .workflow.within_limits import design as design
 from .workflow.limit_comparison import compare_limits as compare_limits
 from .workflow.limit_comparison import LimitComparison as LimitComparison
-from .plan.plan import Plan as Plan
+from .workflow.plan import Plan as Plan
 from .plan.plan_check import PlanCheck as PlanCheck
 
 # Collect: reports, and what they say

@@ -16,7 +16,7 @@ import pytest
 
 import seepage as sp
 from seepage.cli import COMMANDS, main
-from seepage.plan.plan import Plan
+from seepage.workflow.plan import Plan
 
 SCRIPT = """
 import sys

@@ -22,8 +22,8 @@ from seepage.mechanisms.direct import GRR, SubsetSelection
 from seepage.mechanisms.exact_probabilities import exp_below
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.unary import OUE
-from seepage.plan.plan import Plan
 from seepage.tables.labels import number_label
+from seepage.workflow.plan import Plan
 
 pytestmark = wires.needs_node
 

@@ -13,9 +13,9 @@ from plan_examples import DOMAIN, people, plan_of_totals
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 from seepage.leakage.matrix import leakage_matrix
-from seepage.plan.plan import Plan
 from seepage.tables.read import count_pairs
 from seepage.totals.total import total_leakage
+from seepage.workflow.plan import Plan
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"),

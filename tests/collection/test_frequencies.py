@@ -20,7 +20,7 @@ from plan_examples import (
 )
 from seepage._core.errors import DomainError, InputError
 from seepage._core.log_ratios import nearest_distribution
-from seepage.collection import report_vectors
+from seepage.collection import cell_sums
 from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.reports import reports_from_arrow
 
@@ -161,9 +161,7 @@ def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(
     codes = [np.tile(column, 20) for column in CODES]
     reports = collected(plan, codes, np.random.default_rng(3))
     whole = plan.estimate(reports), plan.table(reports, "a", by="b")
-    monkeypatch.setattr(
-        report_vectors, "CHUNK_ENTRIES", 1 if name == "grr" else 1 << 10
-    )
+    monkeypatch.setattr(cell_sums, "CHUNK_ENTRIES", 1 if name == "grr" else 1 << 10)
     pieces = plan.estimate(reports), plan.table(reports, "a", by="b")
     assert pieces[0].records == whole[0].records == len(reports) == 20_000
     for attribute in "ab":

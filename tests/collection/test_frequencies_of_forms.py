@@ -29,17 +29,17 @@ from seepage.channel.records import Records
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_batches import reports_schema
 from seepage.collection.report_leakage import analyse_reports
-from seepage.collection.report_vectors import (
-    FormVectors,
-    matrix_coefficients,
-    summing_matrix,
-)
 from seepage.designs.forms.channels import MatrixChannel
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.built_in import mechanism
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.randomness import randomness
 from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.plan.report_vectors import (
+    FormVectors,
+    matrix_coefficients,
+    summing_matrix,
+)
 
 RUNS = 400
 PEOPLE = people(1200, seed=8)

@@ -25,11 +25,11 @@ from plan_examples import (
 )
 from real_data import real_data
 from seepage._core.errors import InputError
-from seepage.collection import report_vectors
 from seepage.collection.formula import Variable, parse_formula
 from seepage.collection.likelihood import FormReports, LogitLikelihood
 from seepage.designs.forms.channels import MatrixChannel
 from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.plan import report_vectors
 
 PAIRS = counts()
 PEOPLE = people(4000, seed=4)

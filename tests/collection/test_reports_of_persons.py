@@ -13,8 +13,8 @@ from seepage._core.errors import TableError
 from seepage.channel.records import Records
 from seepage.collection.perturb import perturb_file
 from seepage.pages.plan_page import plan_page
-from seepage.plan.plan import Plan
 from seepage.plan.promises import ground
+from seepage.workflow.plan import Plan
 
 PEOPLE = 400
 VISITS = 10

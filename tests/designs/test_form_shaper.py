@@ -10,8 +10,8 @@ import pytest
 import seepage as sp
 from searches import find_design, record, totals
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
-from seepage.plan.plan import Plan
 from seepage.plan.plan_check import matrix_totals
+from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
 
 LIMIT = 1.0

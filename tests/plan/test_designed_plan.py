@@ -14,8 +14,8 @@ from seepage.designs.forms.channels import ProductChannel
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.question import Question
 from seepage.pages.plan_page import plan_page
-from seepage.plan.plan import Plan
 from seepage.plan.promises import ground
+from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
 
 

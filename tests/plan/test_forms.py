@@ -33,9 +33,9 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.built_in import registered
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan.plan import Plan
 from seepage.plan.plan_check import matrix_totals
 from seepage.totals.total import total_leakage
+from seepage.workflow.plan import Plan
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)

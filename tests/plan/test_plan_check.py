@@ -19,9 +19,9 @@ from seepage.channel.records import Records
 from seepage.datasets.catalogue import load_pairs
 from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.direct import best_mechanism
-from seepage.plan.plan import Plan
 from seepage.tables.read import as_pairs, as_records
 from seepage.totals.total import total_leakage
+from seepage.workflow.plan import Plan
 
 PAIRS = counts()
 PURE = [name for name, family in registered().items() if not family.approximate]

@@ -16,7 +16,7 @@ from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.mechanisms.unary import BasicRAPPOR
-from seepage.plan.plan import Plan
+from seepage.workflow.plan import Plan
 
 
 @pytest.fixture(scope="module")

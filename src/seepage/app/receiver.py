@@ -24,7 +24,7 @@ from seepage._core.errors import InputError
 from seepage.app.report_log import ReportLog
 from seepage.collection.report_lines import FOREIGN, MAX_LINE_BYTES, LineError
 from seepage.pages.questionnaire import OWN_ENDPOINT, questionnaire_page
-from seepage.plan.plan import Plan
+from seepage.workflow.plan import Plan
 
 LOOPBACK = "127.0.0.1"
 

@@ -14,7 +14,7 @@ from seepage.collection.report_lines import (
     LineError,
     read_lines,
 )
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 
 
 class ReportLog:
@@ -37,7 +37,7 @@ class ReportLog:
     until the next start: what is on disk after a failed `fsync` is unknown.
     """
 
-    def __init__(self, plan: Plan, path: str | os.PathLike[str]) -> None:
+    def __init__(self, plan: PlanContent, path: str | os.PathLike[str]) -> None:
         self._checker = LineChecker(plan)
         self._turn = threading.Lock()
         self._writing = threading.Lock()

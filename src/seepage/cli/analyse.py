@@ -79,8 +79,8 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     """
     from seepage.analysis.analysis import Analysis
     from seepage.pages.plan_page import compare_page
-    from seepage.plan.plan import Plan
     from seepage.plan.plan_file import is_plan_file
+    from seepage.workflow.plan import Plan
 
     first, *others = results
     if evidence is not None and (others or not is_plan_file(first)):

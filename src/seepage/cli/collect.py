@@ -73,7 +73,7 @@ def client(
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
     from seepage.pages.questionnaire import questionnaire_page, unlabelled_note
-    from seepage.plan.plan import Plan
+    from seepage.workflow.plan import Plan
 
     if output is None and questionnaire is None:
         raise InputError(
@@ -132,7 +132,7 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
       seepage collect plan.json --port 8000 -o reports.jsonl --labels codebook.csv
     """
     from seepage.app.receiver import LOOPBACK, Receiver
-    from seepage.plan.plan import Plan
+    from seepage.workflow.plan import Plan
 
     with Receiver(Plan.load(plan_path), output, **chosen) as receiver:
         log = receiver.log
@@ -206,7 +206,7 @@ def perturb(
       seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
     from seepage.collection.perturb import perturb_file
-    from seepage.plan.plan import Plan
+    from seepage.workflow.plan import Plan
 
     promised = Plan.load(plan)
     how = reading.given(TableOptions) | options.chosen("rng")
@@ -315,7 +315,7 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
     """
     from seepage.collection.report_batches import open_reports
     from seepage.pages.results_page import write_results
-    from seepage.plan.plan import Plan
+    from seepage.workflow.plan import Plan
 
     promised = Plan.load(plan)
     formula = chosen["regress"]

@@ -23,7 +23,7 @@ from seepage.collection.reference_client import (
     perturb_record,
 )
 from seepage.mechanisms.randomness import Randomness
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 from seepage.plan.wire import Wire
 from seepage.tables.labels import NUMBER
 
@@ -37,7 +37,7 @@ MAX_VECTORS = 1_000_000
 PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
 
 
-def client_plan(plan: Plan) -> dict[str, Any]:
+def client_plan(plan: PlanContent) -> dict[str, Any]:
     """Return the client plan: the wire form of a plan with its digest."""
     return {
         "format": "seepage client plan",
@@ -133,7 +133,7 @@ def _raw_values(attribute: Wire) -> list[str | float | None]:
 
 
 def write_client(
-    plan: Plan,
+    plan: PlanContent,
     folder: str | os.PathLike[str],
     *,
     vectors: int = 100,

@@ -1,7 +1,7 @@
 """Estimated tables of attributes that a form asks for together, and what follows from
 them.
 
-The cells of a table t have an unbiased estimate with its covariance [`report_vectors`].
+The cells of a table t have an unbiased estimate with its covariance [`cell_sums`].
 A smooth function g of t has standard error sqrt(grad g' Sigma grad g) (delta method);
 intervals are in `estimated_cells`.
 """
@@ -18,6 +18,7 @@ from seepage._core.errors import InputError
 from seepage._core.log_ratios import nearest_distribution
 from seepage._core.results import json_ready
 from seepage.channel.domain import Attribute
+from seepage.collection.cell_sums import sum_table
 from seepage.collection.estimated_cells import (
     NORMAL_QUANTILE,
     Estimated,
@@ -28,9 +29,9 @@ from seepage.collection.estimated_cells import (
 )
 from seepage.collection.ratio_intervals import SharePair, ratio_intervals, within_unit
 from seepage.collection.report_batches import open_reports
-from seepage.collection.report_vectors import joint_variances, sum_table, summing_matrix
 from seepage.designs.want import attribute_scores
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
+from seepage.plan.report_vectors import joint_variances, summing_matrix
 
 JOINT_SHARE = 0.1
 """Share of the people who would be asked for attributes together, in the price of doing
@@ -314,7 +315,7 @@ class Table(EstimatedCells):
 
 
 def estimate_table(
-    plan: Plan, reports: Any, names: Labels, by: Labels, weights: Any
+    plan: PlanContent, reports: Any, names: Labels, by: Labels, weights: Any
 ) -> Table:
     """Return the estimated table of attributes that some form asks for together.
 
@@ -350,7 +351,7 @@ def estimate_table(
     return Table(what, attributes, *cells, sums.covariance, people, sums.effective)
 
 
-def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
+def check_asked_together(plan: PlanContent, names: Sequence[str]) -> None:
     """Raise where no form asks for all these attributes, with the price of asking them
     together.
 

@@ -13,6 +13,7 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute
+from seepage.collection.cell_sums import read_vectors, sum_table, undetermined
 from seepage.collection.corrected_equations import fit_entries
 from seepage.collection.cross_table import check_asked_together
 from seepage.collection.formula import (
@@ -30,18 +31,15 @@ from seepage.collection.formula import (
 from seepage.collection.likelihood import FormReports, LogitLikelihood, checked_inverse
 from seepage.collection.regression import Regression
 from seepage.collection.report_batches import ReportSource, open_reports
-from seepage.collection.report_vectors import (
-    check_cells,
-    count_cells,
-    informative_forms,
-    read_vectors,
-    sum_table,
-    undetermined,
-)
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
+from seepage.plan.report_vectors import (
+    check_cells,
+    count_cells,
+    informative_forms,
+)
 
 
 class Model(NamedTuple):
@@ -83,7 +81,12 @@ class Model(NamedTuple):
 
 
 def regress_reports(
-    plan: Plan, reports: Any, formula: str, family: str, covariates: Any, weights: Any
+    plan: PlanContent,
+    reports: Any,
+    formula: str,
+    family: str,
+    covariates: Any,
+    weights: Any,
 ) -> Regression:
     """Return a regression estimated from the reports of a plan.
 
@@ -140,7 +143,11 @@ def regress_reports(
 
 
 def _fit_cells(
-    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
+    plan: PlanContent,
+    source: ReportSource,
+    model: Model,
+    asked: Sequence[str],
+    weights: Any,
 ) -> Regression:
     """Return the logit on covariates that are in the reports, by maximum likelihood."""
     check_cells(plan, asked)
@@ -187,7 +194,11 @@ def _fit_cells(
 
 
 def _fit_moments(
-    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
+    plan: PlanContent,
+    source: ReportSource,
+    model: Model,
+    asked: Sequence[str],
+    weights: Any,
 ) -> Regression:
     """Return the linear regression on covariates that are in the reports, from their
     table.
@@ -205,7 +216,7 @@ def _fit_moments(
 
 
 def _fit_people(
-    plan: Plan, source: ReportSource, model: Model, outcome: str, weights: Any
+    plan: PlanContent, source: ReportSource, model: Model, outcome: str, weights: Any
 ) -> Regression:
     """Return the regression on unperturbed covariates, from the report of each person."""
     given = source.weights(weights)

@@ -1,7 +1,7 @@
 """Estimated frequencies of collected attributes, from all forms by inverse variance.
 
 They are the means of the unbiased vectors of single reports, weighted by form
-[`report_vectors`]: precisions add, 1/v = sum_f n_f / v(f), if the true frequencies are
+[`cell_sums`]: precisions add, 1/v = sum_f n_f / v(f), if the true frequencies are
 the nominal ones.
 
 Standard errors are those for the population that the n people who reported were drawn
@@ -27,12 +27,11 @@ from seepage._core.errors import InputError
 from seepage._core.log_ratios import nearest_distribution
 from seepage._core.results import Result, json_ready
 from seepage.channel.domain import Domain
+from seepage.collection.cell_sums import CellSums, add_reports
 from seepage.collection.estimated_cells import Estimated
 from seepage.collection.report_batches import open_reports
-from seepage.collection.report_vectors import CellSums, add_reports
 from seepage.mechanisms.base import Estimate
-from seepage.plan.content import wanted_of
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent, wanted_of
 
 STANDARD_ERRORS = (
     "of the unbiased estimates, for the population; "
@@ -163,7 +162,7 @@ class Frequencies(Result):
 
 
 def estimate_frequencies(
-    plan: Plan, reports: Any, *, consistent: bool = False, weights: Any = None
+    plan: PlanContent, reports: Any, *, consistent: bool = False, weights: Any = None
 ) -> Frequencies:
     """Return the estimated frequencies of every collected attribute; see
     `Plan.estimate`.

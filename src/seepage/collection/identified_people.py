@@ -19,7 +19,7 @@ from seepage._core.files import read_small
 from seepage.designs.forms.form import form_of_words
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.randomness import Randomness
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 from seepage.tables.scan import CodedBatch
 
 # Records ------------------------------------------------------------------------------
@@ -75,7 +75,9 @@ def checked_key(key: Any) -> bytes:
     return bytes(key)
 
 
-def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
+def derived_forms(
+    plan: PlanContent, identifiers: Iterable[str], key: bytes
+) -> Integers:
     """Return the form index of each identifier: nobody answers two forms.
 
     The word that draws the form is the first 8 bytes, big-endian, of

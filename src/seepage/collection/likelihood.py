@@ -42,7 +42,7 @@ import numpy as np
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
 from seepage.collection.regression import mean_of
-from seepage.collection.report_vectors import row_products
+from seepage.plan.report_vectors import row_products
 
 MAX_STEPS = 100
 

@@ -40,8 +40,7 @@ from seepage.collection.report_batches import (
 from seepage.designs.forms.form import Form, form_of_words
 from seepage.mechanisms.randomness import Randomness, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.content import PerturbOptions
-from seepage.plan.plan import Plan
+from seepage.plan.content import PerturbOptions, PlanContent
 from seepage.tables.opening import open_source
 from seepage.tables.read import table_of
 from seepage.tables.scan import TableScan, columns_of
@@ -52,7 +51,7 @@ ROW_GROUP = 1 << 17
 """Minimum number of rows of a Parquet row group."""
 
 
-def perturb_table(plan: Plan, data: Any, options: PerturbOptions) -> pa.Table:
+def perturb_table(plan: PlanContent, data: Any, options: PerturbOptions) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
     return pa.Table.from_batches(
         _reports(plan, data, options), schema=reports_schema(plan)
@@ -60,7 +59,7 @@ def perturb_table(plan: Plan, data: Any, options: PerturbOptions) -> pa.Table:
 
 
 def perturb_file(
-    plan: Plan, data: Any, output: str | os.PathLike[str], **options: Any
+    plan: PlanContent, data: Any, output: str | os.PathLike[str], **options: Any
 ) -> int:
     """Write the reports of a table's records to a Parquet file, in constant memory.
 
@@ -106,7 +105,7 @@ def perturb_file(
 
 
 def _reports(
-    plan: Plan, data: Any, options: PerturbOptions
+    plan: PlanContent, data: Any, options: PerturbOptions
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
     key = _key_of_identifiers(plan, options)
@@ -129,7 +128,7 @@ def _reports(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _key_of_identifiers(plan: Plan, options: PerturbOptions) -> bytes | None:
+def _key_of_identifiers(plan: PlanContent, options: PerturbOptions) -> bytes | None:
     """Return the secret key that derives reports from identifiers; None if they are
     drawn.
     """
@@ -154,7 +153,7 @@ def _key_of_identifiers(plan: Plan, options: PerturbOptions) -> bytes | None:
     return checked_key(key)
 
 
-def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
+def drawn_forms(plan: PlanContent, count: int, source: Randomness) -> Integers:
     """Return the form index of `count` people, drawn by the shares; no draw for a
     single form.
     """
@@ -164,7 +163,7 @@ def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
 
 
 def perturbed_columns(
-    plan: Plan,
+    plan: PlanContent,
     answers: Mapping[str, Codes],
     forms: Integers,
     source: "Randomness | IdentifiedPeople",
@@ -201,7 +200,7 @@ def perturbed_columns(
 
 
 def _cells(
-    plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers
+    plan: PlanContent, form: Form, answers: Mapping[str, Codes], rows: Integers
 ) -> Integers:
     """Return the flat row-major index of the answers to a form."""
     codes = tuple(answers[name][rows] for name in form.attributes)
@@ -210,7 +209,9 @@ def _cells(
     )
 
 
-def _write(plan: Plan, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
+def _write(
+    plan: PlanContent, batches: Iterator[pa.RecordBatch], file: IO[bytes]
+) -> int:
     """Write batches in row groups of at least `ROW_GROUP` rows; return the number of
     rows.
 

@@ -28,7 +28,7 @@ from seepage.mechanisms.reports import (
     open_parquet,
     reports_from_arrow,
 )
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 from seepage.tables.sources import PARQUET, find_files, first_bytes, suffix_of
 
 COLLECTION = b"seepage.collection"
@@ -54,7 +54,7 @@ FORM = "form"
 same."""
 
 
-def report_column(plan: Plan, index: int, name: str) -> str:
+def report_column(plan: PlanContent, index: int, name: str) -> str:
     """Return the name of a report's column, from the index of its form and the report's
     name.
 
@@ -64,7 +64,7 @@ def report_column(plan: Plan, index: int, name: str) -> str:
     return name if plan.is_single else f"{index + 1}:{name}"
 
 
-def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
+def report_columns(plan: PlanContent) -> list[tuple[str, int, str]]:
     """Return (column, index of the form, name of the report) for each column of
     reports.
 
@@ -78,7 +78,7 @@ def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
     ]
 
 
-def reports_schema(plan: Plan) -> pa.Schema:
+def reports_schema(plan: PlanContent) -> pa.Schema:
     """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the
     collection.
     """
@@ -97,7 +97,7 @@ def reports_schema(plan: Plan) -> pa.Schema:
 
 
 def spread_reports(
-    plan: Plan, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
+    plan: PlanContent, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
 ) -> list[pa.Array]:
     """Return the reports of some people as Arrow columns, in the order of
     `reports_schema`.
@@ -150,7 +150,11 @@ class ReportSource:
     """
 
     def __init__(
-        self, plan: Plan, parts: Sequence[pa.Table | Path], *, are_lines: bool = False
+        self,
+        plan: PlanContent,
+        parts: Sequence[pa.Table | Path],
+        *,
+        are_lines: bool = False,
     ) -> None:
         self._parts = parts
         self._plan = plan
@@ -325,7 +329,7 @@ def _warn(note: str) -> None:
 
 
 def open_reports(
-    plan: Plan, reports: Any, note: Callable[[str], None] = _warn
+    plan: PlanContent, reports: Any, note: Callable[[str], None] = _warn
 ) -> ReportSource:
     """Return a plan's reports as a source of batches.
 
@@ -359,7 +363,7 @@ def open_reports(
     return ReportSource(plan, [table], are_lines=True)
 
 
-def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:
+def _table_of_frame(plan: PlanContent, frame: Any) -> pa.Table:
     """Return a frame of reports as the table that `perturb` returned; other objects
     raise.
     """
@@ -400,7 +404,7 @@ def _format_of(file: Path) -> str:
     return FORMATS.get(suffix_of(file), LINES if are_lines else PARQUET)
 
 
-def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
+def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:
     """Raise an InputError if a schema is not that of the plan's reports."""
     stated = (schema.metadata or {}).get(COLLECTION)
     if stated is not None and stated.decode(errors="replace") != plan.collection:

@@ -40,13 +40,14 @@ from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError
 from seepage._core.results import Result
+from seepage.collection.cell_sums import add_reports
 from seepage.collection.ratio_intervals import ratio_intervals
 from seepage.collection.report_batches import open_reports
-from seepage.collection.report_vectors import add_reports, informative_forms
 from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
+from seepage.plan.report_vectors import informative_forms
 
 GROUPS = 64
 """Number of groups of reports: their variance gives standard errors."""
@@ -103,7 +104,7 @@ class PairSums:
     groups differ.
     """
 
-    def __init__(self, plan: Plan, names: Sequence[str]) -> None:
+    def __init__(self, plan: PlanContent, names: Sequence[str]) -> None:
         self.forms = informative_forms(plan, names, margins=True)
         self.sizes = np.zeros(GROUPS)
         self.people = 0
@@ -367,7 +368,7 @@ class ReportAnalysis(Result):
 
 
 def analyse_reports(
-    plan: Plan, reports: Any, *, confidence: float = 0.95
+    plan: PlanContent, reports: Any, *, confidence: float = 0.95
 ) -> ReportAnalysis:
     """Return the leakage of every attribute about every other that some form asks for
     with it.
@@ -427,7 +428,7 @@ def analyse_reports(
     return ReportAnalysis(leaks, level, releases, source.records)
 
 
-def _release(plan: Plan, name: str) -> Release:
+def _release(plan: PlanContent, name: str) -> Release:
     """Return the release by the form with the largest budget; none if only matrix forms
     ask.
     """

@@ -25,7 +25,7 @@ from seepage.designs.forms.channels import REPORT
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is malformed, and never in memory as a whole."""
@@ -77,7 +77,9 @@ def _open(file: Path) -> BinaryIO:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def read_report_lines(plan: Plan, files: Sequence[Path]) -> tuple[pa.Table, list[str]]:
+def read_report_lines(
+    plan: PlanContent, files: Sequence[Path]
+) -> tuple[pa.Table, list[str]]:
     """Return the reports of files of JSON Lines, plain or gzip, and notes on skipped
     lines.
 
@@ -157,7 +159,7 @@ class LineChecker:
     one id the first counts: an equal one is a duplicate, a different one malformed.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PlanContent) -> None:
         self._plan = plan
         self._decoder = msgspec.json.Decoder(ReportLine)
         for made in (made for form in plan.form_mechanisms for made in form.values()):

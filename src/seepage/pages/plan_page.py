@@ -14,7 +14,6 @@ from seepage._core.text import FACTOR, nats, span
 from seepage.pages.render import render_page
 from seepage.plan.advice import advice, assessment, people_sentence
 from seepage.plan.content import wanted_of
-from seepage.plan.plan import Plan
 from seepage.plan.precision import (
     THIS_PLAN,
     Precision,
@@ -26,6 +25,7 @@ from seepage.plan.precision import (
     rounded_people,
 )
 from seepage.plan.promises import answer_text, form_sizes, merged_text, statements
+from seepage.workflow.plan import Plan
 
 STYLES = ("base", "figures", "print", "plan")
 

@@ -20,10 +20,10 @@ from seepage.collection.client_files import CLIENT, client_plan
 from seepage.designs.forms.form import Form
 from seepage.pages.render import render_page
 from seepage.plan.content import QuestionnaireOptions
-from seepage.plan.plan import Plan
 from seepage.plan.promises import answer_text
 from seepage.tables.codebooks import read_codebook
 from seepage.totals.guarantees import KINDS
+from seepage.workflow.plan import Plan
 
 Label = dict[str, str]
 """Keys `attribute`, `value` (one of its values, or "" for the question) and `label`

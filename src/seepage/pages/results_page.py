@@ -15,10 +15,10 @@ from seepage.leakage.leaks import Leak
 from seepage.pages.plan_page import STYLES
 from seepage.pages.render import render_page
 from seepage.plan.content import wanted_of
-from seepage.plan.plan import Plan
 from seepage.plan.plan_check import PlanCheck
 from seepage.plan.precision import NORMAL, points
 from seepage.plan.promises import promised, statements
+from seepage.workflow.plan import Plan
 
 SHOWN_LEAKS = 12
 """Number of estimated leakages on the page, those with the largest lower limits."""

@@ -4,7 +4,7 @@ import math
 
 from seepage._core.text import nats
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 from seepage.plan.precision import NO_BETTER, Precision, points, rounded_people
 from seepage.plan.promises import (
     form_sizes,
@@ -15,7 +15,7 @@ from seepage.plan.promises import (
 )
 
 
-def assessment(plan: Plan, precision: str) -> str:
+def assessment(plan: PlanContent, precision: str) -> str:
     """Return the paragraph for a data-protection impact assessment.
 
     Parameters
@@ -46,7 +46,7 @@ def assessment(plan: Plan, precision: str) -> str:
 # How many people ----------------------------------------------------------------------
 
 
-def people_sentence(plan: Plan, precision: Precision) -> str:
+def people_sentence(plan: PlanContent, precision: Precision) -> str:
     """Return how many people to ask, what each is asked, and the precision; empty for
     none.
     """
@@ -74,7 +74,7 @@ def people_sentence(plan: Plan, precision: Precision) -> str:
     return f"{text} {', '.join(parts)}."
 
 
-def advice(plan: Plan, precision: Precision) -> list[str]:
+def advice(plan: PlanContent, precision: Precision) -> list[str]:
     """Return what a reader should know beside the sentence: where a rival is as good or
     better.
     """
@@ -94,7 +94,7 @@ def advice(plan: Plan, precision: Precision) -> list[str]:
     return texts
 
 
-def _change(plan: Plan) -> str:
+def _change(plan: PlanContent) -> str:
     """Return the one change that makes forms of several questions possible."""
     note = next(
         (note for note in plan.notes if note.startswith("no form of several")), None

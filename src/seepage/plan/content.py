@@ -1,13 +1,16 @@
 """The content of a plan: attributes and provenance, and checks of their consistency."""
 
+import hashlib
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, SupportsIndex
 
 import msgspec
+import numpy as np
 
 from seepage._core import checks
+from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.progress import Progress
 from seepage.channel.domain import Domain
@@ -15,10 +18,17 @@ from seepage.designs.forms.form import Form
 from seepage.designs.forms.question import Stored
 from seepage.designs.strategies import Strategy
 from seepage.designs.want import Wanted, parse_want
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.randomness import Seed
-from seepage.plan.attributes import PlannedAttribute, StoredAttribute
+from seepage.plan.attributes import (
+    PlanKind,
+    PlannedAttribute,
+    StoredAttribute,
+    weakest_kind,
+)
 from seepage.plan.provenance import Provenance
+from seepage.plan.wire import Wire, described_collection, drawable, wire_digest
 from seepage.tables.table_options import TableOptions
 from seepage.totals.guarantees import GUARANTEES
 
@@ -131,6 +141,115 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
             PlannedAttribute.of(stored, index, self.forms)
             for index, stored in enumerate(self.listed)
         )
+
+    @cached_property
+    def guarantee(self) -> str:
+        """The guarantee of the totals; `"by form"` if forms differ."""
+        names = {form.guarantee for form in self.forms}
+        return names.pop() if len(names) == 1 else BY_FORM
+
+    @cached_property
+    def kind(self) -> PlanKind:
+        """Whether the totals are certified, statistical or assumed: that of the weakest
+        form.
+        """
+        return weakest_kind(self.forms, self.scope)
+
+    @cached_property
+    def form_mechanisms(self) -> tuple[dict[str, Mechanism], ...]:
+        """The mechanisms of each form by the name of their report.
+
+        The name is that of the attribute in a product, and "report" for a matrix.
+        """
+        return tuple(form.channel.mechanisms(self.domain) for form in self.forms)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether everyone is asked the same, with one report for each answer."""
+        return len(self.forms) == 1 and self.forms[0].is_product
+
+    @cached_property
+    def mechanisms(self) -> dict[str, Mechanism]:
+        """The mechanism of each collected attribute, in order; raises unless
+        `is_single`.
+        """
+        if not self.is_single:
+            raise InputError(
+                "forms have mechanisms of their own; see `form_mechanisms`"
+            )
+        (mechanisms,) = self.form_mechanisms
+        return {
+            name: mechanisms[name] for name in self.domain.names if name in mechanisms
+        }
+
+    @property
+    def collected(self) -> Domain:
+        """The attributes that some form asks for."""
+        return self.domain.select(
+            planned.name for planned in self.attributes if planned.asking
+        )
+
+    @property
+    def person(self) -> str | None:
+        """The column that identifies a person, who sends one report; None if each
+        record does.
+        """
+        return self.provenance.person or None
+
+    @property
+    def epsilons(self) -> Floats:
+        """The largest stated budget of every attribute, 0 if it is not collected."""
+        return np.array([planned.epsilon for planned in self.attributes])
+
+    @property
+    def totals(self) -> Floats:
+        """The total leakage about every attribute, in nats."""
+        return np.array([planned.total for planned in self.attributes])
+
+    def __getitem__(self, name: str | SupportsIndex) -> PlannedAttribute:
+        """Return one attribute of the plan."""
+        return self.attributes[self.domain.index(name)]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content in canonical JSON: sorted keys, no blanks."""
+        content = msgspec.json.decode(
+            msgspec.json.encode(self, enc_hook=str), type=PlanContent
+        )
+        return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+    @property
+    def description(self) -> Wire:
+        """The wire form, with a mechanism that has none described by its parameters."""
+        return described_collection(self.collected, self.forms, self.form_mechanisms)
+
+    @property
+    def wire(self) -> Wire:
+        """What a client needs to draw reports; see `plan.wire`.
+
+        A mechanism that is not drawn by integer thresholds (SHE, Gaussian) raises an
+        InputError.
+        """
+        return drawable(self.description)
+
+    @cached_property
+    def collection(self) -> str:
+        """SHA-256 of the wire form, which determines the meaning of reports, and is
+        stored in them.
+
+        A mechanism without a wire form enters by its parameters.  Plans that differ in
+        limits, totals or notes alone share it.
+        """
+        return wire_digest(self.description)
+
+    @property
+    def whom(self) -> str:
+        """For whom the totals hold, in words; empty if they are an assumption."""
+        if self.guarantee == "worst":
+            return "for everybody"
+        if self.scope == "population":
+            return f"for the population at {self.confidence:g}"
+        return "" if self.kind == "assumed" else "for this table only"
 
 
 def _check_plan(plan: PlanContent) -> None:

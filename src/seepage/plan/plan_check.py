@@ -32,7 +32,7 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import exact_cells
 from seepage.plan.attributes import PlannedAttribute, weakest_kind
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 from seepage.tables.read import as_counted, check_whole_table, is_counted
 from seepage.tables.table_options import DataOptions
 from seepage.totals.result import TotalLeakage
@@ -129,7 +129,7 @@ class PlanCheck(Result):
         return f"PlanCheck({verdict}{delta}; {basis} on {self.records:,} records)"
 
 
-def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
+def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
     reading = (
@@ -156,7 +156,7 @@ def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
 
 
 def _form_totals(
-    plan: Plan, form: Form, counted: PairCounts | Records
+    plan: PlanContent, form: Form, counted: PairCounts | Records
 ) -> tuple[Floats, Floats]:
     """Return the totals of a form about every attribute, and their deltas."""
     if isinstance(form.channel, MatrixChannel):
@@ -170,7 +170,7 @@ def _form_totals(
 
 
 def _exact_totals(
-    plan: Plan, form: Form, counted: PairCounts | Records
+    plan: PlanContent, form: Form, counted: PairCounts | Records
 ) -> Floats | None:
     """Return the exact totals of a product form from the joint table of the attributes
     it asks.
@@ -217,7 +217,7 @@ def _exact_totals(
 
 
 def _product_totals(
-    plan: Plan, form: Form, counted: PairCounts | Records
+    plan: PlanContent, form: Form, counted: PairCounts | Records
 ) -> TotalLeakage:
     """Return the totals of a form's budgets under its guarantee.
 
@@ -249,7 +249,7 @@ def _product_totals(
     )
 
 
-def _release(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
+def _release(plan: PlanContent, form: Form, planned: PlannedAttribute) -> Any:
     """Return the `mechanism` argument of `total_leakage` for an attribute."""
     question = form.question(planned.name)
     if planned.public:

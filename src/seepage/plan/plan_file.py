@@ -12,8 +12,8 @@ from seepage._core.files import read_small, whole_file
 from seepage.designs.forms.question import Stored
 from seepage.leakage.matrix import direct_leakage
 from seepage.leakage.release import Release
-from seepage.plan.plan import Plan
-from seepage.plan.wire import Wire, described_collection, undrawable
+from seepage.plan.content import PlanContent
+from seepage.plan.wire import Wire, undrawable
 
 # Files --------------------------------------------------------------------------------
 
@@ -36,14 +36,14 @@ class PlanFile(Stored, frozen=True, kw_only=True):
     format: Literal["seepage plan"] = "seepage plan"
     version: Literal[1] = VERSION
     digest: str
-    plan: Plan
+    plan: PlanContent
     collection: str
     wire: Wire | None
 
     @classmethod
-    def of(cls, plan: Plan) -> "PlanFile":
+    def of(cls, plan: PlanContent) -> "PlanFile":
         """Return a plan with its digest and its wire form."""
-        described = described_collection(plan)
+        described = plan.description
         wire = None if undrawable(described) else described
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
 
@@ -62,7 +62,7 @@ def is_plan_file(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+def save_plan(plan: PlanContent, path: str | os.PathLike[str]) -> None:
     """Write a plan to a JSON file, which appears whole or not at all."""
     content = msgspec.json.format(
         msgspec.json.encode(PlanFile.of(plan), enc_hook=str), indent=2
@@ -71,7 +71,7 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         file.write(content + b"\n")
 
 
-def load_plan(path: str | os.PathLike[str]) -> Plan:
+def load_plan(path: str | os.PathLike[str]) -> PlanContent:
     """Return the plan of a file; invalid content raises an InputError that names the
     field.
     """
@@ -99,7 +99,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     return stored.plan
 
 
-def _check_totals(plan: Plan) -> None:
+def _check_totals(plan: PlanContent) -> None:
     """Raise if a total of a plan is below what single reports tell: its budgets were
     edited.
 

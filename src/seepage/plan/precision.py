@@ -19,15 +19,14 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.results import json_ready
-from seepage.collection.report_vectors import (
+from seepage.designs.strategies import NO_NOISE, Strategy
+from seepage.plan.content import BY_FORM, PlanContent
+from seepage.plan.report_vectors import (
     informative_forms,
     joint_variances,
     nominal_frequencies,
     wanted_rows,
 )
-from seepage.designs.strategies import NO_NOISE, Strategy
-from seepage.plan.content import BY_FORM
-from seepage.plan.plan import Plan
 from seepage.totals.guarantees import GUARANTEES
 
 NORMAL = 1.96
@@ -114,7 +113,7 @@ def points(width: float) -> str:
     return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
 
 
-def plan_precision(plan: Plan) -> Precision:
+def plan_precision(plan: PlanContent) -> Precision:
     """Return the precision of a plan and of its alternatives, for the people that it
     states.
 
@@ -161,7 +160,7 @@ def plan_precision(plan: Plan) -> Precision:
     )
 
 
-def _sampling(plan: Plan, name: str) -> float:
+def _sampling(plan: PlanContent, name: str) -> float:
     """Return the largest variance of an answer's share for one person without noise."""
     f = nominal_frequencies(plan, name)
     rows = wanted_rows(plan, name)
@@ -182,7 +181,7 @@ def people_needed(variance: float, width: float) -> int:
     return math.ceil(variance * (NORMAL / width) ** 2 * (1 - 1e-12))
 
 
-def people_for(plan: Plan, width: float) -> int:
+def people_for(plan: PlanContent, width: float) -> int:
     """Return how many people must be asked for every share to be known within a
     half-width.
 
@@ -216,7 +215,7 @@ def people_for(plan: Plan, width: float) -> int:
     return max(1, people_needed(max(variances.values()), width))
 
 
-def _with_confidence(plan: Plan, guarantee: str) -> str:
+def _with_confidence(plan: PlanContent, guarantee: str) -> str:
     """Return a guarantee with its confidence, or with its kind if it is not certified."""
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
         return f"{guarantee}, with confidence {plan.confidence:.4g}"
@@ -224,7 +223,9 @@ def _with_confidence(plan: Plan, guarantee: str) -> str:
     return guarantee if kind == "certified" else f"{guarantee} ({kind})"
 
 
-def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+def pairs_together(
+    plan: PlanContent,
+) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
     """Return the pairs of attributes that some form asks for together, and all pairs."""
     together = {
         pair
@@ -234,7 +235,7 @@ def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, st
     return together, list(combinations(plan.collected.names, 2))
 
 
-def cross_tables(plan: Plan, precision: Precision) -> str:
+def cross_tables(plan: PlanContent, precision: Precision) -> str:
     """Return which cross-tables the plan can answer, and what another one would cost at
     most.
 
@@ -285,7 +286,7 @@ def rounded_people(number: int) -> str:
 # Expected variances -------------------------------------------------------------------
 
 
-def answer_variances(plan: Plan) -> dict[str, Floats]:
+def answer_variances(plan: PlanContent) -> dict[str, Floats]:
     """Return the variance V of each answer's estimated share, for one person.
 
     Forms are weighted by s_f / v(f), as in estimates: V = sum_f w_f^2 v_u(f) / s_f,
@@ -295,7 +296,7 @@ def answer_variances(plan: Plan) -> dict[str, Floats]:
     return {name: _variances(plan, name) for name in plan.collected.names}
 
 
-def _variances(plan: Plan, name: str) -> Floats:
+def _variances(plan: PlanContent, name: str) -> Floats:
     """Return the variances of one attribute; infinite if no form determines it."""
     is_mean = wanted_rows(plan, name) is not None
     forms = informative_forms(plan, [name])

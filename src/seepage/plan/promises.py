@@ -10,12 +10,12 @@ from typing import Any
 from seepage._core.text import FACTOR, factor, nats, short_list, span
 from seepage.channel.domain import ALL_OTHERS, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent
 from seepage.tables.fixed_domain import NOT_ASKED
 from seepage.totals.guarantees import GUARANTEES, KINDS
 
 
-def headline(plan: Plan) -> str:
+def headline(plan: PlanContent) -> str:
     """Return the plan in one line: forms, attributes, budgets, largest total and
     guarantee.
     """
@@ -34,12 +34,12 @@ def headline(plan: Plan) -> str:
     )
 
 
-def form_sizes(plan: Plan) -> str:
+def form_sizes(plan: PlanContent) -> str:
     """Return how many questions a form has."""
     return span(len(form.attributes) for form in plan.forms)
 
 
-def mechanism_names(plan: Plan) -> str:
+def mechanism_names(plan: PlanContent) -> str:
     """Return the names of all mechanisms of a plan; "shaped" for reports of several
     answers.
     """
@@ -99,17 +99,17 @@ def merged_text(attribute: Attribute) -> str:
     )
 
 
-def unlimited(plan: Plan) -> list[PlannedAttribute]:
+def unlimited(plan: PlanContent) -> list[PlannedAttribute]:
     """Return the attributes without a limit that are not public."""
     return [p for p in plan.attributes if p.limit is None and not p.public]
 
 
-def promise(plan: Plan) -> str:
+def promise(plan: PlanContent) -> str:
     """Return what is collected, and the limits that are guaranteed."""
     return f"{_collection(plan)}. {promised(plan)}"
 
 
-def promised(plan: Plan, subject: str = "It") -> str:
+def promised(plan: PlanContent, subject: str = "It") -> str:
     """Return the sentence of the limits that are guaranteed."""
     limits = {p.limit for p in plan.attributes if p.limit is not None}
     if not limits:
@@ -132,7 +132,7 @@ def promised(plan: Plan, subject: str = "It") -> str:
     )
 
 
-def _claim(plan: Plan) -> str:
+def _claim(plan: PlanContent) -> str:
     """Return a clause: for whom the totals hold."""
     if plan.guarantee == "worst":
         return "whoever the people are, "
@@ -144,7 +144,7 @@ def _claim(plan: Plan) -> str:
     return "for people distributed as in its table, "
 
 
-def _collection(plan: Plan) -> str:
+def _collection(plan: PlanContent) -> str:
     """Return a clause: how many attributes everyone is asked for."""
     if len(plan.forms) == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
@@ -165,7 +165,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def ground(plan: Plan) -> str:
+def ground(plan: PlanContent) -> str:
     """Return the second sentence: the guarantee of the totals, and for whom they hold."""
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
     parts = [_guarantee_sentence(plan)]
@@ -182,7 +182,7 @@ def ground(plan: Plan) -> str:
     return " ".join([*parts, whom(plan)])
 
 
-def _guarantee_sentence(plan: Plan) -> str:
+def _guarantee_sentence(plan: PlanContent) -> str:
     """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
     names = sorted(
         {form.guarantee for form in plan.forms},
@@ -194,7 +194,7 @@ def _guarantee_sentence(plan: Plan) -> str:
     return f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {weakest}"
 
 
-def whom(plan: Plan) -> str:
+def whom(plan: PlanContent) -> str:
     """Return a sentence: for whom the totals hold, and against which adversary."""
     records = f"{plan.provenance.records:,} records"
     if fixing := plan.provenance.settings.get("fixing records"):
@@ -224,7 +224,7 @@ def whom(plan: Plan) -> str:
     )
 
 
-def statements(plan: Plan) -> dict[str, Any]:
+def statements(plan: PlanContent) -> dict[str, Any]:
     """Return what pages say of a plan: the promise, its ground, what it excludes, and
     units.
     """
@@ -240,7 +240,7 @@ def statements(plan: Plan) -> dict[str, Any]:
     }
 
 
-def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
+def unpromised(plan: PlanContent) -> Iterator[tuple[str, str]]:
     """Yield (heading, sentences) for everything that the limits do not cover."""
     records = [form.record for form in plan.forms]
     largest = max(range(len(records)), key=records.__getitem__)

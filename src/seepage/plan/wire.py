@@ -1,7 +1,4 @@
-"""The wire form of a plan, and the reference client: from answers and random bytes to
-reports.
-
-The wire form is everything that a client needs to draw reports, as integers and text.
+"""The wire form of a plan: all that a client needs to draw reports, as integers and text.
 
 It has no floating-point numbers, so that two implementations read the same:
 probabilities are integers out of 2^64 as decimal digits, and bin edges are decimal
@@ -22,12 +19,12 @@ in another order; the JavaScript client gives the same report from the same byte
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from seepage._core.errors import InputError
-from seepage.channel.domain import ALL_OTHERS, Attribute
+from seepage.channel.domain import ALL_OTHERS, Attribute, Domain
 from seepage.designs.forms.channels import MatrixChannel
 from seepage.designs.forms.form import Form, cumulative
 from seepage.mechanisms.base import Mechanism
@@ -47,10 +44,6 @@ from seepage.mechanisms.unary import (
     BasicRAPPOR,
     UnaryEncoding,
 )
-
-if TYPE_CHECKING:
-    from seepage.plan.plan import Plan
-
 
 Wire = dict[str, Any]
 """A wire form: text, integers, lists and dicts of them."""
@@ -145,9 +138,8 @@ def _force(mechanism: SubsetSelection) -> int:
     return chance(max(Fraction(0), odds / (1 + odds)))
 
 
-def plan_wire(plan: "Plan") -> Wire:
-    """Return the wire form of a plan; a mechanism without one raises an InputError."""
-    wire = described_collection(plan)
+def drawable(wire: Wire) -> Wire:
+    """Return a wire form; a mechanism that a client cannot draw raises an InputError."""
     for question in undrawable(wire):
         known = ", ".join(sorted({kind.name for kind in DRAWABLE}))
         raise InputError(
@@ -163,18 +155,29 @@ def undrawable(wire: Wire) -> list[Wire]:
     return [question for question in questions if question["draw"] == "other"]
 
 
-def described_collection(plan: "Plan") -> Wire:
-    """Return the wire form; a mechanism that has none is described by its parameters as
+def described_collection(
+    collected: Domain,
+    forms: Sequence[Form],
+    form_mechanisms: Sequence[Mapping[str, Mechanism]],
+) -> Wire:
+    """Return the wire form of some forms; a mechanism without one has its parameters as
     text.
+
+    Parameters
+    ----------
+    collected
+        The attributes that some form asks for.
+    forms, form_mechanisms
+        The forms with their shares, and the mechanisms of each by their report.
     """
     return {
         "format": "seepage collection",
         "version": 1,
-        "attributes": [attribute_wire(attribute) for attribute in plan.collected],
+        "attributes": [attribute_wire(attribute) for attribute in collected],
         "forms": [
             {"until": str(until), **_form_fields(form, mechanisms)}
             for form, mechanisms, until in zip(
-                plan.forms, plan.form_mechanisms, cumulative(plan.forms), strict=True
+                forms, form_mechanisms, cumulative(forms), strict=True
             )
         ],
     }

@@ -10,7 +10,7 @@ from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
 from seepage.designs.design_options import DesignOptions, design_limit
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
-from seepage.plan.plan import Plan
+from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
 
 MAX_LIMITS = 20

@@ -14,8 +14,8 @@ from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.question import Question
 from seepage.mechanisms.direct import best_mechanism
 from seepage.plan.attributes import stored_attributes
-from seepage.plan.plan import Plan
 from seepage.plan.provenance import Provenance
+from seepage.workflow.plan import Plan
 
 if TYPE_CHECKING:
     from seepage.designs.design import Design

@@ -1,4 +1,4 @@
-"""Unbiased vectors of single reports over the cells of some attributes, and their sums.
+"""Unbiased vectors of single reports over the cells of some attributes.
 
 A report of a form that asks for some attributes gives an unbiased vector a of the
 one-hot vector of the person's cell.  In a product form each report gives an unbiased
@@ -7,33 +7,17 @@ given the record, the reports are independent, so a is the product of these over
 attributes.  In a matrix form, with C the channel from cells of answers to reports, and
 D the diagonal of report probabilities at nominal frequencies, A = D^-1/2 (C D^-1/2)^+
 B' has C A = B', so that A[y] is an unbiased vector of the marginal B.
-
-The estimated table is the weighted mean over people
-
-    t = sum_i u_i a_i / sum_i u_i,   u_i = w_i / v(f_i),
-
-w_i the weight of a person, 1 by default, and v(f) the variance of one report's vector
-at nominal frequencies, summed over the cells.  v(f) is fixed before the collection, so
-t is unbiased, and forms are combined by inverse variance.  It is a ratio of sums
-(Hajek), and linearised its covariance is
-
-    sum_i u_i^2 (a_i - t)(a_i - t)' / (sum_i u_i)^2,
-
-for the population that people were drawn from, noise and sampling together [Sarndal,
-Swensson and Wretman 1992, section 5.7]; it is divided by 1 - sum u^2 / (sum u)^2, so
-that equal weights give the sample covariance over n.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial, reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError
-from seepage.collection.report_batches import ReportSource
 from seepage.designs.forms.channels import REPORT, MatrixChannel
 from seepage.designs.forms.problem import equal_split
 from seepage.mechanisms.base import Mechanism
@@ -44,8 +28,7 @@ from seepage.mechanisms.transition_matrix import (
     IDENTITY_TOLERANCE,
     least_squares_inverse,
 )
-from seepage.plan.content import wanted_of
-from seepage.plan.plan import Plan
+from seepage.plan.content import PlanContent, wanted_of
 
 MAX_CELLS = 4096
 """Maximum number of cells of a table: its covariance has 128 MB."""
@@ -55,11 +38,7 @@ MAX_DISTINCT = 1 << 22
 """Number of possible reports from which on they are not searched for equal ones."""
 
 
-CHUNK_ENTRIES = 1 << 23
-"""Entries of the vectors that are added at once."""
-
-
-def nominal_frequencies(plan: Plan, name: str) -> Floats:
+def nominal_frequencies(plan: PlanContent, name: str) -> Floats:
     """Return the nominal frequencies of an attribute; uniform if the plan has none."""
     planned = plan[name]
     size = planned.attribute.size
@@ -80,7 +59,7 @@ def summing_matrix(shape: Sequence[int], axes: Sequence[int]) -> Floats:
     return np.asarray(cells == np.arange(np.prod(kept))[:, None], dtype=np.float64)
 
 
-def wanted_rows(plan: Plan, *names: str) -> Floats | None:
+def wanted_rows(plan: PlanContent, *names: str) -> Floats | None:
     """Return B of one attribute whose mean is wanted; None for frequencies and joint
     tables.
     """
@@ -106,7 +85,7 @@ def product_variances(
     return np.maximum(np.asarray(second - first**2), 0.0).ravel()
 
 
-def joint_variances(plan: Plan, names: Sequence[str]) -> Floats:
+def joint_variances(plan: PlanContent, names: Sequence[str]) -> Floats:
     """Return the variances by cell of a form of these attributes alone, within the
     smallest limit.
 
@@ -146,7 +125,12 @@ class FormVectors(NamedTuple):
 
     @classmethod
     def of(
-        cls, plan: Plan, index: int, names: Sequence[str], *, margins: bool = False
+        cls,
+        plan: PlanContent,
+        index: int,
+        names: Sequence[str],
+        *,
+        margins: bool = False,
     ) -> "FormVectors":
         """Return the vectors of a form, by its index.
 
@@ -268,7 +252,7 @@ def _one_hot_vectors(made: Mechanism, margins: bool, reports: Any) -> Floats:
 
 
 def _mechanism_variances(
-    plan: Plan, names: Sequence[str], mechanisms: Sequence[Mechanism]
+    plan: PlanContent, names: Sequence[str], mechanisms: Sequence[Mechanism]
 ) -> Floats:
     """Return the variances of the vectors of a product form."""
     nominal = [nominal_frequencies(plan, name) for name in names]
@@ -284,7 +268,7 @@ def _mechanism_variances(
 
 
 def matrix_coefficients(
-    plan: Plan, index: int, names: Sequence[str]
+    plan: PlanContent, index: int, names: Sequence[str]
 ) -> tuple[Floats, Floats]:
     """Return A of a matrix form, one row per report and one column per cell, and its
     variances.
@@ -308,7 +292,7 @@ def matrix_coefficients(
 
 
 def informative_forms(
-    plan: Plan, names: Sequence[str], *, margins: bool = False
+    plan: PlanContent, names: Sequence[str], *, margins: bool = False
 ) -> dict[int, FormVectors]:
     """Return the vectors of each form whose reports determine the table of these
     attributes.
@@ -322,12 +306,12 @@ def informative_forms(
     return {index: one for index, one in vectors.items() if np.isfinite(one.variance)}
 
 
-def count_cells(plan: Plan, names: Sequence[str]) -> int:
+def count_cells(plan: PlanContent, names: Sequence[str]) -> int:
     """Return the number of cells of the table of some attributes."""
     return math.prod(plan.domain[name].size for name in names)
 
 
-def check_cells(plan: Plan, names: Sequence[str]) -> int:
+def check_cells(plan: PlanContent, names: Sequence[str]) -> int:
     """Return the number of cells of a table; raise if there are too many for its
     covariance.
     """
@@ -338,117 +322,3 @@ def check_cells(plan: Plan, names: Sequence[str]) -> int:
             f"{', '.join(names)}; choose fewer attributes"
         )
     return cells
-
-
-class CellSums:
-    """Weighted sums of the vectors of all forms that ask for attributes, and of their
-    products.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    names
-        The attributes.
-    full
-        Whether to sum products of different cells, for the covariance; else squares
-        alone.
-    """
-
-    def __init__(self, plan: Plan, names: Sequence[str], *, full: bool = True) -> None:
-        self.forms = informative_forms(plan, names)
-        cells = check_cells(plan, names) if full else count_cells(plan, names)
-        self.people: dict[int, int] = dict.fromkeys(self.forms, 0)
-        self._full = full
-        self._rows = max(1, CHUNK_ENTRIES // cells)
-        self._weight = self._square = 0.0
-        self._first = np.zeros(cells)
-        self._first_square = np.zeros(cells)
-        self._second = np.zeros((cells, cells) if full else cells)
-
-    def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
-        """Add reports of one form, with the weights of their people; None for 1 each."""
-        vectors = self.forms[index]
-        precision = 1.0 / (self.forms[index].variance or 1.0)
-        self.people[index] += len(reports[0])
-        distinct, sums, squares = vectors.distinct(reports, weights)
-        for start in range(0, len(sums), self._rows):
-            rows = slice(start, start + self._rows)
-            once = precision * sums[rows]
-            twice = precision**2 * squares[rows]
-            part = vectors.vectors([column[rows] for column in distinct])
-            self._weight += float(once.sum())
-            self._square += float(twice.sum())
-            self._first += once @ part
-            self._first_square += twice @ part
-            self._second += (
-                (part * twice[:, None]).T @ part if self._full else twice @ part**2
-            )
-
-    @cached_property
-    def mean(self) -> Floats:
-        """The estimated frequency of each cell."""
-        return np.asarray(self._first / self._weight)
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """The covariance of the estimates; their variances alone unless `full`."""
-        if self.effective < 1 + 1e-9:  # one person
-            return np.full_like(self._second, np.inf)
-        product = np.multiply.outer if self._full else np.multiply
-        cross = product(self._first_square, self.mean)
-        centred = (
-            self._second
-            - cross
-            - cross.T
-            + self._square * product(self.mean, self.mean)
-        )
-        return np.asarray(centred / self._weight**2 / (1.0 - 1.0 / self.effective))
-
-    @property
-    def effective(self) -> float:
-        """The effective number of people, (sum u)^2 / sum u^2 [Kish 1965]."""
-        return self._weight**2 / self._square
-
-
-def read_vectors(
-    source: ReportSource, wanted: Sequence[Mapping[int, FormVectors]]
-) -> Iterator[tuple[int, int, list[Any], Integers]]:
-    """Yield (index of the wanted, index of a form, its reports, their rows), in one
-    pass.
-    """
-    columns: dict[int, dict[str, None]] = {}
-    for forms in wanted:
-        for form, vectors in forms.items():
-            columns.setdefault(form, {}).update(dict.fromkeys(vectors.columns))
-    names = {form: list(known) for form, known in columns.items()}
-    for form, batch, rows in source.by_form(names):
-        by_name = dict(zip(names[form], batch, strict=True))
-        for index, forms in enumerate(wanted):
-            if form in forms:
-                yield index, form, [by_name[name] for name in forms[form].columns], rows
-
-
-def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) -> None:
-    """Add all reports to several `CellSums`, or sums with the same `forms` and `add`."""
-    given = source.weights(weights)
-    for index, form, reports, rows in read_vectors(source, [one.forms for one in sums]):
-        sums[index].add(form, reports, None if given is None else given[rows])
-
-
-def sum_table(
-    plan: Plan, source: ReportSource, names: Sequence[str], weights: Any
-) -> CellSums:
-    """Return the sums of one table; raise if the reports do not determine it."""
-    sums = CellSums(plan, names)
-    add_reports(source, [sums], weights)
-    if not any(sums.people.values()):
-        raise undetermined(names)
-    return sums
-
-
-def undetermined(names: Sequence[str]) -> InputError:
-    """Return the error for attributes of which the reports tell nothing together."""
-    return InputError(
-        f"the reports do not determine the table of {' and '.join(names)}"
-    )
