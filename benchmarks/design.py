@@ -10,8 +10,8 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, best_of, declared, seconds
 from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_problem import FormProblem
 from seepage.designs.forms.form_totals import ExactForms
-from seepage.designs.forms.problem import FormProblem
 from seepage.designs.report_precision import Precisions
 from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
 

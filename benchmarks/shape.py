@@ -13,16 +13,16 @@ from benchmarks import Figure, declared, seconds
 from benchmarks.design import error_of
 from seepage._core.arrays import Floats
 from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.certified_report import certified_report, select_report
-from seepage.designs.shaped.cone import AnswerCounts
-from seepage.designs.shaped.shape_form import shape_form
-from seepage.designs.shaped.shaped_population import (
+from seepage.designs.shaped.population_leakages import (
     population_leakages,
     split_records,
     statement_level,
 )
+from seepage.designs.shaped.report_thresholds import exact_totals
+from seepage.designs.shaped.shape_form import shape_form
 from seepage.designs.shaped.shaped_report import ShapedReport
-from seepage.designs.shaped.thresholds import exact_totals
 from seepage.designs.strategies import OPTIMAL_SMP
 
 EPSILON = 3.0

@@ -13,7 +13,7 @@ from reproduction.paper_data import Data
 from seepage.calibration.published import calibrate_as_the_paper, largest_sum
 from seepage.channel.pairs import PairCounts
 from seepage.charts.style import curve_panels
-from seepage.designs.forms.problem import equal_split
+from seepage.designs.forms.form_problem import equal_split
 from seepage.leakage.matrix import leakage_matrix
 from seepage.workflow.within_limits import calibrate
 

@@ -12,8 +12,8 @@ from seepage.channel.pairs import PairCounts
 from seepage.collection.cell_sums import add_reports
 from seepage.collection.report_batches import open_reports, reports_schema
 from seepage.collection.report_leakage import PairSums
-from seepage.designs.forms.channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form import Form, with_shares
+from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.question import Question
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import best_mechanism

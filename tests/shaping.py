@@ -6,11 +6,11 @@ import numpy as np
 
 import seepage as sp
 from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.shaped.admissible_reports import AnswerCounts, product_reports
 from seepage.designs.shaped.certified_report import certified_report, select_report
-from seepage.designs.shaped.cone import AnswerCounts, product_reports
+from seepage.designs.shaped.population_leakages import split_records
+from seepage.designs.shaped.report_thresholds import exact_totals
 from seepage.designs.shaped.shape_form import shape_form
-from seepage.designs.shaped.shaped_population import split_records
-from seepage.designs.shaped.thresholds import exact_totals
 
 
 def of_adult(*names):

@@ -14,7 +14,7 @@ from searches import find_budgets
 from seepage.calibration.refutation import refutations
 from seepage.channel.records import Records
 from seepage.datasets.survey import make_survey, survey_joint
-from seepage.designs.forms.problem import equal_split
+from seepage.designs.forms.form_problem import equal_split
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from seepage.channel.records import Records
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_batches import reports_schema
 from seepage.collection.report_leakage import analyse_reports
-from seepage.designs.forms.channels import MatrixChannel
+from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.built_in import mechanism
 from seepage.mechanisms.direct import GRR

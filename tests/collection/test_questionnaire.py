@@ -16,8 +16,8 @@ from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.collection.client_files import write_client
-from seepage.designs.forms.channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.pages.questionnaire import checked_endpoint, questionnaire_page
 

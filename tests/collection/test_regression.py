@@ -27,7 +27,7 @@ from real_data import real_data
 from seepage._core.errors import InputError
 from seepage.collection.formula import Variable, parse_formula
 from seepage.collection.likelihood import FormReports, LogitLikelihood
-from seepage.designs.forms.channels import MatrixChannel
+from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import report_vectors
 

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
 from seepage._core.threads import one_blas_thread
-from seepage.designs.shaped.cone import (
+from seepage.designs.shaped.admissible_reports import (
     SHRINKING,
     AdmissibleReports,
     LinearPrograms,

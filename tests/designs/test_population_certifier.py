@@ -11,10 +11,10 @@ from seepage._core.errors import InputError
 from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_problem import make_form_problem
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.population_forms import PopulationForms
-from seepage.designs.forms.problem import make_form_problem
+from seepage.designs.forms.population_form_totals import PopulationForms
 
 SIZES = (2, 3, 2, 2)
 CELLS = np.array(list(itertools.product(*map(range, SIZES))))

@@ -105,7 +105,7 @@ def test_limits_hold_with_slack_and_the_design_beats_smp(found):
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
     from seepage.designs.forms.form_counter import FormCounter
-    from seepage.designs.forms.population_forms import PopulationForms
+    from seepage.designs.forms.population_form_totals import PopulationForms
 
     records = drawn(50_000)
     scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))

@@ -14,18 +14,18 @@ from scipy.optimize import minimize
 
 import seepage as sp
 from seepage.designs.forms.form_counter import FormCounter
-from seepage.designs.shaped.cone import (
+from seepage.designs.shaped.admissible_reports import (
     AdmissibleReports,
     AnswerCounts,
     RatioLimit,
     product_budgets,
     product_reports,
 )
-from seepage.designs.shaped.mixture import best_mixture
+from seepage.designs.shaped.report_mixture import best_mixture
 from seepage.designs.shaped.report_search import ReportSearch
+from seepage.designs.shaped.report_thresholds import realised_ratio
 from seepage.designs.shaped.shape_form import shape_form
 from seepage.designs.shaped.shaped_report import table_rows
-from seepage.designs.shaped.thresholds import realised_ratio
 from seepage.mechanisms.exact_probabilities import exp_below, log_above
 from shaping import estimates, of_adult, product_budget, realised, shape, total_variance
 

@@ -11,13 +11,13 @@ from scipy.optimize import minimize
 import seepage as sp
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped import certified_report as certified_module
+from seepage.designs.shaped.admissible_reports import AnswerCounts, RatioLimit
 from seepage.designs.shaped.certified_report import (
     CertifiedReports,
     certified_report,
     tilted,
 )
-from seepage.designs.shaped.cone import AnswerCounts, RatioLimit
-from seepage.designs.shaped.shaped_population import (
+from seepage.designs.shaped.population_leakages import (
     kept_share,
     population_leakages,
     split_records,

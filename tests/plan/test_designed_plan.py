@@ -10,8 +10,8 @@ import pytest
 import seepage as sp
 from plan_examples import plan_of_forms
 from searches import find_design, totals
-from seepage.designs.forms.channels import ProductChannel
 from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_channels import ProductChannel
 from seepage.designs.forms.question import Question
 from seepage.pages.plan_page import plan_page
 from seepage.plan.promises import ground

@@ -26,8 +26,8 @@ from seepage._core.errors import InputError
 from seepage._core.rounding import summed_up
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
-from seepage.designs.forms.channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form import Form, cumulative, integer_shares
+from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.question import Question, parse_integer
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.built_in import registered

@@ -21,7 +21,7 @@ import pyarrow as pa
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage.collection.report_batches import GZIP, reports_schema, spread_reports
-from seepage.designs.forms.channels import REPORT
+from seepage.designs.forms.form_channels import REPORT
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports

@@ -15,19 +15,19 @@ from seepage._core.rounding import round_down, summed_up
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
-from seepage.designs.forms.channels import MatrixChannel
 from seepage.designs.forms.form import Form, remarks, with_shares
+from seepage.designs.forms.form_channels import MatrixChannel
+from seepage.designs.forms.form_pool import FormPool
+from seepage.designs.forms.form_problem import FormProblem, Indices, equal_split
 from seepage.designs.forms.form_search import (
     MAX_IDLE_ROUNDS,
     FormSearch,
     generate_forms,
 )
 from seepage.designs.forms.form_totals import ExactForms
-from seepage.designs.forms.pool import FormPool
-from seepage.designs.forms.problem import FormProblem, Indices, equal_split
 from seepage.designs.forms.question import stored_number
 from seepage.designs.forms.timer import Timer
-from seepage.designs.shaped.thresholds import exact_totals
+from seepage.designs.shaped.report_thresholds import exact_totals
 from seepage.designs.strategies import compare_designs
 from seepage.designs.want import wanted_errors
 

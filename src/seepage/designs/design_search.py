@@ -8,11 +8,11 @@ from seepage.channel.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.certifier import Certifier
+from seepage.designs.forms.form_problem import make_form_problem
 from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.problem import make_form_problem
 from seepage.designs.forms.table_certifier import TableCertifier
 from seepage.designs.forms.timer import Timer
-from seepage.designs.shaped.place import shape_forms
+from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.tables.check import settle
 from seepage.tables.read import as_records, check_whole_table
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage._core.arrays import Floats, Integers
 from seepage.designs.forms.form import Form
-from seepage.designs.forms.problem import MAX_BUDGET, FormProblem, equal_split
+from seepage.designs.forms.form_problem import MAX_BUDGET, FormProblem, equal_split
 from seepage.designs.forms.question import Stored, Unbounded, stored_number
 
 # Other strategies within the same limit -----------------------------------------------

@@ -24,8 +24,8 @@ from seepage._core.text import short_list
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
-from seepage.designs.forms.channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.leakage.matrix import leakage_matrix
@@ -292,7 +292,7 @@ def matrix_totals(
         return [channel.epsilon] * len(counted.domain)
     checks.choice(guarantee, "guarantee of a form with one report", ("exact",))
     assert isinstance(counted, Records)
-    from seepage.designs.shaped.thresholds import exact_totals  # imports SciPy
+    from seepage.designs.shaped.report_thresholds import exact_totals  # imports SciPy
 
     indices = [counted.domain.index(name) for name in public]
     thresholds = exact_cells(int, channel.mechanism.thresholds)

@@ -18,8 +18,8 @@ import numpy as np
 
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError
-from seepage.designs.forms.channels import REPORT, MatrixChannel
-from seepage.designs.forms.problem import equal_split
+from seepage.designs.forms.form_channels import REPORT, MatrixChannel
+from seepage.designs.forms.form_problem import equal_split
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse, best_mechanism
 from seepage.mechanisms.hashing import LocalHashing

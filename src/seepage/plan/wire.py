@@ -25,8 +25,8 @@ from typing import Any
 
 from seepage._core.errors import InputError
 from seepage.channel.domain import ALL_OTHERS, Attribute, Domain
-from seepage.designs.forms.channels import MatrixChannel
 from seepage.designs.forms.form import Form, cumulative
+from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import (
     GRR,

@@ -9,8 +9,8 @@ from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.calibration.safe import Calibration, calibrated
 from seepage.channel.records import Records
 from seepage.designs.design_options import DesignOptions
-from seepage.designs.forms.channels import ProductChannel
 from seepage.designs.forms.form import Form, with_shares
+from seepage.designs.forms.form_channels import ProductChannel
 from seepage.designs.forms.question import Question
 from seepage.mechanisms.direct import best_mechanism
 from seepage.plan.attributes import stored_attributes

@@ -6,7 +6,7 @@ from typing import Protocol
 from seepage._core.arrays import Floats
 from seepage.channel.records import Records
 from seepage.designs.forms.form import Form
-from seepage.designs.forms.problem import FormProblem
+from seepage.designs.forms.form_problem import FormProblem
 from seepage.designs.forms.timer import Timer
 
 

@@ -21,7 +21,11 @@ from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, Setting, Text
 from seepage._core.rounding import summed_up
 from seepage._core.text import shortest_above
-from seepage.designs.forms.channels import AnswerLeakage, MatrixChannel, ProductChannel
+from seepage.designs.forms.form_channels import (
+    AnswerLeakage,
+    MatrixChannel,
+    ProductChannel,
+)
 from seepage.designs.forms.question import (
     Budget,
     IntegerText,

@@ -21,8 +21,8 @@ from seepage._core.arrays import Floats
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
-from seepage.designs.forms.pool import FormPool
-from seepage.designs.forms.problem import FormProblem, Indices
+from seepage.designs.forms.form_pool import FormPool
+from seepage.designs.forms.form_problem import FormProblem, Indices
 from seepage.designs.forms.timer import Timer
 
 MIN_STEP_GAIN = 1e-6

@@ -33,7 +33,7 @@ from seepage._core.rounding import rounding, summed_up
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 
 if TYPE_CHECKING:
-    from seepage.designs.forms.population_forms import PopulationForms
+    from seepage.designs.forms.population_form_totals import PopulationForms
 
 
 MAX_CELLS = 1 << 22

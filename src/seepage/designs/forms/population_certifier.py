@@ -19,9 +19,9 @@ from seepage.calibration.root import largest_within
 from seepage.channel.records import Records
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_problem import FormProblem, check_public
 from seepage.designs.forms.form_totals import ScreenedForms
-from seepage.designs.forms.population_forms import PopulationForms, halved
-from seepage.designs.forms.problem import FormProblem, check_public
+from seepage.designs.forms.population_form_totals import PopulationForms, halved
 from seepage.designs.forms.timer import Timer
 from seepage.tables.relations import rare_below
 from seepage.totals.total import DECLARED

@@ -20,7 +20,7 @@ from seepage.channel.records import Records
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_counter import FormTable
-from seepage.designs.forms.problem import FormProblem
+from seepage.designs.forms.form_problem import FormProblem
 from seepage.leakage.matrix import leakage_matrix
 
 # Refined budgets ----------------------------------------------------------------------

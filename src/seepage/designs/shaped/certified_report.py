@@ -11,21 +11,21 @@ import numpy as np
 from seepage._core.arrays import Booleans, Floats
 from seepage.confidence.mean_limits import mixture_radius
 from seepage.designs.forms.form_counter import FormCounter
-from seepage.designs.shaped.cone import (
+from seepage.designs.shaped.admissible_reports import (
     MAX_LIMIT,
     AdmissibleReports,
     AnswerCounts,
     RatioLimit,
 )
-from seepage.designs.shaped.shape_form import shape_form, shaped_report
-from seepage.designs.shaped.shaped_population import (
+from seepage.designs.shaped.population_leakages import (
     ROUNDING,
     kept_share,
     population_leakages,
     statement_level,
 )
+from seepage.designs.shaped.report_thresholds import mixture_thresholds
+from seepage.designs.shaped.shape_form import shape_form, shaped_report
 from seepage.designs.shaped.shaped_report import ShapedReport
-from seepage.designs.shaped.thresholds import mixture_thresholds
 from seepage.mechanisms.exact_probabilities import CERTAIN
 
 SAMPLE_RATIO = 1.5

@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from seepage._core.arrays import Floats
-from seepage.designs.shaped.cone import AdmissibleReports
-from seepage.designs.shaped.mixture import Mixture, best_mixture
+from seepage.designs.shaped.admissible_reports import AdmissibleReports
+from seepage.designs.shaped.report_mixture import Mixture, best_mixture
 
 MAX_ROUNDS = 150
 """Maximum number of pricing rounds."""

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from seepage._core.arrays import Floats
 from seepage._core.threads import one_blas_thread
-from seepage.designs.shaped.cone import (
+from seepage.designs.shaped.admissible_reports import (
     AdmissibleReports,
     AnswerCounts,
     RatioLimit,
@@ -26,8 +26,8 @@ from seepage.designs.shaped.cone import (
     product_reports,
 )
 from seepage.designs.shaped.report_search import STARTS, ReportSearch
+from seepage.designs.shaped.report_thresholds import mixture_thresholds
 from seepage.designs.shaped.shaped_report import ShapedReport, wanted_rows
-from seepage.designs.shaped.thresholds import mixture_thresholds
 from seepage.mechanisms.exact_probabilities import Thresholds
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 

@@ -11,9 +11,13 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage._core.log_ratios import largest_log_ratio
 from seepage._core.rounding import round_up
-from seepage.designs.forms.channels import AnswerLeakage
-from seepage.designs.shaped.cone import AnswerCounts, RatioLimit, answer_limits
-from seepage.designs.shaped.thresholds import realised_ratio
+from seepage.designs.forms.form_channels import AnswerLeakage
+from seepage.designs.shaped.admissible_reports import (
+    AnswerCounts,
+    RatioLimit,
+    answer_limits,
+)
+from seepage.designs.shaped.report_thresholds import realised_ratio
 from seepage.mechanisms.exact_probabilities import log_above
 from seepage.mechanisms.transition_matrix import MatrixMechanism, least_squares_inverse
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
 from seepage.designs.forms.form import Form
-from seepage.designs.forms.problem import FormProblem
+from seepage.designs.forms.form_problem import FormProblem
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final

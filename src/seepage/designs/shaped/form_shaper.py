@@ -26,22 +26,22 @@ from seepage._core.arrays import Floats
 from seepage.channel.records import Records
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
-from seepage.designs.forms.channels import MatrixChannel
 from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_pool import MIN_REDUCED_GAIN, FormPool
+from seepage.designs.forms.form_problem import MAX_BUDGET
 from seepage.designs.forms.form_search import FIRST_IDLE_ROUNDS, FormSearch
 from seepage.designs.forms.form_totals import ExactForms
-from seepage.designs.forms.pool import MIN_REDUCED_GAIN, FormPool
 from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.population_forms import halved
-from seepage.designs.forms.problem import MAX_BUDGET
+from seepage.designs.forms.population_form_totals import halved
 from seepage.designs.forms.timer import Timer
 from seepage.designs.report_precision import Precisions
+from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.certified_report import certified_report, select_report
-from seepage.designs.shaped.cone import AnswerCounts
+from seepage.designs.shaped.population_leakages import SPLIT_FACTOR, split_records
+from seepage.designs.shaped.report_thresholds import exact_totals
 from seepage.designs.shaped.shape_form import shape_form
-from seepage.designs.shaped.shaped_population import SPLIT_FACTOR, split_records
-from seepage.designs.shaped.thresholds import exact_totals
 
 if TYPE_CHECKING:
     from seepage.designs.design import Design

@@ -16,8 +16,8 @@ from seepage.calibration.root import largest_within
 from seepage.channel.domain import Domain, for_each
 from seepage.channel.records import Records
 from seepage.designs.design_options import DesignOptions, design_limit
-from seepage.designs.forms.channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form import Form
+from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.report_precision import Precisions

@@ -14,7 +14,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
 from seepage.channel.records import Records
 from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
-from seepage.designs.shaped.cone import AnswerCounts
+from seepage.designs.shaped.admissible_reports import AnswerCounts
 
 SPLIT_FACTOR = 5
 """One record in 5 is for the selection of reports, the others for their

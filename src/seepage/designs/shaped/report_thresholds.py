@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage._core.arrays import Floats, Integers
 from seepage.designs.forms.form_counter import FormCounter
-from seepage.designs.shaped.cone import RatioLimit
+from seepage.designs.shaped.admissible_reports import RatioLimit
 from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     Thresholds,
