@@ -11,7 +11,7 @@ import seepage as sp
 from benchmarks import Figure, best_of, declared, seconds
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_problem import FormProblem
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.report_precision import Precisions
 from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
 
@@ -137,7 +137,7 @@ def _designed(
 def _scoring(records: sp.Records) -> Figure:
     """Count, fit and score a form of six attributes whose stem was not counted before."""
     count = len(records.domain)
-    scorer = ExactForms(FormCounter(records))
+    scorer = ExactFormTotals(FormCounter(records))
     problem = FormProblem(
         records.domain,
         scorer,

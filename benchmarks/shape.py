@@ -20,7 +20,7 @@ from seepage.designs.shaped.population_leakages import (
     split_records,
     statement_level,
 )
-from seepage.designs.shaped.report_thresholds import exact_totals
+from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.shaped.shape_form import shape_form
 from seepage.designs.shaped.shaped_report import ShapedReport
 from seepage.designs.strategies import OPTIMAL_SMP
@@ -231,7 +231,7 @@ def _forms(
     for names, record, target, _, most in forms:
         made, taken = _timed(records, names, limits, **_of_form(names, record))
         counter = FormCounter(records)
-        if max(exact_totals(counter, names, made.mechanism.thresholds)) > LIMIT:
+        if max(report_totals(counter, names, made.mechanism.thresholds)) > LIMIT:
             raise AssertionError("a limit is exceeded")
         yield _share("for the table", records, made, target)
         yield _within(f"time, {made.mechanism.k} cells", taken, most)

@@ -9,7 +9,7 @@ from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import AnswerCounts, product_reports
 from seepage.designs.shaped.certified_report import certified_report, select_report
 from seepage.designs.shaped.population_leakages import split_records
-from seepage.designs.shaped.report_thresholds import exact_totals
+from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.shaped.shape_form import shape_form
 
 
@@ -62,7 +62,7 @@ def shape_for_population(records, sources, limit, epsilon=None, *, rng=0, **opti
 
 def realised(report, records):
     """Return the leakage of a report about each attribute of a table."""
-    totals = exact_totals(
+    totals = report_totals(
         FormCounter(records), report.table.sources, report.mechanism.thresholds
     )
     return dict(zip(records.domain.names, totals, strict=True))

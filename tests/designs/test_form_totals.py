@@ -18,7 +18,7 @@ from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
 from seepage.designs.forms import form_counter
 from seepage.designs.forms.form_counter import FormCounter
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 
 
 def people(sizes, codes, weights=None):
@@ -86,7 +86,7 @@ def test_totals_are_at_least_the_truth_and_hardly_more(records, data):
     budgets = [
         data.draw(st.sampled_from([1e-9, 0.25, 1.0, 3.0]), "budget") for _ in form
     ]
-    scorer = ExactForms(FormCounter(records))
+    scorer = ExactFormTotals(FormCounter(records))
     found = scorer.totals(scorer.counter.table(form), np.array(budgets))
     for target in indices:
         truth = true_total(records, form, budgets, target)
@@ -103,7 +103,7 @@ def test_public_and_known_attributes_enter_the_totals(records, data):
     known = [j for j, role in zip(indices, roles, strict=True) if role == "k"]
     form = [j for j in indices if j not in public] or [0]
     budgets = np.full(len(form), 0.7)
-    scorer = ExactForms(FormCounter(records, public, known))
+    scorer = ExactFormTotals(FormCounter(records, public, known))
     found = scorer.totals(scorer.counter.table(form), budgets)
     for target in indices:
         truth = true_total(records, form, budgets.tolist(), target, public, known)
@@ -148,7 +148,7 @@ def test_totals_equal_those_of_the_package():
     codes = rng.integers(0, 3, (400, 4))
     codes[:, 2] = (codes[:, 0] + codes[:, 1]) % 3
     records = people((3, 3, 3, 3), codes)
-    scorer = ExactForms(FormCounter(records))
+    scorer = ExactFormTotals(FormCounter(records))
     for form in combinations(range(4), 2):
         found = scorer.totals(scorer.counter.table(form), np.array([0.9, 0.4]))
         budgets = [0.0] * 4
@@ -161,7 +161,7 @@ def test_totals_equal_those_of_the_package():
 
 def test_a_form_of_both_inputs_leaks_about_their_xor():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    scorer = ExactForms(FormCounter(coins))
+    scorer = ExactFormTotals(FormCounter(coins))
     pair = scorer.totals(scorer.counter.table((0, 1)), np.ones(2))
     assert pair[2] == pytest.approx(math.log(math.cosh(1)), abs=1e-12)
     alone = scorer.totals(scorer.counter.table((0,)), np.ones(1))
@@ -170,7 +170,7 @@ def test_a_form_of_both_inputs_leaks_about_their_xor():
 
 def test_a_single_report_never_leaks_more_than_its_budget():
     copies = people((2, 2), [[0, 0], [1, 1]])
-    scorer = ExactForms(FormCounter(copies))
+    scorer = ExactFormTotals(FormCounter(copies))
     assert scorer.totals(scorer.counter.table((0,)), np.array([1.0])).tolist() == [
         1.0,
         1.0,
@@ -182,4 +182,4 @@ def test_too_many_combinations_of_known_values_raise():
     codes = np.stack([rng.integers(0, k, 20_000) for k in (70, 70, 2)], axis=1)
     records = people((70, 70, 2), codes)
     with pytest.raises(InputError, match="combinations of values"):
-        ExactForms(FormCounter(records, known=[0, 1]))
+        ExactFormTotals(FormCounter(records, known=[0, 1]))

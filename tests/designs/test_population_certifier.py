@@ -12,9 +12,9 @@ from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_problem import make_form_problem
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.population_form_totals import PopulationForms
+from seepage.designs.forms.population_form_totals import PopulationFormTotals
 
 SIZES = (2, 3, 2, 2)
 CELLS = np.array(list(itertools.product(*map(range, SIZES))))
@@ -38,7 +38,7 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
     for times in (10, 1000, 10**5):
         data = records(weights * times)
         scorer = scorer_of(data)
-        exact = ExactForms(FormCounter(data))
+        exact = ExactFormTotals(FormCounter(data))
         found = scorer.totals(scorer.counter.table((0, 1)), np.array(epsilons))
         gaps.append(
             found - exact.totals(exact.counter.table((0, 1)), np.array(epsilons))
@@ -51,7 +51,7 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
 def test_levels_count_the_statements_of_the_union_bound():
     data = records(np.full(len(CELLS), 10))
     counter = FormCounter(data)
-    every = PopulationForms(
+    every = PopulationFormTotals(
         counter, 0.9, 2, range(4)
     )  # forms of 1 or 2 questions, and that of all
     pairs = sum(a * b for a, b in itertools.combinations(SIZES, 2))
@@ -59,7 +59,7 @@ def test_levels_count_the_statements_of_the_union_bound():
     with pytest.raises(InputError, match="at most 2 attributes"):
         every.level(3)
     assert every.level(4) == pytest.approx(math.log(3 * 2 * 9 * math.prod(SIZES) / 0.1))
-    few = PopulationForms(counter, 0.9, 5, [0, 1])
+    few = PopulationFormTotals(counter, 0.9, 5, [0, 1])
     assert few.level(2) == pytest.approx(math.log(2 * 2 * 9 * 6 / 0.1))
 
 
@@ -122,7 +122,7 @@ def stratified(weights, form, budgets, known, public, c=None):
 
 def scorer_of(data, known=(), public=()):
     asked = [j for j in range(len(SIZES)) if j not in public]
-    return PopulationForms(FormCounter(data, public, known), 0.95, 8, asked)
+    return PopulationFormTotals(FormCounter(data, public, known), 0.95, 8, asked)
 
 
 STRATA = [((0,), ()), ((), (2,)), ((0,), (2,)), ((0, 2), ())]
@@ -206,7 +206,7 @@ def test_population_limits_cover_the_population_with_their_confidence(known, pub
     for _ in range(200):
         data = records(rng.multinomial(1_500, chances))
         scorer = scorer_of(data, known, public)
-        exact = ExactForms(FormCounter(data, public, known))
+        exact = ExactFormTotals(FormCounter(data, public, known))
         held += (
             scorer.totals(scorer.counter.table(form), budgets)[targets] >= truth
         ).all()

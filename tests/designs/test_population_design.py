@@ -105,10 +105,10 @@ def test_limits_hold_with_slack_and_the_design_beats_smp(found):
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
     from seepage.designs.forms.form_counter import FormCounter
-    from seepage.designs.forms.population_form_totals import PopulationForms
+    from seepage.designs.forms.population_form_totals import PopulationFormTotals
 
     records = drawn(50_000)
-    scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))
+    scorer = PopulationFormTotals(FormCounter(records), 0.95, 8, range(len(DOMAIN)))
     table = find_design(records, 1.0, seconds=5, scope="table", shape="never")
     for form in found.forms:
         indices = [DOMAIN.index(name) for name in form.attributes]

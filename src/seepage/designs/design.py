@@ -24,10 +24,10 @@ from seepage.designs.forms.form_search import (
     FormSearch,
     generate_forms,
 )
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.question import stored_number
 from seepage.designs.forms.timer import Timer
-from seepage.designs.shaped.report_thresholds import exact_totals
+from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.strategies import compare_designs
 from seepage.designs.want import wanted_errors
 
@@ -286,13 +286,13 @@ class Design:
         counter = self.problem.scorer.counter
         channel = form.channel
         indices = self.problem.indices(form)
-        exact = ExactForms(counter)
+        exact = ExactFormTotals(counter)
         has_exact = {*form.mechanisms} <= {"grr", "shaped"} and exact.fits(indices)
         if self.certifier.scope == "table" or not has_exact:
             return form
         if isinstance(channel, MatrixChannel):
             thresholds = channel.mechanism.thresholds
-            totals = np.array(exact_totals(counter, form.attributes, thresholds))
+            totals = np.array(report_totals(counter, form.attributes, thresholds))
         else:
             totals = exact.totals(counter.table(indices), form.epsilons)
         above = np.ceil(100 * totals * (1 + 1e-9)) / 100

@@ -5,7 +5,7 @@ A plan file is versioned JSON, strictly validated, with a digest.
 
 `total_leakage` enumerates the joint table of all attributes.  A form asks few of them,
 and its totals need only the joint table of these, with one target at a time
-(`ExactForms`); those of a form with one report for all answers are computed in integers
+(`ExactFormTotals`); those of a form with one report for all answers are computed in integers
 (`matrix_totals`).
 """
 
@@ -27,7 +27,7 @@ from seepage.channel.records import Records
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form_counter import FormCounter
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import exact_cells
@@ -197,7 +197,7 @@ def _exact_totals(
         counter = FormCounter(
             counted, list(map(index, public)), list(map(index, known))
         )
-        scorer = ExactForms(counter)
+        scorer = ExactFormTotals(counter)
         if scorer.fits(asked):
             return scorer.totals(counter.table(asked), budgets)
     elif len(asked) == 1 and not (
@@ -292,8 +292,8 @@ def matrix_totals(
         return [channel.epsilon] * len(counted.domain)
     checks.choice(guarantee, "guarantee of a form with one report", ("exact",))
     assert isinstance(counted, Records)
-    from seepage.designs.shaped.report_thresholds import exact_totals  # imports SciPy
+    from seepage.designs.shaped.report_thresholds import report_totals  # imports SciPy
 
     indices = [counted.domain.index(name) for name in public]
     thresholds = exact_cells(int, channel.mechanism.thresholds)
-    return exact_totals(FormCounter(counted, indices), channel.attributes, thresholds)
+    return report_totals(FormCounter(counted, indices), channel.attributes, thresholds)

@@ -19,7 +19,7 @@ from seepage.designs.design_options import DesignOptions, design_limit
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form_counter import FormCounter, FormTable
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.report_precision import Precisions
 from seepage.designs.want import Wanted, parse_want
 
@@ -77,7 +77,7 @@ class FormProblem:
     """
 
     domain: Domain
-    scorer: ExactForms
+    scorer: ExactFormTotals
     precisions: Precisions
     limits: Floats
     collected: Booleans
@@ -246,7 +246,7 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     never_together = _never_together(domain, options.never)
     _check_wanted(domain, wanted, collected, never_together)
     strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
-    scorer = ExactForms(FormCounter(records, *strata))
+    scorer = ExactFormTotals(FormCounter(records, *strata))
     public = scorer.counter.public
     if (
         public and options.scope == "table"

@@ -33,14 +33,14 @@ from seepage._core.rounding import rounding, summed_up
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 
 if TYPE_CHECKING:
-    from seepage.designs.forms.population_form_totals import PopulationForms
+    from seepage.designs.forms.population_form_totals import PopulationFormTotals
 
 
 MAX_CELLS = 1 << 22
 """Maximum entries of a form's table, (strata x answers) x values: 32 MB of doubles."""
 
 
-class ExactForms:
+class ExactFormTotals:
     """`exact` totals of forms of GRR reports, on the joint distribution of a table.
 
     Parameters
@@ -66,9 +66,9 @@ class ExactForms:
     ... )
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> counter = FormCounter(coins)
-    >>> ExactForms(counter).totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(
-    ...     4
-    ... ).tolist()
+    >>> ExactFormTotals(counter).totals(
+    ...     counter.table([0, 1]), np.array([1.0, 1.0])
+    ... ).round(4).tolist()
     [1.0, 1.0, 0.4338]
     """
 
@@ -128,7 +128,7 @@ AVERAGING_WINDOW = 30
 exponentially."""
 
 
-class ScreenedForms(ExactForms):
+class ScreenedFormTotals(ExactFormTotals):
     """Fast estimates of the population limits, to screen candidate forms; not
     certified.
 
@@ -147,7 +147,7 @@ class ScreenedForms(ExactForms):
     """
 
     def __init__(
-        self, population: "PopulationForms", limits: Floats, caps: Floats
+        self, population: "PopulationFormTotals", limits: Floats, caps: Floats
     ) -> None:
         super().__init__(population.counter)
         self.population = population

@@ -2,7 +2,7 @@
 from.
 
 Any form may be selected on the same records: the union bound covers all forms of a size
-(`PopulationForms`).  Its budgets are equal, none above its attribute's own limit.  That
+(`PopulationFormTotals`).  Its budgets are equal, none above its attribute's own limit.  That
 is one ascending family fixed in advance, so the largest budgets that pass may be taken
 [theory-population: Budgets chosen by looking].
 """
@@ -20,8 +20,8 @@ from seepage.channel.records import Records
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem, check_public
-from seepage.designs.forms.form_totals import ScreenedForms
-from seepage.designs.forms.population_form_totals import PopulationForms, halved
+from seepage.designs.forms.form_totals import ScreenedFormTotals
+from seepage.designs.forms.population_form_totals import PopulationFormTotals, halved
 from seepage.designs.forms.timer import Timer
 from seepage.tables.relations import rare_below
 from seepage.totals.total import DECLARED
@@ -38,7 +38,7 @@ PRIMING_FORMS = 3
 
 PRIMING_END = 0.04
 """Random forms of each size whose limits are computed before the search, for
-`ScreenedForms`; and the share of the time limit at which that ends."""
+`ScreenedFormTotals`; and the share of the time limit at which that ends."""
 
 
 class PopulationCertifier(Certifier):
@@ -48,7 +48,7 @@ class PopulationCertifier(Certifier):
     ----------
     problem
         The constraints, with caps that do not depend on the records; totals by
-        `ExactForms`.
+        `ExactFormTotals`.
     records
         A random sample of the population, one record per person.
     confidence
@@ -70,13 +70,13 @@ class PopulationCertifier(Certifier):
         shared: bool = False,
     ) -> None:
         level = halved(confidence) if shared else confidence
-        self.population = PopulationForms(
+        self.population = PopulationFormTotals(
             problem.scorer.counter,
             checks.inner_probability(level, "confidence"),
             problem.largest,
             np.flatnonzero(problem.collected).tolist(),
         )
-        self.screen = ScreenedForms(self.population, problem.limits, problem.caps)
+        self.screen = ScreenedFormTotals(self.population, problem.limits, problem.caps)
         self.records = records
         self.confidence = confidence
         self.problem = replace(problem, scorer=self.screen)

@@ -26,7 +26,7 @@ def halved(confidence: float) -> float:
     return 1 - (1 - confidence) / 2
 
 
-class PopulationForms:
+class PopulationFormTotals:
     """Upper confidence limits of the `exact` totals of forms of GRR reports.
 
     Parameters
@@ -65,7 +65,7 @@ class PopulationForms:
     ...     domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4
     ... )
     >>> counter = FormCounter(coins)
-    >>> limits = PopulationForms(counter, 0.95, largest=8, collected=[0, 1, 2])
+    >>> limits = PopulationFormTotals(counter, 0.95, largest=8, collected=[0, 1, 2])
     >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
     [1.016, 1.016, 0.447]
     """

@@ -146,7 +146,7 @@ class TableCertifier(Certifier):
     Parameters
     ----------
     problem
-        The constraints; totals by `ExactForms`.
+        The constraints; totals by `ExactFormTotals`.
     records
         The records.
     """

@@ -32,7 +32,7 @@ from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_pool import MIN_REDUCED_GAIN, FormPool
 from seepage.designs.forms.form_problem import MAX_BUDGET
 from seepage.designs.forms.form_search import FIRST_IDLE_ROUNDS, FormSearch
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.designs.forms.population_form_totals import halved
 from seepage.designs.forms.timer import Timer
@@ -40,7 +40,7 @@ from seepage.designs.report_precision import Precisions
 from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.certified_report import certified_report, select_report
 from seepage.designs.shaped.population_leakages import SPLIT_FACTOR, split_records
-from seepage.designs.shaped.report_thresholds import exact_totals
+from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.shaped.shape_form import shape_form
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class FormShaper:
             self.problem.limits.tolist()
         )  # for the population until they are certified
         if self.confidence is None:
-            totals = exact_totals(
+            totals = report_totals(
                 self.counter, form.attributes, report.mechanism.thresholds
             )
         return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
@@ -440,7 +440,7 @@ def _shape_for_population(run: "Design") -> None:
     old = run.problem.precisions
     problem = replace(
         run.problem,
-        scorer=ExactForms(FormCounter(scaled)),
+        scorer=ExactFormTotals(FormCounter(scaled)),
         precisions=Precisions(scaled, old.joint, old.rows),
         # as given: that of the largest error depends on all records
         importance=run.importance,

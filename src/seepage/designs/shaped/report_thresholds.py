@@ -80,7 +80,7 @@ def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
     return largest_ratio(scaled_means(thresholds, limit.counts))
 
 
-def exact_totals(
+def report_totals(
     counter: FormCounter, sources: Iterable[str], thresholds: Thresholds
 ) -> list[float]:
     """Return the total of one report about every attribute, asked or not, in nats,

@@ -27,7 +27,7 @@ from seepage.designs.shaped.admissible_reports import (
 )
 from seepage.designs.shaped.report_search import STARTS, ReportSearch
 from seepage.designs.shaped.report_thresholds import mixture_thresholds
-from seepage.designs.shaped.shaped_report import ShapedReport, wanted_rows
+from seepage.designs.shaped.shaped_report import ShapedReport, statistic_rows
 from seepage.mechanisms.exact_probabilities import Thresholds
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
@@ -198,7 +198,7 @@ def _contrasts(
     """
     contrasts = []
     for axes, weight in wanted.items():
-        table = wanted_rows(sizes, axes, rows)
+        table = statistic_rows(sizes, axes, rows)
         if len(axes) > 1 or axes[0] not in rows:
             table = helmert(len(table)) @ table
         contrasts.append(math.sqrt(weight) * table)

@@ -95,7 +95,7 @@ class ShapedReport:
         indices.
         """
         channel = self.mechanism.channel()
-        wanted = wanted_rows(self.table.sizes, axes, self.rows)
+        wanted = statistic_rows(self.table.sizes, axes, self.rows)
         for cutoff in CUTOFFS:
             inverse = least_squares_inverse(channel, self.nominal @ channel, cutoff)
             coefficients = inverse @ wanted.T
@@ -218,7 +218,7 @@ def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
     return np.asarray(index == np.arange(math.prod(shape))[:, None], dtype=np.float64)
 
 
-def wanted_rows(
+def statistic_rows(
     sizes: Sequence[int], axes: tuple[int, ...], rows: Mapping[int, Floats]
 ) -> Floats:
     """Return the matrix from cells of all answers to a wanted table, or to a statistic
