@@ -1,25 +1,18 @@
 """The reference client: one person's record to a line of JSON."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate
+from collections.abc import Mapping
 from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage.channel.domain import MISSING
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.word_draws import DRAWS_BY_KIND, WordDraw, Words
 from seepage.plan.wire import Wire
 from seepage.tables.labels import NUMBER, number_label
 
 WORD = 8
 """Bytes of a word."""
-
-
-Words = Iterator[int]
-
-
-# The reference client -----------------------------------------------------------------
 
 
 def draw_form(wire: Wire, data: bytes) -> int:
@@ -44,9 +37,8 @@ def draw_form(wire: Wire, data: bytes) -> int:
 
 def form_bytes(wire: Wire, form: int) -> int:
     """Return the number of random bytes that the reports of a form take."""
-    return WORD * sum(
-        _word_count(channel) for _, channel in _channels(_form(wire, form))
-    )
+    channels = _channels(_form(wire, form))
+    return WORD * sum(_draw(channel).words for _, channel in channels)
 
 
 def perturb_record(
@@ -101,76 +93,17 @@ def perturb_record(
 
 def draw_report(channel: Wire, code: int, words: Words) -> int | list[int]:
     """Return one report of a value's code, consuming as many words as its draw needs."""
-    draw = DRAWS.get(channel["draw"])
+    return _draw(channel).report(code, words)
+
+
+def _draw(channel: Wire) -> WordDraw:
+    """Return how the reports of a question, or of a form's matrix, are drawn."""
+    draw = DRAWS_BY_KIND.get(channel["draw"])
     if draw is None:
         raise InputError(
             f"clients cannot draw reports of mechanism {channel['mechanism']!r}"
         )
-    return draw(channel, code, words)
-
-
-def _direct(channel: Wire, code: int, words: Words) -> int:
-    """Return the value if the word is below `keep`, else one uniform over all k values."""
-    word = next(words)
-    keep = int(channel["keep"])
-    return (
-        code if word < keep else (word - keep) * int(channel["k"]) // (CERTAIN - keep)
-    )
-
-
-def _subset(channel: Wire, code: int, words: Words) -> list[int]:
-    """Return a random subset, which contains the value if the first word is below
-    `force`.
-
-    The other values are chosen by the shuffle of Fisher and Yates.
-    """
-    k = int(channel["k"])
-    size = int(channel["size"])
-    values = list(range(k))
-    taken = 0
-    if next(words) < int(channel["force"]):
-        values[0], values[code], taken = values[code], values[0], 1
-    for index in range(size):
-        word = next(words)
-        if index >= taken:
-            chosen = index + (word * (k - index) >> 64)
-            values[index], values[chosen] = values[chosen], values[index]
-    return sorted(values[:size])
-
-
-def _bits(channel: Wire, code: int, words: Words) -> list[int]:
-    """Return the values whose word is below `true` (the person's value) or `other` (all
-    others).
-    """
-    true = int(channel["true"])
-    other = int(channel["other"])
-    bits = [
-        next(words) < (true if v == code else other) for v in range(int(channel["k"]))
-    ]
-    return [value for value, bit in enumerate(bits) if bit]
-
-
-def _matrix(channel: Wire, code: int, words: Words) -> int:
-    """Return the index of the first cumulative threshold of the value's row above the
-    word.
-    """
-    return bisect_right(
-        list(accumulate(map(int, channel["thresholds"][code]))), next(words)
-    )
-
-
-DRAWS: dict[str, Callable[[Wire, int, Words], int | list[int]]] = {
-    "direct": _direct,
-    "subset": _subset,
-    "bits": _bits,
-    "matrix": _matrix,
-}
-
-
-def _word_count(channel: Wire) -> int:
-    if channel["draw"] == "subset":
-        return 1 + int(channel["size"])
-    return int(channel["k"]) if channel["draw"] == "bits" else 1
+    return draw.from_wire(channel)
 
 
 def _words(data: bytes, count: int) -> list[int]:

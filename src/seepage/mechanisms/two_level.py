@@ -318,13 +318,16 @@ class MixtureMechanism(TwoLevelMechanism):
         """
         return self.other if self.size is None else Fraction(self.size, self.k)
 
+    @property
+    def kept_share(self) -> Fraction:
+        """The probability (p - b)/(1 - b) of using the value, b `uniform_support`."""
+        base = self.uniform_support
+        return Fraction(1) if base == 1 else (self.true - base) / (1 - base)
+
     @cached_property
     def keep(self) -> int:
-        """The probability (p - b)/(1 - b) of using the value, out of 2^64, b
-        `uniform_support`.
-        """
-        base = self.uniform_support
-        return CERTAIN if base == 1 else chance((self.true - base) / (1 - base))
+        """The probability of using the value that is drawn: a threshold out of 2^64."""
+        return chance(self.kept_share)
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:

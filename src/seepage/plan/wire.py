@@ -5,10 +5,8 @@ probabilities are integers out of 2^64 as decimal digits, and bin edges are deci
 digits (the shortest that give the double back).  Plans with the same wire form have
 reports of the same meaning; its digest is `Plan.collection`.
 
-A client draws each report from a fixed number of bytes, without rejection, so if k does
-not divide 2^64 its uniform choices deviate by about one part in 2^64.  The thresholds
-are rounded so that the largest ratio of two probabilities of one report is still at
-most e^epsilon, exactly.
+A client draws each report from a fixed number of bytes, without rejection, see
+`seepage.mechanisms.word_draws`.
 
 `docs/wire.md` is the specification.  Randomness is a sequence of 64-bit words,
 little-endian.  One word draws the form.  The answers of a form take a fixed number of
@@ -20,7 +18,6 @@ in another order; the JavaScript client gives the same report from the same byte
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from seepage._core.errors import InputError
@@ -28,36 +25,10 @@ from seepage.channel.domain import ALL_OTHERS, Attribute, Domain
 from seepage.designs.forms.form import Form, cumulative
 from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import (
-    GRR,
-    ApproximateGRR,
-    DirectResponse,
-    Exponential,
-    SubsetSelection,
-)
-from seepage.mechanisms.exact_probabilities import CERTAIN, chance
-from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.mechanisms.unary import (
-    OUE,
-    RAPPOR,
-    ApproximateSUE,
-    BasicRAPPOR,
-    UnaryEncoding,
-)
+from seepage.mechanisms.word_draws import WORD_DRAWS, word_draw
 
 Wire = dict[str, Any]
 """A wire form: text, integers, lists and dicts of them."""
-
-
-DRAWABLE: frozenset[type[Mechanism]] = frozenset(
-    (
-        *(GRR, Exponential, ApproximateGRR),
-        SubsetSelection,
-        *(RAPPOR, OUE, ApproximateSUE, BasicRAPPOR),
-        MatrixMechanism,
-    )
-)
-"""Mechanisms that a client can draw.  Exact types: a subclass may draw differently."""
 
 
 def mechanism_wire(mechanism: Mechanism) -> Wire:
@@ -69,21 +40,9 @@ def mechanism_wire(mechanism: Mechanism) -> Wire:
         Any mechanism.  One whose draw is `other` (hashing, noisy histograms) cannot be
         drawn by a client; its dict only identifies it.
 
-    Notes
-    -----
-    direct
-        Keep the value with probability `keep`, else any of the k values.  Of the
-        remaining M = 2^64 - keep words each value gets at least floor(M / k), so with R
-        = p / q every ratio is at most R if keep <= (p - q)(2^64 - k).
-    subset
-        Include the value with probability `force`.  A choice among n <= k candidates
-        has probabilities within (1 +- k / 2^64) / n, so a subset of w values has at
-        least (1 - k / 2^64)^w of its uniform probability and a forced one at most (1 +
-        k / 2^64)^(w-1); `force` is lowered accordingly.
-    bits
-        Each bit is 1 with probability `true` or `other`.
-    matrix
-        Rows of thresholds, one per value, each summing to 2^64.
+    See Also
+    --------
+    seepage.mechanisms.word_draws : what the integers of each draw mean.
 
     Examples
     --------
@@ -95,53 +54,19 @@ def mechanism_wire(mechanism: Mechanism) -> Wire:
     True
     """
     wire: Wire = {"mechanism": mechanism.name, "k": mechanism.k}
-    if type(mechanism) not in DRAWABLE:
-        described = [
-            [name, repr(value)] for name, value in sorted(mechanism.describe().items())
-        ]
-        return wire | {"draw": "other", "described": described}
-    if isinstance(mechanism, DirectResponse):
-        return wire | {"draw": "direct", "keep": str(_keep(mechanism))}
-    if isinstance(mechanism, SubsetSelection):
-        return wire | {
-            "draw": "subset",
-            "size": mechanism.size,
-            "force": str(_force(mechanism)),
-        }
-    if isinstance(mechanism, UnaryEncoding):
-        true, other = (str(int(part * CERTAIN)) for part in mechanism.drawn)
-        return wire | {"draw": "bits", "true": true, "other": other}
-    assert isinstance(mechanism, MatrixMechanism)
-    rows = [[str(cell) for cell in row] for row in mechanism.thresholds.tolist()]
-    return wire | {"draw": "matrix", "thresholds": rows}
-
-
-def _keep(mechanism: DirectResponse) -> int:
-    """Return the largest `keep` allowed by the rule of `mechanism_wire`."""
-    contrast = mechanism.true - mechanism.other
-    return max(0, int(contrast * (CERTAIN - mechanism.k))) if mechanism.k > 1 else 0
-
-
-def _force(mechanism: SubsetSelection) -> int:
-    """Return the probability of including the value, so that every ratio is at most R.
-
-    force / (1 - force) * (k / w) * (1 + u)^(w-1) / (1 - u)^w <= R - 1, with u = k /
-    2^64 and (1 - u)^w / (1 + u)^(w-1) >= 1 - (2w - 1) u.
-    """
-    if mechanism.k == 1:
-        return 0
-    p = mechanism.true
-    w = mechanism.size
-    k = mechanism.k
-    excess = p * (k - w) / ((1 - p) * w) - 1
-    odds = excess * Fraction(w, k) * (1 - Fraction((2 * w - 1) * k, CERTAIN))
-    return chance(max(Fraction(0), odds / (1 + odds)))
+    draw = word_draw(mechanism)
+    if draw is not None:
+        return wire | {"draw": draw.kind} | draw.to_wire()
+    described = [
+        [name, repr(value)] for name, value in sorted(mechanism.describe().items())
+    ]
+    return wire | {"draw": "other", "described": described}
 
 
 def drawable(wire: Wire) -> Wire:
     """Return a wire form; a mechanism that a client cannot draw raises an InputError."""
     for question in undrawable(wire):
-        known = ", ".join(sorted({kind.name for kind in DRAWABLE}))
+        known = ", ".join(sorted({kind.name for kind in WORD_DRAWS}))
         raise InputError(
             f"{question['attribute']!r} is collected by {question['mechanism']!r}, which a client "
             f"cannot draw; plan one of {known}"
