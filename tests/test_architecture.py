@@ -53,7 +53,7 @@ KNOTS = {
     "leakage.matrix": {"confidence"},
     "workflow.plan": {"pages"},
     "analysis.analysis": {"pages"},
-    "auditing.claims": {"pages"},
+    "auditing.audit_result": {"pages"},
 }
 """Imports downwards that are left, from inside functions: see ARCHITECTURE.md."""
 

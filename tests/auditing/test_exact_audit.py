@@ -61,7 +61,8 @@ def test_what_holds_is_not_shown_above_the_claim(claim):
     assert told.startswith(f"value: claim {claim:g}: holds, epsilon ")
     assert float(told.rsplit(maxsplit=1)[1]) <= float(f"{claim:g}")
     assert (
-        sp.audit({"k": 2, "keep": E2 / (1 + E2)}, claim=1.0)["value"].told == "2.0000"
+        sp.audit({"k": 2, "keep": E2 / (1 + E2)}, claim=1.0)["value"].epsilon_words
+        == "2.0000"
     )
 
 
@@ -125,7 +126,7 @@ def test_pairs_of_values_have_the_delta_of_the_whole_matrix():
         assert exact.pure == pytest.approx(math.log(ratios.max()), abs=1e-12)
         for epsilon in (0.0, 0.3):
             expected = brute_delta(matrix, epsilon)
-            assert exact.delta(epsilon)[0] == pytest.approx(expected, abs=1e-12)
+            assert exact.delta(epsilon).value == pytest.approx(expected, abs=1e-12)
 
 
 def test_epsilon_is_never_understated():

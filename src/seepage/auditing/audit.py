@@ -1,41 +1,25 @@
 """`audit`: what somebody else's randomiser really spends."""
 
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seepage._core import checks
-from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.options import takes
 from seepage._core.rounding import summed_up
 from seepage._core.text import short_list
 from seepage.auditing.audit_options import AuditOptions
-from seepage.auditing.claims import RECORD, Audit, AuditedClaim, AuditedLeak
+from seepage.auditing.audit_result import Audit
+from seepage.auditing.audited_table import with_table
+from seepage.auditing.claims import RECORD, AuditedClaim
 from seepage.auditing.exact_audit import ExactPrivacy, record_delta
 from seepage.auditing.sampled_claim import sampled_claim
-from seepage.auditing.samples import Samples, samples_of
-from seepage.channel.channel import Channel
-from seepage.channel.domain import ALL_OTHERS, Attribute, Domain, for_each
-from seepage.leakage.exact_leakage import exact_leakage
-from seepage.leakage.leakage import Leakage
-from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.exact_probabilities import RARE_OUTPUT
+from seepage.auditing.samples import Samples, Sampling, samples_of
+from seepage.channel.domain import Attribute, Domain, for_each
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
-from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.tables.read import as_counted
-from seepage.totals.guarantees import GUARANTEES
-from seepage.totals.total import FROM_PAIRS
-
-MAX_CELLS = 1 << 14
-"""Maximum number of cells of a matrix whose thresholds are computed as exact
-fractions."""
 
 
 @takes(AuditOptions)
@@ -70,249 +54,174 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     >>> print(found.witness)
     a report 0 is 140 times likelier from value 0 than from value 1; the claim allows 7.4
     """
-    whole, opened = _opened(randomiser, options)
-    names = Domain(Attribute(name, ("",)) for name in whole)
-    claims = [
-        checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")
-    ]
-    beta = (1 - options.confidence) / len(whole)
-    rows = [
-        one.claim(claim, options.delta)
-        if isinstance(one, ExactPrivacy)
-        else sampled_claim(name, one, claim, options.delta, beta, options.rng)
-        for claim, (name, one) in zip(claims, opened.items(), strict=True)
-    ]
+    opened = _opened(randomiser, options)
+    names = Domain(Attribute(name, ("",)) for name in opened.whole)
+    claims = for_each(names, options.claim, "claim")
+    beta = (1 - options.confidence) / len(names)
+    rows = []
+    for name, claim in zip(names.names, claims, strict=True):
+        epsilon = checks.epsilon(claim, "claim")
+        rows.append(_claim(opened, name, epsilon, beta, options))
     if len(rows) > 1 or options.record_claim is not None:
-        rows.append(_record_claim(rows, opened, whole.groups, options))
-    name = Path(randomiser).name if isinstance(randomiser, (str, os.PathLike)) else ""
-    found = Audit(tuple(rows), options.confidence, name=name)
+        rows.append(_record_claim(rows, opened, options))
+    file = Path(randomiser).name if isinstance(randomiser, (str, os.PathLike)) else ""
+    result = Audit(tuple(rows), options.confidence, name=file)
     if options.data is None:
-        return found
-    return _with_data(found, opened, options)
+        return result
+    return with_table(result, opened.evidence, options)
 
 
-def _opened(
-    randomiser: Any, options: AuditOptions
-) -> tuple[Randomiser, dict[str, Samples | ExactPrivacy]]:
+@dataclass(frozen=True)
+class OpenedRandomiser:
+    """A randomiser, and what its claims are decided by.
+
+    Parameters
+    ----------
+    whole
+        The attributes, how often they are reported and which reports are linked.
+    evidence
+        The samples or the exact privacy of every attribute.
+    """
+
+    whole: Randomiser
+    evidence: Mapping[str, Samples | ExactPrivacy]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the evidence are samples: of all attributes or of none."""
+        return any(isinstance(each, Samples) for each in self.evidence.values())
+
+
+def _opened(randomiser: Any, options: AuditOptions) -> OpenedRandomiser:
     """Return what is randomised how often, and the samples or exact privacy of every
     attribute.
     """
-    how = options.values, options.reports, options.samples, options.rounds or 1
-    named = {options.attribute or SINGLE: randomiser}
+    samples = _samples_by_attribute(randomiser, options)
+    if samples:
+        return _sampled_randomiser(samples, options)
+    return _published_randomiser(Randomiser.read(randomiser), options)
+
+
+def _samples_by_attribute(randomiser: Any, options: AuditOptions) -> dict[str, Samples]:
+    """Return the samples of every attribute; empty if the randomiser is not sampled."""
+    sampling = Sampling(
+        values=options.values,
+        reports=options.reports,
+        count=options.samples,
+        rounds=options.rounds or 1,
+    )
+    sources = {options.attribute or SINGLE: randomiser}
     if isinstance(randomiser, Mapping):
-        named = {str(name): one for name, one in randomiser.items()}
-    drawn = {name: samples_of(one, *how) for name, one in named.items()}
-    sampled = {name: one for name, one in drawn.items() if one is not None}
-    if sampled:
-        if len(sampled) < len(drawn):
-            raise InputError(
-                "either all attributes are sampled or none", parameter="randomiser"
-            )
-        if options.memoised is not None:
-            raise InputError("memoised has no effect on samples", parameter="memoised")
-        attributes = [
-            RandomisedAttribute(name, one.values) for name, one in sampled.items()
-        ]
-        linked = True if options.linked is None else options.linked
-        return Randomiser(attributes, linked=linked), {**sampled}
-    read = Randomiser.read(randomiser)
-    attributes = list(read.values())
+        sources = {str(name): source for name, source in randomiser.items()}
+    sampled = {}
+    for name, source in sources.items():
+        samples = samples_of(source, sampling)
+        if samples is not None:
+            sampled[name] = samples
+    if sampled and len(sampled) < len(sources):
+        raise InputError(
+            "either all attributes are sampled or none", parameter="randomiser"
+        )
+    return sampled
+
+
+def _sampled_randomiser(
+    samples: Mapping[str, Samples], options: AuditOptions
+) -> OpenedRandomiser:
+    """Return a randomiser of which only samples are known."""
+    if options.memoised is not None:
+        raise InputError("memoised has no effect on samples", parameter="memoised")
+    attributes = [
+        RandomisedAttribute(name, sampled.values) for name, sampled in samples.items()
+    ]
+    linked = True if options.linked is None else options.linked
+    return OpenedRandomiser(Randomiser(attributes, linked=linked), samples)
+
+
+def _published_randomiser(
+    specified: Randomiser, options: AuditOptions
+) -> OpenedRandomiser:
+    """Return a randomiser with published parameters; options replace what it specifies."""
+    attributes = list(specified.values())
     if options.attribute is not None:
-        if len(read) > 1:
+        if len(attributes) > 1:
             raise InputError(
                 "attribute must be left out: it is named", parameter="attribute"
             )
-        attributes = [replace(one, name=options.attribute) for one in attributes]
-    rounds, memoised, linked = (
-        getattr(read if getattr(options, name) is None else options, name)
-        for name in ("rounds", "memoised", "linked")
-    )
+        attributes = [replace(attributes[0], name=options.attribute)]
+    rounds = specified.rounds if options.rounds is None else options.rounds
+    memoised = specified.memoised if options.memoised is None else options.memoised
+    linked = specified.linked if options.linked is None else options.linked
     whole = Randomiser(attributes, rounds, memoised, linked)
-    reports = 1 if whole.linked is False else whole.rounds
-    return whole, {
-        name: ExactPrivacy(one, reports, memoised) for name, one in whole.items()
+    linked_rounds = 1 if whole.linked is False else whole.rounds
+    evidence = {
+        name: ExactPrivacy(attribute, linked_rounds, memoised)
+        for name, attribute in whole.items()
     }
+    return OpenedRandomiser(whole, evidence)
+
+
+# Claims -------------------------------------------------------------------------------
+
+
+def _claim(
+    opened: OpenedRandomiser,
+    name: str,
+    epsilon: float,
+    beta: float,
+    options: AuditOptions,
+) -> AuditedClaim:
+    """Return what one attribute realises beside a claim of this epsilon."""
+    evidence = opened.evidence[name]
+    if isinstance(evidence, ExactPrivacy):
+        return evidence.claim(epsilon, options.delta)
+    return sampled_claim(
+        name,
+        evidence,
+        claim=epsilon,
+        delta=options.delta,
+        beta=beta,
+        rng=options.rng,
+    )
 
 
 def _record_claim(
-    rows: Sequence[AuditedClaim],
-    opened: Mapping[str, Any],
-    groups: Iterable[Sequence[str]],
-    options: AuditOptions,
+    claims: Sequence[AuditedClaim], opened: OpenedRandomiser, options: AuditOptions
 ) -> AuditedClaim:
     """Return the claim about all reports of a person: epsilons of linked reports add
     up.
     """
-    named = {one.attribute: one for one in rows}
-    claim = options.record_claim
-    linked = [[named[name] for name in group] for group in groups]
-    lower = max(summed_up(one.lower for one in parts) for parts in linked)
-    strongest = max(linked, key=lambda parts: summed_up(one.upper for one in parts))
-    upper = summed_up(one.upper for one in strongest)
-    told = short_list([f"{one.attribute} ({one.upper:.4g})" for one in strongest], 4)
-    words = f"epsilons of linked reports add up: {told}"
-    slack = min(1.0, options.delta * len(rows))
+    by_attribute = {claim.attribute: claim for claim in claims}
+    groups = [[by_attribute[name] for name in group] for group in opened.whole.groups]
+
+    def upper(group: Sequence[AuditedClaim]) -> float:
+        return summed_up(claim.upper for claim in group)
+
+    strongest = max(groups, key=upper)
+    terms = [f"{claim.attribute} ({claim.upper:.4g})" for claim in strongest]
     realised = 0.0
-    samples = sum(one.samples for one in rows)
-    if claim is not None and not samples:
-        realised = max(
-            record_delta([opened[name] for name in group], claim) for group in groups
-        )
+    if options.record_claim is not None and not opened.is_sampled:
+        realised = _record_delta(opened, options.record_claim)
     return AuditedClaim(
-        RECORD, claim, slack, lower, upper, realised, words, samples=samples
+        attribute=RECORD,
+        claim=options.record_claim,
+        claimed_delta=min(1.0, options.delta * len(claims)),
+        lower=max(summed_up(claim.lower for claim in group) for group in groups),
+        upper=upper(strongest),
+        delta=realised,
+        witness=f"epsilons of linked reports add up: {short_list(terms, 4)}",
+        samples=sum(claim.samples for claim in claims),
     )
 
 
-# Data ---------------------------------------------------------------------------------
-
-
-class ReportedColumn:
-    """Release of a column that holds reports already: what they tell is what the column
-    tells.
-
-    Parameters
-    ----------
-    k
-        Number of reports.
-    epsilon
-        The epsilon of the randomiser, which no leakage exceeds.
-    """
-
-    name = "reported"
-    delta = 0.0
-    likely_sets = None
-    guess_sets = None
-
-    def __init__(self, k: int, epsilon: float) -> None:
-        self.k = k
-        self.epsilon = epsilon
-
-    def channel(self) -> Floats:
-        """Return the identity."""
-        return np.eye(self.k)
-
-    inferred_channel = channel
-
-    def leakage(self, G: Channel) -> Leakage:
-        """Return ln max P(report given x) / P(report given x'), at most epsilon."""
-        found = exact_leakage(G, Channel(self.channel(), G.output, G.output))
-        return Leakage(min(found.value, self.epsilon), found.witness)
-
-
-def _with_data(
-    found: Audit, opened: Mapping[str, Samples | ExactPrivacy], options: AuditOptions
-) -> Audit:
-    """Return the audit with the analyses of a table, under the audited channels and the
-    claims.
-
-    Parameters
-    ----------
-    found
-        The audit without the table.
-    opened
-        The samples or the exact privacy of every attribute.
-    options
-        Options of the audit: the table, its columns of reports, how it is read.
-
-    Notes
-    -----
-    Attributes that are not audited are not released (epsilon 0): they are targets only.  An
-    attribute whose channel is unknown or too large has the bound over all mechanisms with
-    its epsilon; one of infinite epsilon is as public.
-    """
-    from seepage.analysis.analyse import analyse
-
-    audited = {one.attribute: one for one in found.claims if one.attribute != RECORD}
-    reported = checks.choices(options.reported, "reported", audited)
-    guarantees = checks.choices(options.guarantee, "guarantee", GUARANTEES)
-    needs_records = not set(guarantees) <= set(FROM_PAIRS)
-    counted = as_counted(options.data, records=needs_records, **options.reading)
-    claims = {
-        ALL_OTHERS: 0.0,
-        **{name: one.claim or 0.0 for name, one in audited.items()},
+def _record_delta(opened: OpenedRandomiser, epsilon: float) -> float:
+    """Return the largest delta of the reports of one group, from exact parameters."""
+    exact = {
+        name: privacy
+        for name, privacy in opened.evidence.items()
+        if isinstance(privacy, ExactPrivacy)
     }
-    epsilons = {ALL_OTHERS: 0.0}
-    notes = list(found.notes)
-    mechanisms = dict[str, Any]({ALL_OTHERS: None})
-    claimed = dict[str, Any]({ALL_OTHERS: None})
-    for name, one in audited.items():
-        attribute = counted.domain[name]
-        epsilon = one.upper
-        how = opened[name]
-        if math.isinf(epsilon) and isinstance(how, Samples):
-            epsilon = one.lower
-            notes.append(
-                f"leakages of {name} are those of its proven epsilon {epsilon:.4g}; the "
-                "realised one may be larger"
-            )
-        if math.isfinite(epsilon):
-            epsilons[name] = epsilon
-        if name in reported:
-            mechanisms[name] = ReportedColumn(attribute.size, epsilon)
-            claimed[name] = ReportedColumn(attribute.size, min(epsilon, claims[name]))
-        elif math.isinf(epsilon):
-            mechanisms[name] = PUBLIC
-        elif isinstance(how, ExactPrivacy):
-            mechanisms[name] = _mechanism(attribute, how)
-    data = options.data
-    settings: dict[str, Any] = {
-        "guarantee": guarantees,
-        "name": Path(data).name if isinstance(data, (str, os.PathLike)) else "",
-        "command": options.command,
-    }
-    analysis = analyse(counted, epsilons, mechanism=mechanisms, **settings)
-    against = analyse(counted, claims, mechanism=claimed, **settings)
-    return replace(
-        found,
-        leaks=tuple(_leaks(analysis.matrix, against.matrix, audited)),
-        analysis=analysis,
-        claimed=against,
-        notes=tuple(notes),
+    return max(
+        record_delta([exact[name] for name in group], epsilon)
+        for group in opened.whole.groups
     )
-
-
-def _leaks(
-    audited: LeakageMatrix, claimed: LeakageMatrix, names: Iterable[str]
-) -> list[AuditedLeak]:
-    """Return what each audited source tells about every other attribute, the most
-    first.
-    """
-    limits = audited.interval()
-    upper = np.minimum(limits.upper, audited.epsilons)  # by the source, a column
-    tables = audited.values, claimed.values, limits.lower, upper
-    domain = audited.domain.names
-    rows = [
-        AuditedLeak(source, target, *(float(table[y, x]) for table in tables))
-        for x, source in enumerate(domain)
-        for y, target in enumerate(domain)
-        if x != y and source in names
-    ]
-    return sorted(rows, key=lambda leak: -leak.audited)
-
-
-def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
-    """Return the mechanism of all reports for the values of the data; None for the
-    bound.
-    """
-    randomised = exact.attribute
-    for value in attribute.values:
-        if value not in randomised.values:
-            raise InputError(
-                f"data have the value {value!r} of {attribute.name!r}, which the randomiser lacks; "
-                f"its values are {', '.join(randomised.values[:8])}"
-            )
-    mechanism = randomised.mechanism
-    matrix = exact.all_reports
-    if mechanism is not None:
-        one = (
-            exact.repeats == 1 and not exact.permanent and mechanism.k == attribute.size
-        )
-        return mechanism if one else None
-    if randomised.pair is not None or matrix is None or matrix.size > MAX_CELLS:
-        return None
-    if (
-        matrix.max(axis=0) < RARE_OUTPUT
-    ).any():  # its thresholds would not be the matrix
-        return None
-    rows = [randomised.values.index(value) for value in attribute.values]
-    return MatrixMechanism(matrix[rows], name="audited")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 
@@ -10,9 +11,10 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage._core.log_ratios import LARGE_EPSILON
 from seepage._core.rounding import UNIT, round_down, summed_up
-from seepage.auditing.claims import AuditedClaim, factor
+from seepage.auditing.claims import AuditedClaim, likelihood_ratio
 from seepage.leakage.delta import budget_profile, delta_at
 from seepage.leakage.exact_leakage import exact_leakage
+from seepage.leakage.leakage import Leakage
 from seepage.mechanisms.exact_probabilities import float_above
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.randomiser import RandomisedAttribute
@@ -30,6 +32,35 @@ attributes."""
 
 ROUNDS = 60
 """Bisections of epsilon at a given delta."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The outcomes of one report in words, and P(outcome given value).
+
+    Parameters
+    ----------
+    names
+        The outcomes in words.
+    matrix
+        One row per value, one column per outcome.
+    """
+
+    names: Sequence[str]
+    matrix: Floats
+
+    @property
+    def leakage(self) -> Leakage:
+        """The largest log-ratio of a column, with its outcome and values."""
+        return exact_leakage(np.eye(len(self.matrix)), self.matrix)
+
+
+@dataclass(frozen=True)
+class RealisedDelta:
+    """A delta that holds with an epsilon, and whether it is the smallest one."""
+
+    value: float
+    is_exact: bool
 
 
 class ExactPrivacy:
@@ -58,36 +89,37 @@ class ExactPrivacy:
         return self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR)
 
     @cached_property
-    def _decisive(self) -> tuple[Sequence[str], Floats] | None:
-        """The outcomes of one report and P(outcome given value), for the values that
-        decide.
+    def _outcomes(self) -> Outcomes | None:
+        """The outcomes of one report, for the values that decide; None if they are too
+        many.
         """
-        if self.attribute.pair is None:
-            channel = self.attribute.channel
-            return None if channel is None else (self.attribute.reports, channel)
-        u, v = self.attribute.values[:2]
-        words = (
-            f"{u} and {v}",
-            f"{u} and not {v}",
-            f"{v} and not {u}",
-            f"neither {u} nor {v}",
+        attribute = self.attribute
+        if attribute.pair is None:
+            if attribute.channel is None:
+                return None
+            return Outcomes(attribute.reports, attribute.channel)
+        first, second = attribute.values[:2]
+        supported = (
+            f"{first} and {second}",
+            f"{first} and not {second}",
+            f"{second} and not {first}",
+            f"neither {first} nor {second}",
         )
-        return [f"that supports {which}" for which in words], self.attribute.pair
+        names = [f"that supports {values}" for values in supported]
+        return Outcomes(names, attribute.pair)
 
     @cached_property
     def one_report(self) -> float:
         """The epsilon of one outcome: the largest log-ratio, rounded up."""
         mechanism = self.attribute.mechanism
         if mechanism is None:
-            assert self._decisive is not None
-            matrix = self._decisive[1]
-            return exact_leakage(np.eye(len(matrix)), matrix).value
+            assert self._outcomes is not None
+            return self._outcomes.leakage.value
         if isinstance(mechanism, BasicRAPPOR):
             return mechanism.epsilon_after(self.stored)
-        sets = mechanism.likely_sets
-        return (
-            sets.contrast if sets else mechanism.pure_leakage(np.eye(mechanism.k)).value
-        )
+        if mechanism.likely_sets:
+            return mechanism.likely_sets.contrast
+        return mechanism.pure_leakage(np.eye(mechanism.k)).value
 
     @cached_property
     def pure(self) -> float:
@@ -101,93 +133,116 @@ class ExactPrivacy:
     @cached_property
     def all_reports(self) -> Floats | None:
         """P(outcomes of all reports given value), where that matrix is small."""
-        if self._decisive is None or self.permanent:
+        if self._outcomes is None or self.permanent:
             return None
-        one = self._decisive[1]
-        if math.log2(len(one)) + self.repeats * math.log2(one.shape[1]) > MAX_BITS:
-            return one if self.repeats == 1 else None
-        product = one
+        once = self._outcomes.matrix
+        if self.repeats == 1:
+            return once
+        rows, columns = once.shape
+        if math.log2(rows) + self.repeats * math.log2(columns) > MAX_BITS:
+            return None
+        product = once
         for _ in range(self.repeats - 1):
-            product = (product[:, :, None] * one[:, None]).reshape(len(one), -1)
+            product = (product[:, :, None] * once[:, None]).reshape(rows, -1)
         return product
 
-    def delta(self, epsilon: float) -> tuple[float, bool]:
-        """Return the smallest delta known to hold with this epsilon, and whether it is
-        exact.
+    def delta(self, epsilon: float) -> RealisedDelta:
+        """Return the smallest delta known to hold with this epsilon.
 
         Notes
         -----
         The hockey stick of the matrix of all reports (`delta_at`); where that is too large, the
         largest delta of any mechanism with this pure epsilon (`budget_profile`).
         """
-        mechanism = self.attribute.mechanism
         if self.all_reports is not None:
-            return _hockey_stick(
-                self.all_reports, self.pure, self.repeats, epsilon
-            ), True
+            return RealisedDelta(self._hockey_stick(epsilon), is_exact=True)
+        mechanism = self.attribute.mechanism
         if isinstance(mechanism, Gaussian) and self.repeats == 1:
-            return mechanism.privacy_profile(epsilon), True
+            return RealisedDelta(mechanism.privacy_profile(epsilon), is_exact=True)
         bound = budget_profile(self.pure, 0.0, epsilon)
-        return bound, bound == 0
+        return RealisedDelta(bound, is_exact=bound == 0)
+
+    def _hockey_stick(self, epsilon: float) -> float:
+        assert self.all_reports is not None
+        return _hockey_stick(
+            self.all_reports, pure=self.pure, factors=self.repeats, epsilon=epsilon
+        )
 
     def claim(self, claim: float, delta: float) -> AuditedClaim:
         """Return what these parameters realise beside a claim."""
-        realised, known = self.delta(claim)
+        realised = self.delta(claim)
         epsilon = self.epsilon(delta)
-        lower = epsilon if known or not delta else 0.0
-        name = self.attribute.name
+        is_exact = realised.is_exact or delta == 0
         return AuditedClaim(
-            name, claim, delta, lower, epsilon, realised, self.witness()
+            attribute=self.attribute.name,
+            claim=claim,
+            claimed_delta=delta,
+            lower=epsilon if is_exact else 0.0,
+            upper=epsilon,
+            delta=realised.value,
+            witness=self.witness(),
         )
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon found with at most this delta, rounded up."""
+        if delta == 0:
+            return self.pure
         low = 0.0
         high = min(self.pure, LARGE_EPSILON)
-        if delta == 0 or self.delta(high)[0] > delta:
+        if self.delta(high).value > delta:
             return self.pure
         for _ in range(ROUNDS):
             middle = (low + high) / 2
-            low, high = (
-                (low, middle) if self.delta(middle)[0] <= delta else (middle, high)
-            )
+            if self.delta(middle).value <= delta:
+                high = middle
+            else:
+                low = middle
         return high
 
     def witness(self) -> str:
         """Return the most telling report in words."""
-        values = self.attribute.values
-        told = ("the most telling report", "one value", "another")
-        if self._decisive is not None:
-            outcomes, matrix = self._decisive
-            found = exact_leakage(np.eye(len(matrix)), matrix).witness
-            if found is None:
+        report = "the most telling report"
+        likelier = "one value"
+        other = "another"
+        if self._outcomes is not None:
+            witness = self._outcomes.leakage.witness
+            if witness is None:
                 return "all reports are equally likely from all values"
-            often = f" in all {self.stored} rounds" if self.permanent else ""
-            told = (
-                f"a report {outcomes[found.report]}{often}",
-                f"value {values[int(found.likelier)]}",
-                f"value {values[int(found.other)]}",
-            )
+            values = self.attribute.values
+            report = f"a report {self._outcomes.names[witness.report]}"
+            if self.permanent:
+                report += f" in all {self.stored} rounds"
+            likelier = f"value {values[int(witness.likelier)]}"
+            other = f"value {values[int(witness.other)]}"
         if math.isinf(self.one_report):
-            return "{} is possible from {} and impossible from {}".format(*told)
-        times = f"{factor(self.one_report)} times likelier"
-        sentence = f"{told[0]} is {times} from {told[1]} than from {told[2]}"
+            return f"{report} is possible from {likelier} and impossible from {other}"
+        ratio = likelihood_ratio(self.one_report)
+        sentence = (
+            f"{report} is {ratio} times likelier from {likelier} than from {other}"
+        )
         if self.repeats > 1:
-            sentence += (
-                f", {self.repeats} such outcomes together {factor(self.pure)} times"
-            )
+            together = likelihood_ratio(self.pure)
+            sentence += f", {self.repeats} such outcomes together {together} times"
         return sentence
 
 
-def _hockey_stick(reports: Floats, pure: float, repeats: int, epsilon: float) -> float:
-    """Return the delta of a matrix whose cells are products of so many numbers, rounded
-    up.
+def _hockey_stick(
+    reports: Floats, *, pure: float, factors: int, epsilon: float
+) -> float:
+    """Return the delta of a matrix at an epsilon, rounded up.
+
+    Each of its cells is a product of so many `factors`, which have rounding errors.
     """
-    found = delta_at(np.eye(len(reports)), pure, reports, epsilon)
-    return min(1.0, found + 8 * repeats * UNIT) if found else 0.0
+    delta = delta_at(np.eye(len(reports)), pure, reports, epsilon)
+    if delta == 0:
+        return 0.0
+    return min(1.0, delta + 8 * factors * UNIT)
 
 
-def record_delta(parts: Sequence[ExactPrivacy], epsilon: float) -> float:
+# Several attributes -------------------------------------------------------------------
+
+
+def record_delta(attributes: Sequence[ExactPrivacy], epsilon: float) -> float:
     """Return an upper bound on the delta of all reports of several attributes at an
     epsilon.
 
@@ -196,20 +251,41 @@ def record_delta(parts: Sequence[ExactPrivacy], epsilon: float) -> float:
     the sum of the deltas at shares of epsilon in proportion to these (basic
     composition).
     """
-    pure = summed_up(one.pure for one in parts)
+    pure = summed_up(privacy.pure for privacy in attributes)
     if epsilon >= pure:
         return 0.0
-    matrices = [one.all_reports for one in parts if one.all_reports is not None]
-    cells = math.prod(float(one.size) for one in matrices)
-    rows = math.prod(float(len(one)) for one in matrices)
-    if len(matrices) == len(parts) and cells * rows <= MAX_PRODUCT:
-        product = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
-        return _hockey_stick(product, pure, sum(one.repeats for one in parts), epsilon)
-    shares = [
-        one.pure / pure if math.isfinite(pure) else 1 / len(parts) for one in parts
-    ]
-    composed = summed_up(
-        one.delta(round_down(share * epsilon, 2))[0]
-        for one, share in zip(parts, shares, strict=True)
-    )
+    product = _product_matrix(attributes)
+    if product is not None:
+        repeats = sum(privacy.repeats for privacy in attributes)
+        return _hockey_stick(product, pure=pure, factors=repeats, epsilon=epsilon)
+    composed = _composed_delta(attributes, pure, epsilon)
     return min(composed, budget_profile(pure, 0.0, epsilon))
+
+
+def _product_matrix(attributes: Sequence[ExactPrivacy]) -> Floats | None:
+    """Return P(reports of all attributes given their values), where that is small."""
+    matrices = []
+    for privacy in attributes:
+        if privacy.all_reports is None:
+            return None
+        matrices.append(privacy.all_reports)
+    cells = math.prod(float(matrix.size) for matrix in matrices)
+    rows = math.prod(float(len(matrix)) for matrix in matrices)
+    if cells * rows > MAX_PRODUCT:
+        return None
+    return reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
+
+
+def _composed_delta(
+    attributes: Sequence[ExactPrivacy], pure: float, epsilon: float
+) -> float:
+    """Return the sum of the deltas at shares of epsilon in proportion to the pure
+    epsilons.
+    """
+    deltas = []
+    for privacy in attributes:
+        share = 1 / len(attributes)
+        if math.isfinite(pure):
+            share = privacy.pure / pure
+        deltas.append(privacy.delta(round_down(share * epsilon, 2)).value)
+    return summed_up(deltas)

@@ -1,27 +1,14 @@
-"""Samples of a randomiser, from a function, a client's module in Node or a table; what
-they prove.
-
-The lower limit of epsilon [theory: Audits] uses two values u, u' and a set S of
-reports, chosen on one half of the samples and tested on the other, so that no union
-over events is needed:
-
-    epsilon >= ln (lower limit of P(S given u) - delta) / (upper limit of P(S given
-    u')).
-
-Every choice gives a valid limit; a good one gives a large limit.  Reports are split
-into parts (the bits of a vector, the rounds of a person), each with few categories, and
-S holds the reports whose log-likelihood ratio, summed over parts as if these were
-independent, is above a threshold.
-"""
+"""Samples of a randomiser: of a function, of a client's module in Node, or of a table."""
 
 import os
 import re
 import runpy
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -40,6 +27,37 @@ FUNCTION = "randomise"
 """The function of a module that is audited: of a value and a number of rounds."""
 
 
+PYTHON_SUFFIX = ".py"
+"""Suffix of the name of a Python module."""
+
+
+SCRIPT_SUFFIXES = (".js", ".mjs")
+"""Suffixes of the name of a JavaScript module."""
+
+
+ERROR_LINE = re.compile(r"\w*Error\b")
+"""Start of the line of Node's messages that says what went wrong."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a randomiser is sampled.
+
+    Parameters
+    ----------
+    values, reports
+        The values, which a function needs, and all possible reports if they are known.
+    count, rounds
+        How often a function is sampled for each value, and how many reports it returns
+        each time.
+    """
+
+    values: Any
+    reports: Any
+    count: int
+    rounds: int
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Labels of the values, the code of each sample's value, and its report: an array
@@ -54,9 +72,7 @@ class Samples:
     part."""
 
 
-def samples_of(
-    source: Any, values: Any, reports: Any, count: int, rounds: int
-) -> Samples | None:
+def samples_of(source: Any, sampling: Sampling) -> Samples | None:
     """Return samples of a function or module, or those of a table; None for anything
     else.
 
@@ -65,100 +81,124 @@ def samples_of(
     source
         A function; the path of a Python or JavaScript module; a frame, a file with a
         column `value`, or a pair of arrays.
-    values, reports
-        The values, which a function needs, and all possible reports if they are known.
-    count, rounds
-        How often a function is sampled for each value, and how many reports it returns
-        each time.
+    sampling
+        The values, all possible reports, and how often a function is sampled.
     """
-    kind = ""
     if isinstance(source, (str, os.PathLike)):
         source = checks.input_path(source, "randomiser")
-        kind = source.suffix.casefold()
-    if kind == ".py":
-        source = _python_function(source)
-    if callable(source) or kind in (".js", ".mjs"):
-        given = checks.items(values, "values", "the values to sample")
-        labels = tuple(map(label, given))
-        if len(set(labels)) < max(2, len(labels)):
-            raise checks.violation(
-                "values", "at least two different values to sample", given
-            )
-        draw = _call if callable(source) else _run_script
-        drawn = draw(source, given, count, rounds)
-        return _samples(
-            labels, np.repeat(np.arange(len(labels)), count), drawn, reports
-        )
-    if isinstance(source, tuple) and not any(
-        isinstance(one, (str, float)) for one in source
-    ):
+        suffix = source.suffix.casefold()
+        if suffix == PYTHON_SUFFIX:
+            source = _python_function(source)
+        elif suffix in SCRIPT_SUFFIXES:
+            return _drawn_samples(partial(_run_script, source), sampling)
+    if callable(source):
+        return _drawn_samples(partial(_call, source), sampling)
+    if _is_pair(source):
         true, reported = _pair_of_arrays(source)
-    elif hasattr(source, "__arrow_c_stream__") or (
-        isinstance(source, Path) and _is_table(source)
-    ):
-        true, reported = _columns(source)
-    else:
-        return None
-    known = (
-        np.unique(true).tolist() if values is None else checks.items(values, "values")
-    )
-    labels = tuple(map(label, known))
-    return _samples(labels, _codes(true, labels, "value"), reported, reports)
+        return _given_samples(true, reported, sampling)
+    is_frame = hasattr(source, "__arrow_c_stream__")
+    if is_frame or (isinstance(source, Path) and _is_table(source)):
+        true, columns = _columns(source)
+        return _given_samples(true, columns, sampling)
+    return None
+
+
+# Samples that are drawn ---------------------------------------------------------------
+
+
+Draw = Callable[[Sequence[Any], Sampling], list[Any]]
+"""A function of the values and the sampling that returns the reports, value by value."""
+
+
+def _drawn_samples(draw: Draw, sampling: Sampling) -> Samples:
+    """Return samples that are drawn for given values."""
+    values = checks.items(sampling.values, "values", "the values to sample")
+    labels = tuple(map(label, values))
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise checks.violation(
+            "values", "at least two different values to sample", values
+        )
+    reports = draw(values, sampling)
+    codes = np.repeat(np.arange(len(labels)), sampling.count)
+    return _samples(labels, codes, reports, sampling.reports)
 
 
 def _python_function(path: Path) -> Any:
+    """Return the function of a Python module, which is run."""
     try:
-        found = runpy.run_path(str(path)).get(FUNCTION)
+        function = runpy.run_path(str(path)).get(FUNCTION)
     except Exception as problem:
         raise InputError(f"{str(path)!r} cannot be run: {problem!r}") from None
-    if not callable(found):
+    if not callable(function):
         raise InputError(f"{str(path)!r} must define a function {FUNCTION}(value)")
-    return found
+    return function
 
 
-def _call(function: Any, values: Sequence[Any], count: int, rounds: int) -> list[Any]:
+def _call(function: Any, values: Sequence[Any], sampling: Sampling) -> list[Any]:
     """Return reports of a Python function, called with a value, and the rounds if
     several.
     """
-    more = () if rounds == 1 else (rounds,)
+    rounds = () if sampling.rounds == 1 else (sampling.rounds,)
     try:
-        return [function(value, *more) for value in values for _ in range(count)]
+        return [
+            function(value, *rounds) for value in values for _ in range(sampling.count)
+        ]
     except Exception as problem:
         raise InputError(f"the randomiser failed: {problem!r}") from None
 
 
-def _run_script(
-    path: Path, values: Sequence[Any], count: int, rounds: int
-) -> list[Any]:
+def _run_script(path: Path, values: Sequence[Any], sampling: Sampling) -> list[Any]:
     """Return reports of the function that an ES module exports, run in Node."""
     node = shutil.which("node")
     if node is None:
         raise InputError("a client's module needs Node, and there is no command node")
-    call = [
-        node,
-        str(files("seepage") / "auditing" / "sample_client.mjs"),
-        str(path.resolve()),
-    ]
-    job = msgspec.json.encode({"values": values, "samples": count, "rounds": rounds})
-    done = subprocess.run(call, input=job, capture_output=True, check=False)
+    sampler = files("seepage") / "auditing" / "sample_client.mjs"
+    job = {"values": values, "samples": sampling.count, "rounds": sampling.rounds}
+    done = subprocess.run(
+        [node, str(sampler), str(path.resolve())],
+        input=msgspec.json.encode(job),
+        capture_output=True,
+        check=False,
+    )
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or [
-            "no message"
-        ]
-        told = next(
-            (line for line in lines if re.match(r"\w*Error\b", line)), lines[-1]
-        )
-        raise InputError(f"{str(path)!r} failed in Node: {told.strip()}")
-    return [
-        one for line in done.stdout.splitlines() for one in msgspec.json.decode(line)
-    ]
+        error = _error_line(done.stderr.decode(errors="replace"))
+        raise InputError(f"{str(path)!r} failed in Node: {error}")
+    reports = []
+    for line in done.stdout.splitlines():
+        reports += msgspec.json.decode(line)
+    return reports
 
 
-def _is_table(path: Path) -> bool:
-    """Return whether a file is a table of samples: it has a column `value`."""
-    with suppress(InputError):  # a matrix, whose first line need not name columns
-        return path.suffix.casefold() != ".json" and SINGLE in column_names(path)
-    return False
+def _error_line(message: str) -> str:
+    """Return the line of Node's messages that says what went wrong, else the last one."""
+    lines = message.strip().splitlines()
+    if not lines:
+        return "no message"
+    for line in lines:
+        if ERROR_LINE.match(line):
+            return line.strip()
+    return lines[-1].strip()
+
+
+# Samples that are given ---------------------------------------------------------------
+
+
+def _given_samples(true: NDArray[Any], reported: Any, sampling: Sampling) -> Samples:
+    """Return samples of true values and what was reported."""
+    if sampling.values is None:
+        values = np.unique(true).tolist()
+    else:
+        values = checks.items(sampling.values, "values")
+    labels = tuple(map(label, values))
+    codes = _codes(true, labels, "value")
+    return _samples(labels, codes, reported, sampling.reports)
+
+
+def _is_pair(source: Any) -> bool:
+    """Return whether a source is a tuple of arrays, not of numbers or texts."""
+    if not isinstance(source, tuple):
+        return False
+    return not any(isinstance(part, (str, float)) for part in source)
 
 
 def _pair_of_arrays(pair: tuple[Any, ...]) -> list[Any]:
@@ -168,11 +208,20 @@ def _pair_of_arrays(pair: tuple[Any, ...]) -> list[Any]:
         or parts[1].ndim not in (1, 2)
         or parts[0].shape != parts[1].shape[:1]
     ):
-        told = " and ".join(str(part.shape) for part in parts)
+        shapes = " and ".join(str(part.shape) for part in parts)
         raise InputError(
-            f"the samples must be values and as many reports, got shapes {told}"
+            f"the samples must be values and as many reports, got shapes {shapes}"
         )
     return parts
+
+
+def _is_table(path: Path) -> bool:
+    """Return whether a file is a table of samples: it has a column `value`."""
+    if path.suffix.casefold() == ".json":
+        return False
+    with suppress(InputError):  # a matrix, whose first line need not name columns
+        return SINGLE in column_names(path)
+    return False
 
 
 def _columns(table: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
@@ -180,9 +229,14 @@ def _columns(table: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     columns = clear_columns(table, column_names(table))
     if SINGLE not in columns or len(columns) == 1:
         raise InputError(
-            f"the samples must have a column value and columns of reports, got {list(columns)}"
+            "the samples must have a column value and columns of reports, got "
+            f"{list(columns)}"
         )
-    return columns.pop(SINGLE), columns
+    true = columns.pop(SINGLE)
+    return true, columns
+
+
+# Reports ------------------------------------------------------------------------------
 
 
 def _samples(
@@ -191,37 +245,44 @@ def _samples(
     """Return samples whose reports are a mapping of columns, an array, or a list of any
     objects.
     """
+    columns = reported
     if not isinstance(reported, Mapping):
-        array = _report_array(reported)
-        reported = {"report": array}
-        if array.ndim == 2:
-            reported = {f"part {place}": column for place, column in enumerate(array.T)}
+        columns = _report_columns(reported)
     if reports is None:
-        return Samples(values, codes, reported)
-    if len(reported) != 1:
+        return Samples(values, codes, columns)
+    if len(columns) != 1:
         raise InputError(
             "reports must be known one by one, got several parts", parameter="reports"
         )
-    (column,) = reported.values()
-    known = [label(one) for one in checks.items(reports, "reports")]
+    (column,) = columns.values()
+    known = [label(report) for report in checks.items(reports, "reports")]
     table = np.zeros((len(values), len(known)), dtype=np.int64)
     np.add.at(table, (codes, _codes(column, known, "report")), 1)
-    return Samples(values, codes, reported, table)
+    return Samples(values, codes, columns, table)
 
 
-def _codes(column: NDArray[Any], known: Sequence[str], what: str) -> Integers:
+def _codes(column: NDArray[Any], known: Sequence[str], kind: str) -> Integers:
     """Return the place of each value or report among the known ones; raise for any
     other.
     """
     uniques, inverse = np.unique(column, return_inverse=True)
-    seen = [label(one) for one in uniques.tolist()]
-    for one in seen:
-        if one not in known:
-            hint = checks.near_miss(one, known)
+    labels = [label(value) for value in uniques.tolist()]
+    for name in labels:
+        if name not in known:
+            hint = checks.near_miss(name, known)
             raise InputError(
-                f"the samples have the {what} {one!r}, which {what}s lack{hint}"
+                f"the samples have the {kind} {name!r}, which {kind}s lack{hint}"
             )
-    return np.array([known.index(one) for one in seen], dtype=np.int64)[inverse]
+    places = [known.index(name) for name in labels]
+    return np.array(places, dtype=np.int64)[inverse]
+
+
+def _report_columns(reported: Any) -> dict[str, NDArray[Any]]:
+    """Return reports by the names of their parts."""
+    array = _report_array(reported)
+    if array.ndim == 1:
+        return {"report": array}
+    return {f"part {place}": column for place, column in enumerate(array.T)}
 
 
 def _report_array(reported: Any) -> NDArray[Any]:
@@ -233,6 +294,10 @@ def _report_array(reported: Any) -> NDArray[Any]:
         if array.ndim <= 2 and array.dtype.kind in "biufU" and array.size:
             return array
     encode = msgspec.json.Encoder(enc_hook=str).encode
-    return np.array(
-        [one if isinstance(one, str) else encode(one).decode() for one in reported]
-    )
+    texts = []
+    for report in reported:
+        if isinstance(report, str):
+            texts.append(report)
+        else:
+            texts.append(encode(report).decode())
+    return np.array(texts)
