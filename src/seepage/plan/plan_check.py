@@ -1,7 +1,4 @@
-"""Plans checked: `PlanCheck`, on another table such as next year's; and in files, when
-read.
-
-A plan file is versioned JSON, strictly validated, with a digest.
+"""`PlanCheck`: the totals of a plan's forms on another table, such as next year's.
 
 `total_leakage` enumerates the joint table of all attributes.  A form asks few of them,
 and its totals need only the joint table of these, with one target at a time
@@ -12,7 +9,7 @@ and its totals need only the joint table of these, with one target at a time
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -25,9 +22,10 @@ from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.designs.forms.form import Form
-from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
+from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_totals import ExactFormTotals
+from seepage.designs.forms.question import Question
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import exact_cells
@@ -119,105 +117,139 @@ class PlanCheck(Result):
             f"{name} {self[name]:.4g} above {self.limits[self.domain.index(name)]:g}"
             for name in self.exceeded
         ]
-        verdict = (
-            f"exceeded: {short_list(above, 3)}"
-            if above
-            else "every total within its limit"
-        )
-        delta = f", delta {self.deltas.max():g}" if self.deltas.any() else ""
-        basis = self.guarantee + ("" if self.kind == "certified" else f", {self.kind}")
-        return f"PlanCheck({verdict}{delta}; {basis} on {self.records:,} records)"
+        verdict = "every total within its limit"
+        if above:
+            verdict = f"exceeded: {short_list(above, 3)}"
+        if self.deltas.any():
+            verdict += f", delta {self.deltas.max():g}"
+        basis = self.guarantee
+        if self.kind != "certified":
+            basis += f", {self.kind}"
+        return f"PlanCheck({verdict}; {basis} on {self.records:,} records)"
 
 
 def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
+    reading = options.reading
+    if not is_counted(data):
+        reading = plan.provenance.reading | reading
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
-    reading = (
-        options.reading
-        if is_counted(data)
-        else plan.provenance.reading | options.reading
-    )
     counted = as_counted(data, records=needs_records, within=plan.domain, **reading)
     for form in plan.forms:
         check_whole_table(counted, form.guarantee, "the totals of a plan")
-    by_form = [_form_totals(plan, form, counted) for form in plan.forms]
-    totals, deltas = (np.array(part) for part in zip(*by_form, strict=True))
-    limits = [math.inf if p.limit is None else p.limit for p in plan.attributes]
+    by_form = [_totals_on(counted, plan, form) for form in plan.forms]
+    totals = np.array([form_totals.values for form_totals in by_form])
+    deltas = np.array([form_totals.deltas for form_totals in by_form])
+    limits = [
+        math.inf if planned.limit is None else planned.limit
+        for planned in plan.attributes
+    ]
     return PlanCheck(
-        plan.domain,
-        totals.max(axis=0),
-        deltas.max(axis=0),
-        totals.argmax(axis=0) + 1,
-        np.array(limits),
-        plan.guarantee,
-        weakest_kind(plan.forms),
-        counted.records,
+        domain=plan.domain,
+        totals=totals.max(axis=0),
+        deltas=deltas.max(axis=0),
+        forms=totals.argmax(axis=0) + 1,
+        limits=np.array(limits),
+        guarantee=plan.guarantee,
+        kind=weakest_kind(plan.forms),
+        records=counted.records,
     )
 
 
-def _form_totals(
-    plan: PlanContent, form: Form, counted: PairCounts | Records
-) -> tuple[Floats, Floats]:
-    """Return the totals of a form about every attribute, and their deltas."""
+class TotalsOfForm(NamedTuple):
+    """The totals of one form about every attribute, and their deltas."""
+
+    values: Floats
+    deltas: Floats
+
+    @classmethod
+    def pure(cls, values: Sequence[float] | Floats) -> "TotalsOfForm":
+        """Return totals whose deltas are 0."""
+        return cls(np.array(values), np.zeros(len(values)))
+
+
+def _totals_on(
+    counted: PairCounts | Records, plan: PlanContent, form: Form
+) -> TotalsOfForm:
+    """Return the totals of a form on a table."""
     if isinstance(form.channel, MatrixChannel):
-        values = matrix_totals(form.channel, form.guarantee, counted, plan.public)
-        return np.array(values), np.zeros(len(values))
-    exact = _exact_totals(plan, form, counted)
-    if exact is not None:
-        return exact, np.zeros(len(exact))
-    found = _product_totals(plan, form, counted)
-    return found.values, found.deltas
+        return TotalsOfForm.pure(
+            matrix_totals(form.channel, form.guarantee, counted, plan.public)
+        )
+    if isinstance(counted, Records) and _needs_only_its_answers(plan, form):
+        exact = _exact_totals(counted, plan, form.channel.questions)
+        if exact is not None:
+            return TotalsOfForm.pure(exact)
+    leakage = _totals_of_budgets(counted, plan, form)
+    return TotalsOfForm(leakage.values, leakage.deltas)
+
+
+def _needs_only_its_answers(plan: PlanContent, form: Form) -> bool:
+    """Return whether exact totals follow from the joint table of the asked attributes.
+
+    That of all attributes is counted by `total_leakage`, unless some are known.
+    """
+    if form.guarantee != "exact" or plan.basis == "bound":
+        return False
+    asks_everything = plan.is_single and len(form.attributes) == len(plan.attributes)
+    return not asks_everything or bool(plan.provenance.known)
 
 
 def _exact_totals(
-    plan: PlanContent, form: Form, counted: PairCounts | Records
+    records: Records, plan: PlanContent, questions: Sequence[Question]
 ) -> Floats | None:
-    """Return the exact totals of a product form from the joint table of the attributes
-    it asks.
+    """Return the exact totals of a product form from the joint table of its answers.
 
-    None if the form needs `total_leakage`: it asks for all attributes, or it has
-    several questions, not all of GRR, or a table that does not fit.
+    None if the form needs `total_leakage`: it has several questions, not all of GRR, or
+    a table that does not fit.
     """
-    known = plan.provenance.known
-    public = plan.public
-    if (
-        form.guarantee != "exact"
-        or plan.basis == "bound"
-        or not isinstance(counted, Records)
-    ):
-        return None
-    if plan.is_single and len(form.attributes) == len(plan.attributes) and not known:
-        return None
-    assert isinstance(form.channel, ProductChannel)
-    index = plan.domain.index
-    questions = form.channel.questions
-    asked = [index(question.attribute) for question in questions]
-    budgets = np.array([question.epsilon for question in questions])
     if {question.mechanism for question in questions} == {"grr"}:
-        counter = FormCounter(
-            counted, list(map(index, public)), list(map(index, known))
-        )
-        scorer = ExactFormTotals(counter)
-        if scorer.fits(asked):
-            return scorer.totals(counter.table(asked), budgets)
-    elif len(asked) == 1 and not (
-        public or known or questions[0].parameters or questions[0].delta
-    ):
-        epsilons = np.zeros(len(plan.domain))
-        epsilons[asked] = budgets
-        matrix = leakage_matrix(
-            counted.pairs(), epsilons, mechanism=questions[0].mechanism
-        )
-        return np.asarray(matrix.values[:, asked[0]] + epsilons)  # the diagonal is 0
-    if known:
+        totals = _grr_totals(records, plan, questions)
+    else:
+        totals = _one_question_totals(records, plan, questions)
+    if totals is None and plan.provenance.known:
         raise InputError(
             "totals conditional on known attributes need forms of GRR reports"
         )
-    return None
+    return totals
 
 
-def _product_totals(
-    plan: PlanContent, form: Form, counted: PairCounts | Records
+def _grr_totals(
+    records: Records, plan: PlanContent, questions: Sequence[Question]
+) -> Floats | None:
+    """Return the exact totals of GRR reports; None if their table does not fit."""
+    index = plan.domain.index
+    asked = [index(question.attribute) for question in questions]
+    public = [index(name) for name in plan.public]
+    known = [index(name) for name in plan.provenance.known]
+    form_totals = ExactFormTotals(FormCounter(records, public, known))
+    if not form_totals.fits(asked):
+        return None
+    budgets = np.array([question.epsilon for question in questions])
+    return form_totals.totals(form_totals.counter.table(asked), budgets)
+
+
+def _one_question_totals(
+    records: Records, plan: PlanContent, questions: Sequence[Question]
+) -> Floats | None:
+    """Return the exact totals of a single report: its leakages, and its own budget.
+
+    None if there are several reports, further values or parameters.
+    """
+    question = questions[0]
+    if len(questions) > 1 or plan.public or plan.provenance.known:
+        return None
+    if question.parameters or question.delta:
+        return None
+    asked = plan.domain.index(question.attribute)
+    epsilons = np.zeros(len(plan.domain))
+    epsilons[asked] = question.epsilon
+    matrix = leakage_matrix(records.pairs(), epsilons, mechanism=question.mechanism)
+    return np.asarray(matrix.values[:, asked] + epsilons)  # the diagonal is 0
+
+
+def _totals_of_budgets(
+    counted: PairCounts | Records, plan: PlanContent, form: Form
 ) -> TotalLeakage:
     """Return the totals of a form's budgets under its guarantee.
 
@@ -229,21 +261,22 @@ def _product_totals(
         stated = max(form.deltas)
         if 0 < stated < 1:
             settings["target_delta"] = stated
-    asked = {name: form.question(name) for name in plan.domain.names}
+    epsilons = dict.fromkeys(plan.domain.names, 0.0)
+    deltas = dict.fromkeys(plan.domain.names, 0.0)
+    for name in form.attributes:
+        question = form.question(name)
+        if question is not None:
+            epsilons[name] = question.epsilon
+            deltas[name] = question.delta
+    releases = {
+        planned.name: _release(plan, form, planned) for planned in plan.attributes
+    }
     return total_leakage(
         counted,
-        {
-            name: question.epsilon if question else 0.0
-            for name, question in asked.items()
-        },
-        mechanism={
-            planned.name: _release(plan, form, planned) for planned in plan.attributes
-        },
+        epsilons,
+        mechanism=releases,
         guarantee=form.guarantee,
-        delta={
-            name: question.delta if question else 0.0
-            for name, question in asked.items()
-        },
+        delta=deltas,
         view=plan.view,
         **settings,
     )
