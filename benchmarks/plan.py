@@ -34,7 +34,7 @@ import json, re, sys, time
 from pathlib import Path
 import numpy as np
 import seepage as sp
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 
 records, reports, sizes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 domain = sp.Domain(

@@ -22,7 +22,7 @@ import seepage as sp
 from seepage.charts.result_charts import about_chart
 from seepage.charts.style import chart_of, finish
 from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
-from seepage.plan.precision import THIS_PLAN, plan_precision
+from seepage.plan.plan_precision import THIS_PLAN, plan_precision
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"

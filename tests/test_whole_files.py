@@ -13,7 +13,7 @@ import seepage as sp
 from command import run
 from seepage._core.errors import InputError
 from seepage._core.files import whole_file, writable
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 
 PAIRS = sp.load_pairs("adult").select(["sex", "income"])
 PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})

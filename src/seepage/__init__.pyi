@@ -77,14 +77,14 @@ from .workflow.plan import Plan as Plan
 from .plan.plan_check import PlanCheck as PlanCheck
 
 # Collect: reports, and what they say
-from .collection.fit_regression import regress as regress
+from .collection.regress import regress as regress
 from .collection.weights import rake_weights as rake_weights
 from .pages.results_page import write_results as write_results
 from .charts.chart_files import save_chart as save_chart
 from .app.receiver import Receiver as Receiver
 from .collection.estimated_cells import Estimated as Estimated
-from .collection.regression import Regression as Regression
-from .collection.cross_table import Table as Table
+from .collection.regression_result import Regression as Regression
+from .collection.estimated_table import Table as Table
 
 # Audit: somebody else's randomiser; and what is raised
 from .auditing.audit import audit as audit

@@ -15,7 +15,7 @@ from plan_examples import DOMAIN, counts, people, plan_for
 from seepage._core.errors import DomainError, InputError, TableError
 from seepage.channel.domain import Attribute, Domain
 from seepage.collection.client_files import client_plan
-from seepage.collection.perturb import open_records
+from seepage.collection.perturb_table import open_records
 from seepage.collection.reference_client import answer_code
 from seepage.datasets.catalogue import dataset
 from seepage.tables.read import as_pairs

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from plan_examples import DOMAIN, people, plan_of_totals
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 from seepage.leakage.matrix import leakage_matrix
 from seepage.tables.read import count_pairs

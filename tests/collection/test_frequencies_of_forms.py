@@ -26,7 +26,11 @@ from plan_examples import (
 )
 from seepage._core.errors import InputError
 from seepage.channel.records import Records
-from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
+from seepage.collection.perturb_table import (
+    drawn_forms,
+    perturb_file,
+    perturbed_columns,
+)
 from seepage.collection.report_batches import reports_schema
 from seepage.collection.report_leakage import analyse_reports
 from seepage.designs.forms.form_channels import MatrixChannel

@@ -14,7 +14,7 @@ import wires
 from seepage._core.errors import DomainError, InputError
 from seepage.channel.domain import Domain
 from seepage.collection.client_files import client_vectors
-from seepage.collection.perturb import open_records
+from seepage.collection.perturb_table import open_records
 from seepage.collection.reference_client import (
     answer_code,
     draw_form,

@@ -11,7 +11,7 @@ import seepage as sp
 from command import run
 from seepage._core.errors import TableError
 from seepage.channel.records import Records
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 from seepage.pages.plan_page import plan_page
 from seepage.plan.promises import ground
 from seepage.workflow.plan import Plan

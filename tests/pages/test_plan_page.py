@@ -25,7 +25,7 @@ from seepage.designs.strategies import NO_NOISE
 from seepage.pages.plan_page import compare_page, plan_page
 from seepage.pages.questionnaire import questionnaire_page
 from seepage.plan.advice import advice, people_sentence
-from seepage.plan.precision import (
+from seepage.plan.plan_precision import (
     answer_variances,
     pairs_together,
     plan_precision,

@@ -19,7 +19,7 @@ from plan_examples import (
 from seepage._core.errors import InputError
 from seepage.designs.strategies import RECORD_SMP, Strategy
 from seepage.plan.advice import advice, people_sentence
-from seepage.plan.precision import answer_variances, plan_precision
+from seepage.plan.plan_precision import answer_variances, plan_precision
 from seepage.workflow.within_limits import plan_of_design
 
 

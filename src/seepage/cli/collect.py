@@ -205,7 +205,7 @@ def perturb(
       seepage perturb survey.csv --plan plan.json -o reports.parquet
       seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
-    from seepage.collection.perturb import perturb_file
+    from seepage.collection.perturb_table import perturb_file
     from seepage.workflow.plan import Plan
 
     promised = Plan.load(plan)

@@ -154,7 +154,7 @@ def design_text(plan: Any, name: str) -> str:
     text.
     """
     from seepage.plan.advice import advice, people_sentence
-    from seepage.plan.precision import plan_precision
+    from seepage.plan.plan_precision import plan_precision
 
     precision = plan_precision(plan)
     guarantees = ", ".join(sorted({form.guarantee for form in plan.forms}))
@@ -175,7 +175,7 @@ def design_text(plan: Any, name: str) -> str:
 def limits_text(found: Any, name: str) -> str:
     """Return what each limit costs as text, and how to keep the plan of one."""
     from seepage._core.text import factor
-    from seepage.plan.precision import points, rounded_people
+    from seepage.plan.plan_precision import points, rounded_people
 
     width = points(found.width).removesuffix(".0")
     heads = ["limit", "odds change at most", f"share within, {found.people:,} people"]
@@ -241,7 +241,7 @@ def _questions(form: Any) -> str:
 
 
 def _attributes_text(plan: Any, precision: Any) -> str:
-    from seepage.plan.precision import points
+    from seepage.plan.plan_precision import points
 
     is_proven = plan.attributes[0].observed is not None
     total = "total in the table" if is_proven else "largest total"
@@ -263,7 +263,7 @@ def _attributes_text(plan: Any, precision: Any) -> str:
 
 
 def _comparison_text(precision: Any) -> str:
-    from seepage.plan.precision import people_text
+    from seepage.plan.plan_precision import people_text
 
     rows = [["way to ask", "people for the same precision", "whole record", "rests on"]]
     for strategy in sorted(precision.strategies, key=precision.ratio, reverse=True):

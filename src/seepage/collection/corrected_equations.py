@@ -3,13 +3,13 @@
 import numpy as np
 
 from seepage._core.arrays import Floats, Integers
-from seepage.collection.likelihood import (
+from seepage.collection.logit_likelihood import (
     MAX_CHANGE,
     MAX_STEPS,
     checked_inverse,
     undetermined,
 )
-from seepage.collection.regression import mean_of
+from seepage.collection.regression_result import mean_of
 
 # Unperturbed covariates ---------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from seepage._core.files import write_folder
 from seepage.pages.plan_page import STYLES, plan_page, plan_title
 from seepage.pages.render import render_page, render_text
 from seepage.plan.advice import people_sentence
-from seepage.plan.precision import plan_precision
+from seepage.plan.plan_precision import plan_precision
 from seepage.plan.promises import mechanism_names, statements
 from seepage.workflow.plan import Plan
 

@@ -14,7 +14,7 @@ from seepage._core.text import FACTOR, nats, span
 from seepage.pages.render import render_page
 from seepage.plan.advice import advice, assessment, people_sentence
 from seepage.plan.content import wanted_of
-from seepage.plan.precision import (
+from seepage.plan.plan_precision import (
     THIS_PLAN,
     Precision,
     cross_tables,

@@ -16,7 +16,7 @@ from seepage.pages.plan_page import STYLES
 from seepage.pages.render import render_page
 from seepage.plan.content import wanted_of
 from seepage.plan.plan_check import PlanCheck
-from seepage.plan.precision import NORMAL, points
+from seepage.plan.plan_precision import NORMAL, points
 from seepage.plan.promises import promised, statements
 from seepage.workflow.plan import Plan
 

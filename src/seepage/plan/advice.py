@@ -5,7 +5,7 @@ import math
 from seepage._core.text import nats
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan.content import PlanContent
-from seepage.plan.precision import NO_BETTER, Precision, points, rounded_people
+from seepage.plan.plan_precision import NO_BETTER, Precision, points, rounded_people
 from seepage.plan.promises import (
     form_sizes,
     ground,

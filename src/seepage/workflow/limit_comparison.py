@@ -45,7 +45,7 @@ class LimitComparison(Result):
     confidence: float | None
 
     def _columns(self) -> dict[str, Sequence[Any]]:
-        from seepage.plan.precision import plan_precision
+        from seepage.plan.plan_precision import plan_precision
 
         rows = list[dict[str, Any]]()
         for limit, plan in zip(self.limits, self.plans, strict=True):
@@ -150,7 +150,7 @@ def compare_limits(
     """
     from seepage.designs.design_search import read_records, search_design
     from seepage.designs.forms.timer import Timer
-    from seepage.plan.precision import DEFAULT_WIDTH
+    from seepage.plan.plan_precision import DEFAULT_WIDTH
 
     checks.options(
         options, [one.name for one in fields(DesignOptions) if one.name != "limit"]

@@ -14,16 +14,16 @@ from seepage._core.files import write_text
 from seepage._core.options import method_takes
 from seepage._core.results import Result
 from seepage.collection.client_files import write_client
-from seepage.collection.cross_table import Table, estimate_table
-from seepage.collection.fit_regression import regress_reports
+from seepage.collection.estimated_table import Table, estimate_table
 from seepage.collection.frequencies import Frequencies, estimate_frequencies
-from seepage.collection.perturb import perturb_table
-from seepage.collection.regression import Regression
+from seepage.collection.perturb_table import perturb_table
+from seepage.collection.regress import regress_reports
+from seepage.collection.regression_result import Regression
 from seepage.collection.report_leakage import ReportAnalysis, analyse_reports
 from seepage.plan.content import PerturbOptions, PlanContent, QuestionnaireOptions
 from seepage.plan.plan_check import PlanCheck, check_plan_on
 from seepage.plan.plan_file import PlanFile, load_plan, save_plan
-from seepage.plan.precision import people_for
+from seepage.plan.plan_precision import people_for
 from seepage.plan.promises import headline
 from seepage.tables.table_options import DataOptions
 
@@ -110,7 +110,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
     def people_for(self, width: float) -> int:
         """Return how many people give every share a half-width; see
-        `plan.precision.people_for`.
+        `plan.plan_precision.people_for`.
         """
         return people_for(self, width)
 
@@ -191,7 +191,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
         See Also
         --------
-        seepage.collection.perturb.perturb_file : from file to file, in constant memory.
+        seepage.collection.perturb_table.perturb_file : from file to file, in constant memory.
         """
         return perturb_table(self, data, options)
 
@@ -228,7 +228,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         weights: Any = None,
     ) -> Table:
         """Return a table with its covariance; see
-        `collection.cross_table.estimate_table`.
+        `collection.estimated_table.estimate_table`.
         """
         return estimate_table(self, reports, names, by, weights)
 
@@ -241,7 +241,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         covariates: Any = None,
         weights: Any = None,
     ) -> Regression:
-        """Return a regression; see `collection.fit_regression.regress_reports`."""
+        """Return a regression; see `collection.regress.regress_reports`."""
         return regress_reports(self, reports, formula, family, covariates, weights)
 
     def analyse(self, reports: Any, *, confidence: float = 0.95) -> ReportAnalysis:

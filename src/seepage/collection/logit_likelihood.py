@@ -41,7 +41,7 @@ import numpy as np
 
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
-from seepage.collection.regression import mean_of
+from seepage.collection.regression_result import mean_of
 from seepage.plan.report_vectors import row_products
 
 MAX_STEPS = 100

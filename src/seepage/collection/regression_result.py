@@ -6,7 +6,7 @@ The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an inter
 a column as it is written, also with dots, dashes or blanks (the longest known name
 counts), or in backticks. Categories have treatment coding: one column for each value
 but the first, `sex[T.m]`.  The outcome may name the value that counts, `job[nurse] ~
-age`.  The estimator is in `maximum_likelihood`.
+age`.  The estimator is in `logit_likelihood`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ import re
 import msgspec
 import numpy as np
 import pytest
-from collector import collecting
 
+from collector import collecting
 from command import run
 from plan_examples import counts, plan_for, plan_of_forms
 from seepage._core.errors import InputError

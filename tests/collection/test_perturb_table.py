@@ -12,7 +12,7 @@ import pytest
 
 from plan_examples import counts, people, plan_for
 from seepage._core.errors import DomainError, InputError
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 from seepage.mechanisms.built_in import registered
 from seepage.mechanisms.reports import reports_from_arrow
 
@@ -118,7 +118,7 @@ import sys, time
 import numpy as np
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 from seepage.workflow.within_limits import calibrate
 import pyarrow as pa
 
@@ -183,7 +183,7 @@ import pyarrow as pa
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.workflow.within_limits import calibrate
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb_table import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 import scipy.special
 

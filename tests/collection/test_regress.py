@@ -26,7 +26,7 @@ from plan_examples import (
 from real_data import real_data
 from seepage._core.errors import InputError
 from seepage.collection.formula import Variable, parse_formula
-from seepage.collection.likelihood import FormReports, LogitLikelihood
+from seepage.collection.logit_likelihood import FormReports, LogitLikelihood
 from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import report_vectors

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from real_data import real_data
 
-PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
+PAGE = Path(__file__).parents[1] / "docs" / "analysis.md"
 
 
 @real_data

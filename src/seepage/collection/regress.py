@@ -1,7 +1,7 @@
 """Regressions from the reports of a plan, or from answers that somebody else
 randomised.
 
-The estimates are those of `maximum_likelihood`.
+The estimates are those of `logit_likelihood` and `corrected_equations`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute
 from seepage.collection.cell_sums import read_vectors, sum_table, undetermined
 from seepage.collection.corrected_equations import fit_entries
-from seepage.collection.cross_table import check_asked_together
+from seepage.collection.estimated_table import check_asked_together
 from seepage.collection.formula import (
     Formula,
     Variable,
@@ -28,8 +28,12 @@ from seepage.collection.formula import (
     outcome_scores,
     parse_formula,
 )
-from seepage.collection.likelihood import FormReports, LogitLikelihood, checked_inverse
-from seepage.collection.regression import Regression
+from seepage.collection.logit_likelihood import (
+    FormReports,
+    LogitLikelihood,
+    checked_inverse,
+)
+from seepage.collection.regression_result import Regression
 from seepage.collection.report_batches import ReportSource, open_reports
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.randomiser import Randomiser
@@ -254,7 +258,7 @@ def regress(
     data
         A frame or file: the randomised answers, and unperturbed covariates.
     formula
-        "answer ~ age + sex", see `seepage.collection.regression`.
+        "answer ~ age + sex", see `seepage.collection.regression_result`.
     randomiser
         How the outcome was randomised: what `seepage.Randomiser.read` reads, such as a
         matrix P(report given value) whose rows and columns are the sorted answers, or
