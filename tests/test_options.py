@@ -1,54 +1,13 @@
-"""Signature, options object and command line of a function agree."""
+"""Signature and options object of a function agree."""
 
 import inspect
-import re
-from dataclasses import fields
 
-import click
 import pytest
 
 import seepage as sp
 from seepage._core.errors import InputError
-from seepage._core.options import SECTION, changed, descriptions
-from seepage.analysis.analysis_options import AnalysisOptions
-from seepage.calibration.calibration_options import CalibrationOptions
-from seepage.cli.analyse import analyse
-from seepage.cli.count import count
-from seepage.cli.design import calibrate, design
-from seepage.designs.design_options import DesignOptions
+from seepage._core.options import SECTION, changed
 from seepage.tables.table_options import DataOptions
-
-COMMANDS = [
-    (sp.analyse, AnalysisOptions, analyse),
-    (sp.design, DesignOptions, design),
-    (sp.calibrate, CalibrationOptions, calibrate),
-    (sp.count_pairs, DataOptions, count),
-]
-
-
-@pytest.mark.parametrize(("function", "kind", "command"), COMMANDS)
-def test_signature_options_and_command_agree(function, kind, command):
-    parameters = dict(inspect.signature(function).parameters)
-    assert next(iter(parameters)) == "data"
-    assert set(parameters) == {"data", *(one.name for one in fields(kind))}
-    offered = {one.name: one for one in fields(kind) if "option" in one.metadata}
-    given = {
-        option.name: option
-        for option in command.params
-        if isinstance(option, click.Option)
-    }
-    said = descriptions(kind)
-    assert set(offered) <= set(given)
-    for name, one in offered.items():
-        flag = f"--{one.metadata.get('name', name.replace('_', '-'))}"
-        assert flag in given[name].opts
-        assert (
-            given[name].help.split()
-            == re.sub(r'`"?(.*?)"?`', r"\1", said[name]).split()
-        )
-        if isinstance(one.default, (int, float)) and not given[name].multiple:
-            assert given[name].default == one.default == parameters[name].default
-        assert (f"{name}_of" in given) == ("each" in one.metadata)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """`takes`: public functions whose keywords are the fields of one options object.
 
 The options of a function are a frozen dataclass.  Its fields give the function's
-signature, its `__post_init__` checks the values, and the command line makes its options
-of the same fields.
+signature, and its `__post_init__` checks the values.
 
 `Registry`: what an option can name, built in, registered, or from entry points of other
 packages.
@@ -35,13 +34,8 @@ SECTION = re.compile(
 """The section "Parameters" of a NumPy docstring: its indentation, and its text."""
 
 
-ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?: .*\n|\n)+)", re.M)
-"""An entry of such a section: the names of parameters, and the text on them."""
-
-
 def option(default: Any, **how: Any) -> Any:
-    """Return a field that is also an option of commands, see `descriptions` for its
-    help.
+    """Return a field that is also an option of commands.
 
     Parameters
     ----------
@@ -77,31 +71,6 @@ class Checked:
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-
-def descriptions(kind: type) -> dict[str, str]:
-    """Return the first sentence on each parameter in the docstrings of a class and its
-    bases.
-
-    Examples
-    --------
-    >>> class Rounding:
-    ...     '''How to round.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     digits, places
-    ...         Number of digits.  By default 2.
-    ...     '''
-    >>> descriptions(Rounding)
-    {'digits': 'Number of digits.', 'places': 'Number of digits.'}
-    """
-    found: dict[str, str] = {}
-    for base in kind.__mro__:
-        for names, text in ENTRY.findall(_section(base)):
-            sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
-            found = dict.fromkeys(names.split(", "), " ".join(sentence.split())) | found
-    return found
 
 
 def flag_of(one: Field[Any]) -> str:

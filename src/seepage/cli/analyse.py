@@ -1,4 +1,4 @@
-"""`seepage analyse`, `check`, `audit`, `report`: what attributes give away."""
+"""`seepage analyse` and `report`: what attributes give away."""
 
 import math
 import shutil
@@ -10,23 +10,132 @@ import click
 
 from seepage._core.files import write_text
 from seepage._core.text import delta_text, how_many, lower_text, upper_text
-from seepage.analysis.analysis_options import AnalysisOptions
 from seepage.channel.domain import sample_caution
-from seepage.cli import console, files, options, reading
+from seepage.cli import console, options, parsing, reading
+from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned, constants
-from seepage.cli.files import named
+from seepage.cli.keywords import explicit_keywords, reject
 
-EVIDENCE = click.Path(file_okay=False)
+RELEASE_KEYWORDS = (
+    "epsilon",
+    "mechanism",
+    "view",
+    "delta",
+    "min_count",
+    "prior",
+    "truncate",
+)
+
+JUDGED_KEYWORDS = ("limit", "guarantee", "sample", "people")
+
+ANALYSE_KEYWORDS = (
+    *RELEASE_KEYWORDS,
+    *JUDGED_KEYWORDS,
+    *options.TOTALS_KEYWORDS,
+    *options.DATA_KEYWORDS,
+)
+"""Keywords of `seepage.analyse` that are options of the command."""
 
 
-@click.command("analyse", cls=files.FileCommand)
+@click.command("analyse", cls=FileCommand)
 @click.argument("data")
-@options.of(AnalysisOptions)
-@reading.MASTER
+@click.option(
+    "-e",
+    "--epsilon",
+    type=float,
+    default=1.0,
+    help="The privacy budget of every attribute.",
+)
+@click.option(
+    "--epsilon-of",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=parsing.parse_by_name(parsing.as_number_or_none),
+    help="--epsilon of one attribute.",
+)
+@click.option(
+    "-m",
+    "--mechanism",
+    help="A mechanism, such as grr; by default the bound over all with this budget.",
+)
+@click.option(
+    "--mechanism-of",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=parsing.parse_by_name(parsing.as_text),
+    help="--mechanism of one attribute.",
+)
+@click.option(
+    "--view",
+    type=click.Choice(["report", "inferred"]),
+    default="report",
+    help="report: the adversary keeps the whole report; inferred: only the inferred "
+    "value.",
+)
+@click.option(
+    "--delta",
+    type=float,
+    default=0.0,
+    help="Delta of (epsilon, delta)-LDP.",
+)
+@click.option(
+    "--min-count",
+    type=float,
+    default=0.0,
+    help="Smaller counts of a pair are raised to this.",
+)
+@click.option(
+    "--prior",
+    type=float,
+    default=0.0,
+    help="Pseudo-count added to every count of a pair.",
+)
+@click.option(
+    "--truncate",
+    type=float,
+    default=0.0,
+    help="Counts of a pair below this are then set to 0.",
+)
+@click.option(
+    "--limit",
+    type=float,
+    help="The largest allowed total of every attribute, in nats.",
+)
+@click.option(
+    "--limit-of",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=parsing.parse_by_name(parsing.as_number_or_none),
+    help="--limit of one attribute.",
+)
+@click.option(
+    "--guarantee",
+    metavar="A,B,...|all",
+    default="auto",
+    callback=parsing.parse_names,
+    help="Guarantees of the totals: exact, merged, worst, sampled, independent, sum, "
+    "witness, all, or auto for what may decide the limit.",
+)
+@click.option(
+    "--sample",
+    type=int,
+    metavar="N",
+    help="Number of records to draw without replacement: totals are assumed.",
+)
+@click.option(
+    "--people",
+    type=int,
+    metavar="N",
+    help="Number of people drawn for the realised privacy loss; by default 1,000 if a "
+    "guarantee needs records and all mechanisms are named, else 0.",
+)
+@options.TOTALS
+@options.DATA
+@options.MASTER
 @options.page("the analysis")
 @options.chart("the matrix")
 @options.RESULT
-def analyse(data: str, form: str, **chosen: Any) -> None:
+def analyse(data: str, form: str, guarantee: list[str], **_: Any) -> None:
     """Analyse DATA: the leakage of every attribute about every other, and in total.
 
     \b
@@ -40,16 +149,16 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
     from seepage.analysis.analyse import analyse as analyse_data
 
     if form == "csv":
-        reading.reject(
-            ["limit"], "CSV has the leakages only; JSON and the table show it"
-        )
-    if not {"sampled", "all"} & set(chosen["guarantee"]):
-        reading.reject(
+        reject(["limit"], "CSV has the leakages only; JSON and the table show it")
+    if not {"sampled", "all"} & set(guarantee):
+        reject(
             ["reports", "target_delta", "confidence"], "it is of --guarantee sampled"
         )
-    given = reading.given(AnalysisOptions) | {"command": console.command_line()}
+    keywords = explicit_keywords(ANALYSE_KEYWORDS)
     with reading.reading_progress(data, "analysing") as progress:
-        analysis = analyse_data(data, progress=progress, **given)
+        analysis = analyse_data(
+            data, progress=progress, command=console.command_line(), **keywords
+        )
     reading.print_reading_notes(data, analysis.matrix.domain, analysis.notes)
     text = partial(analysis_text, analysis)
     console.write_result(analysis, text, page=analysis.report, private=True)
@@ -57,11 +166,13 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
         click.echo(f"{analysis.name}: {caution}", err=True)
 
 
-@click.command("report", cls=files.FileCommand)
+@click.command("report", cls=FileCommand)
 @click.argument("results", metavar="RESULT [PLAN]", nargs=-1, required=True)
 @options.output_file("The page to write.", default="report.html")
 @click.option(
-    "--evidence", type=EVIDENCE, help="A folder for the evidence pack of a plan."
+    "--evidence",
+    type=click.Path(file_okay=False),
+    help="A folder for the evidence pack of a plan.",
 )
 def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
@@ -84,9 +195,9 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
 
     first, *others = results
     if evidence is not None and (others or not is_plan_file(first)):
-        reading.reject(["evidence"], "an evidence pack is of one plan")
+        reject(["evidence"], "an evidence pack is of one plan")
     if evidence is not None:
-        reading.reject(["output"], "the evidence pack has a page of its own")
+        reject(["output"], "the evidence pack has a page of its own")
         files = Plan.load(first).evidence(evidence, name=Path(first).stem)
         click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
         return
@@ -167,7 +278,11 @@ def _verdict_text(analysis: Any) -> str:
     judged = [j for state in STATES for j in verdict.judgements if j.state == state]
     if not judged:
         return ""
-    lines = list(filter(None, [verdict.decision, verdict.basis, named(verdict.settle)]))
+    lines = list(
+        filter(
+            None, [verdict.decision, verdict.basis, with_option_names(verdict.settle)]
+        )
+    )
     rows = [
         ["", "limit", "at least", "at most", "but for delta", ""],
         *map(_judgement_row, judged),
@@ -311,7 +426,8 @@ def _totals_text(analysis: Any) -> str:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
     head = f"Total leakage of each attribute in this {table} (nats)"
     legend += [
-        f"  {name}: {named(why)}" for name, why in comparison.unavailable.items()
+        f"  {name}: {with_option_names(why)}"
+        for name, why in comparison.unavailable.items()
     ]
     return "\n".join([head, aligned(rows, most=SHOWN_ATTRIBUTES), *legend])
 

@@ -5,20 +5,116 @@ from typing import Any
 import click
 
 from seepage._core.text import lower_text, upper_text
-from seepage.auditing.audit_options import AuditOptions
-from seepage.cli import console, files, options, reading
+from seepage.cli import console, options, parsing
 from seepage.cli.analyse import SHOWN_LEAKS
-from seepage.tables.table_options import DataOptions
+from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.keywords import explicit_keywords, reject
 
 EXIT_FAILED = 1
 
+AUDIT_KEYWORDS = (
+    "claim",
+    "delta",
+    "record_claim",
+    "values",
+    "samples",
+    "rounds",
+    "memoised",
+    "linked",
+    "attribute",
+    "reported",
+    "guarantee",
+    "reports",
+    "confidence",
+    "rng",
+    "data",
+    *options.DATA_KEYWORDS,
+)
+"""Keywords of `seepage.audit` that are options of the command."""
 
-@click.command("audit", cls=files.FileCommand)
+KEYWORDS_OF_DATA = (*options.DATA_KEYWORDS, "reported", "guarantee", "report")
+"""Parameters that mean nothing without `--data`."""
+
+
+@click.command("audit", cls=FileCommand)
 @click.argument("randomiser", metavar="FILE")
 @click.option(
     "--claim", type=float, required=True, help="The claimed epsilon of each attribute."
 )
-@options.of(AuditOptions)
+@click.option("--delta", type=float, default=0.0, help="The claimed delta.")
+@click.option(
+    "--record-claim",
+    type=float,
+    help="The claimed epsilon of all reports of a person together; None for none.",
+)
+@click.option(
+    "--values",
+    metavar="A,B,...",
+    callback=parsing.parse_client_values,
+    help="The values of a randomiser that is sampled; needed for a function.",
+)
+@click.option(
+    "--samples",
+    type=int,
+    default=20_000,
+    help="How often each value is sampled.",
+)
+@click.option(
+    "--rounds",
+    type=int,
+    help="How often each attribute is reported; by default what the specification says, "
+    "else once.",
+)
+@click.option(
+    "--memoised/--fresh",
+    default=None,
+    help="Whether rounds repeat a stored report; by default what the specification "
+    "says.",
+)
+@click.option(
+    "--linked/--unlinked",
+    default=None,
+    help="Whether the reports of a person can be linked; or groups of attributes whose "
+    "reports can be.",
+)
+@click.option(
+    "--attribute",
+    help="The name of the attribute, for a randomiser that names none.",
+)
+@click.option(
+    "--reported",
+    metavar="A,B,...",
+    callback=parsing.parse_names,
+    help="Audited columns of the data that hold reports in place of true values.",
+)
+@click.option(
+    "--guarantee",
+    metavar="A,B,...",
+    default="independent,worst",
+    callback=parsing.parse_names,
+    help="Guarantees of the totals, as in analyse.",
+)
+@click.option(
+    "--reports",
+    metavar="A,B,...",
+    callback=parsing.parse_names,
+    help="All possible reports of a randomiser that is sampled, if known: permits an "
+    "upper limit.",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    help="Confidence of limits from samples, for all attributes at once.",
+)
+@click.option(
+    "--seed",
+    "rng",
+    type=options.SEED,
+    default=0,
+    help="Seed of the split of the samples.",
+)
+@options.DATA
 @click.option(
     "--data",
     type=click.Path(),
@@ -30,7 +126,7 @@ EXIT_FAILED = 1
 )
 @options.page("the table, with the audit")
 @options.RESULT
-def audit(randomiser: str, **chosen: Any) -> None:
+def audit(randomiser: str, data: str | None, fail_if: str | None, **_: Any) -> None:
     """Audit FILE: what a randomiser realises beside what is claimed.
 
     FILE has published parameters: a specification (JSON) or a transition matrix (JSON,
@@ -47,36 +143,41 @@ def audit(randomiser: str, **chosen: Any) -> None:
     from seepage.auditing.audit import audit as run_audit
     from seepage.auditing.claims import STATES
 
-    if chosen["data"] is None:
-        about_data = [
-            *DataOptions.__dataclass_fields__,
-            "reported",
-            "guarantee",
-            "report",
-        ]
-        reading.reject(about_data, "it is about --data")
-    given = reading.given(AuditOptions) | {"command": console.command_line()}
-    found = run_audit(randomiser, **given)
-    console.write_result(found, lambda: _audit_text(found), page=found.report)
-    grave = {"refuted": 1, "not-decided": 2}.get(chosen["fail_if"] or "", 0)
-    if found.verdict in STATES[:grave]:
+    if data is None:
+        reject(KEYWORDS_OF_DATA, "it is about --data")
+    keywords = explicit_keywords(AUDIT_KEYWORDS)
+    result = run_audit(randomiser, command=console.command_line(), **keywords)
+    console.write_result(result, lambda: _audit_text(result), page=result.report)
+    failing = {"refuted": STATES[:1], "not-decided": STATES[:2]}
+    if fail_if is not None and result.verdict in failing[fail_if]:
         raise SystemExit(EXIT_FAILED)
 
 
-def _audit_text(found: Any) -> str:
-    lines = [f"{found.name}: {found.verdict}", *map(files.named, found.sentences())]
-    if found.analysis is None or found.claimed is None:
+def _audit_text(result: Any) -> str:
+    """Return the verdict of an audit as text, with the leakages and totals of a table."""
+    lines = [f"{result.name}: {result.verdict}"]
+    lines += [with_option_names(sentence) for sentence in result.sentences()]
+    if result.analysis is None or result.claimed is None:
         return "\n".join(lines)
     rows = [["reports tell (nats)", "as audited", "in the population", "as claimed"]]
-    for leak in found.leaks[:SHOWN_LEAKS]:
-        population = f"{lower_text(leak.lower)} to {upper_text(leak.upper)}"
-        ends = f"{leak.source} -> {leak.target}"
-        claimed = upper_text(leak.claimed)
-        rows.append([ends, upper_text(leak.audited), population, claimed])
-    lines.append(console.aligned(rows))
-    for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
-        largest = [
-            f"{t.guarantee} {upper_text(t.values.max())}" for t in one.totals.totals
+    rows += [
+        [
+            f"{leak.source} -> {leak.target}",
+            upper_text(leak.audited),
+            f"{lower_text(leak.lower)} to {upper_text(leak.upper)}",
+            upper_text(leak.claimed),
         ]
-        lines.append(f"largest totals as {which}: {', '.join(largest)}")
+        for leak in result.leaks[:SHOWN_LEAKS]
+    ]
+    lines.append(console.aligned(rows))
+    lines.append(f"largest totals as audited: {_largest_totals(result.analysis)}")
+    lines.append(f"largest totals as claimed: {_largest_totals(result.claimed)}")
     return "\n".join(lines)
+
+
+def _largest_totals(analysis: Any) -> str:
+    """Return the largest total of an analysis under each guarantee."""
+    return ", ".join(
+        f"{total.guarantee} {upper_text(total.values.max())}"
+        for total in analysis.totals.totals
+    )

@@ -1,4 +1,4 @@
-"""`seepage count`, `merge`, `datasets`; `stream`, `simulate`, `benchmark`."""
+"""`seepage simulate`, `benchmark` and `stream`: the paper's methods on a table."""
 
 from pathlib import Path
 from typing import Any
@@ -7,10 +7,9 @@ import click
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage.cli import console, files, options, reading
-from seepage.tables.table_options import TableOptions
-
-# The paper as an object of study ------------------------------------------------------
+from seepage.cli import console, options, reading
+from seepage.cli.command import FileCommand
+from seepage.cli.keywords import explicit_keywords
 
 DELTA = click.option(
     "--delta",
@@ -25,7 +24,7 @@ SHOWN_PAIRS = 20
 all."""
 
 
-@click.command("simulate", cls=files.FileCommand)
+@click.command("simulate", cls=FileCommand)
 @click.argument("data")
 @click.option(
     "-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute."
@@ -50,7 +49,7 @@ all."""
 )
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @options.RESULT
-@options.of(TableOptions)
+@options.TABLE
 def simulate(
     data: str, epsilon: float, mechanism: str, pair: tuple[str, ...], **_: Any
 ) -> None:
@@ -70,11 +69,19 @@ def simulate(
     from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
 
     checks.epsilon(epsilon)
-    pairs = reading.count_data(data, TableOptions)
-    how = options.chosen("delta", "replicas", "surrogates", "rng", "confidence")
-    how |= {"mechanism": mechanism, "pairs": [_pair(text) for text in pair] or None}
+    counts = reading.count_data(data)
+    keywords = explicit_keywords(
+        ["delta", "replicas", "surrogates", "rng", "confidence"]
+    )
     with console.progress_bar("simulating") as progress:
-        estimates = estimate_leakage(pairs, epsilon, progress=progress, **how)
+        estimates = estimate_leakage(
+            counts,
+            epsilon,
+            mechanism=mechanism,
+            pairs=[_pair(text) for text in pair] or None,
+            progress=progress,
+            **keywords,
+        )
     console.write_result(estimates, lambda: _estimates_text(estimates, Path(data).name))
 
 
@@ -133,7 +140,7 @@ BENCHMARK_OPTIONS = options.grouped(
     ),
     DELTA,
     options.RESULT,
-    options.of(TableOptions),
+    options.TABLE,
 )
 
 
@@ -149,7 +156,7 @@ def benchmark() -> None:
 
 
 @benchmark.command(
-    "analysers", cls=files.FileCommand, short_help="Undershoot against overshoot."
+    "analysers", cls=FileCommand, short_help="Undershoot against overshoot."
 )
 @click.argument("data", nargs=-1, required=True)
 @EPSILON
@@ -170,16 +177,14 @@ def analysers(data: tuple[str, ...], **_: Any) -> None:
     from seepage.benchmarks.analyser_benchmark import benchmark_analysers
 
     names = _data_names(data)
-    tables = {names[path]: reading.count_data(path, TableOptions) for path in data}
-    how = options.chosen("epsilons", "reference", "chosen", "delta", "rng")
+    tables = {names[path]: reading.count_data(path) for path in data}
+    keywords = explicit_keywords(["epsilons", "reference", "chosen", "delta", "rng"])
     with console.progress_bar("comparing") as progress:
-        scores = benchmark_analysers(tables, progress=progress, **how)
+        scores = benchmark_analysers(tables, progress=progress, **keywords)
     _write_benchmark(scores, tables)
 
 
-@benchmark.command(
-    "mechanisms", cls=files.FileCommand, short_help="Utility against leakage."
-)
+@benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
 @click.argument("data")
 @EPSILON
 @click.option(
@@ -196,10 +201,10 @@ def mechanisms(data: str, **_: Any) -> None:
     """
     from seepage.benchmarks.mechanism_benchmark import benchmark_mechanisms
 
-    pairs = reading.count_data(data, TableOptions)
-    how = options.chosen("epsilons", "mechanisms", "delta", "rng")
+    pairs = reading.count_data(data)
+    keywords = explicit_keywords(["epsilons", "mechanisms", "delta", "rng"])
     with console.progress_bar("simulating") as progress:
-        scores = benchmark_mechanisms(pairs, progress=progress, **how)
+        scores = benchmark_mechanisms(pairs, progress=progress, **keywords)
     _write_benchmark(scores, {data: pairs})
 
 
@@ -226,10 +231,10 @@ def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
             click.echo(note, err=True)
 
 
-@click.command("stream", cls=files.FileCommand)
+@click.command("stream", cls=FileCommand)
 @click.argument("data")
 @click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
-@options.of(TableOptions)
+@options.TABLE
 @options.RESULT
 def stream(data: str, epsilon: float, **_: Any) -> None:
     """Compute the leakage of a sequence of reports about the attribute's value at each
@@ -246,7 +251,7 @@ def stream(data: str, epsilon: float, **_: Any) -> None:
     """
     from seepage.totals.stream import stream_leakage
 
-    leakage = stream_leakage(reading.count_data(data, TableOptions), epsilon)
+    leakage = stream_leakage(reading.count_data(data), epsilon)
     head = (
         "Leakage over time (nats), assumed: each value depends on the previous one only"
     )

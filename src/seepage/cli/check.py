@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
-from seepage.cli import console, files, options, reading
-from seepage.tables.table_options import TableOptions
+from seepage.cli import console, options
+from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.keywords import explicit_keywords
 
 
-@click.command("check", cls=files.FileCommand)
+@click.command("check", cls=FileCommand)
 @click.argument("data")
-@options.of(TableOptions)
+@options.TABLE
 @options.RESULT
 def check(data: str, **_: Any) -> None:
     """Check DATA: the kind of each column, and what to decide before it is analysed.
@@ -28,6 +29,8 @@ def check(data: str, **_: Any) -> None:
     """
     from seepage.tables.check import check as check_data
 
-    found = check_data(data, **reading.given(TableOptions))
+    report = check_data(data, **explicit_keywords(options.TABLE_KEYWORDS))
     width = shutil.get_terminal_size().columns
-    console.write_result(found, lambda: files.named(found.text(Path(data).name, width)))
+    console.write_result(
+        report, lambda: with_option_names(report.text(Path(data).name, width))
+    )

@@ -10,44 +10,47 @@ import click
 
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
-from seepage.cli import console, files, options, reading
-from seepage.tables.table_options import TableOptions
+from seepage.cli import console, options, parsing
+from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.files import OutputFile
+from seepage.cli.keywords import explicit_keywords, reject
 
 PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
 
-
-CODEBOOK = "Texts of questions and values: a CSV file with attribute, value and label."
-
-
-LABELS = options.file("--labels", CODEBOOK)
-
-
-VECTORS = click.IntRange(1, 1_000_000)
-
+LABELS = click.option(
+    "--labels",
+    type=click.Path(dir_okay=False),
+    help="Texts of questions and values: a CSV file with attribute, value and label.",
+)
 
 TITLE = click.option(
     "--title", help="The heading of the questionnaire; by default the plan's."
 )
 
 
-@click.command("client", cls=files.FileCommand)
+@click.command("client", cls=FileCommand)
 @PLAN_PATH
-@options.folder(
+@options.output_folder(
     "The folder for the module seepage.js, its types, plan.json and vectors.json."
 )
-@reading.written("--questionnaire", "Write a page that asks the questions.")
+@click.option(
+    "--questionnaire",
+    type=OutputFile(),
+    help="Write a page that asks the questions.",
+)
 @LABELS
 @click.option(
     "--endpoint", metavar="URL", help="Address of the reports; by default, a download."
 )
 @TITLE
-@options.file(
+@click.option(
     "--texts",
-    "Introduction, consent, contact and other texts of the page: a JSON file.",
+    type=click.Path(dir_okay=False),
+    help="Introduction, consent, contact and other texts of the page: a JSON file.",
 )
 @click.option(
     "--vectors",
-    type=VECTORS,
+    type=click.IntRange(1, 1_000_000),
     default=100,
     help="Test vectors of the draw and each form.",
 )
@@ -80,14 +83,12 @@ def client(
             "--output or --questionnaire must be given: there is nothing to write"
         )
     if questionnaire is None:
-        reading.reject(
-            ["labels", "endpoint", "texts"], "it is for the page of --questionnaire"
-        )
+        reject(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
         page = questionnaire_page(plan, **texts)
         if note := unlabelled_note(plan, texts["labels"]):
-            click.echo(files.named(note), err=True)
+            click.echo(with_option_names(note), err=True)
     if output is not None:
         force = click.get_current_context().meta["force"]
         written = plan.write_client(output, vectors=vectors, force=force)
@@ -97,7 +98,7 @@ def client(
         click.echo(f"wrote {questionnaire}: open it in a browser")
 
 
-@click.command("collect", cls=files.FileCommand)
+@click.command("collect", cls=FileCommand)
 @PLAN_PATH
 @click.option(
     "-o",
@@ -152,10 +153,15 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
 
 # Reports ------------------------------------------------------------------------------
 
-PLAN = options.file("--plan", "The plan's file.", required=True)
+PLAN = click.option(
+    "--plan",
+    type=click.Path(dir_okay=False),
+    required=True,
+    help="The plan's file.",
+)
 
 
-@click.command("perturb", cls=files.FileCommand)
+@click.command("perturb", cls=FileCommand)
 @click.argument("data")
 @PLAN
 @options.output_file("The reports' file.", required=True)
@@ -170,12 +176,17 @@ PLAN = options.file("--plan", "The plan's file.", required=True)
     metavar="COLUMN",
     help="Column of stable identifiers: a person who is asked again sends the same report.",
 )
-@options.file(
+@click.option(
     "--key-file",
-    "File of the secret key that derives reports from --identifier; written if missing.",
-    dest="key",
+    "key",
+    type=click.Path(dir_okay=False),
+    help="File of the secret key that derives reports from --identifier; written if "
+    "missing.",
 )
-@options.of(TableOptions, "missing_markers", "delimiter", "encoding", "person")
+@options.MISSING_MARKER
+@options.DELIMITER
+@options.ENCODING
+@options.PERSON
 def perturb(
     data: str,
     plan: str,
@@ -209,13 +220,20 @@ def perturb(
     from seepage.workflow.plan import Plan
 
     promised = Plan.load(plan)
-    how = reading.given(TableOptions) | options.chosen("rng")
+    keywords = explicit_keywords([*options.TABLE_KEYWORDS, "rng"])
     with (
         _key_for(identifier, key, output) as secret,
         console.progress_bar("perturbing") as bar,
     ):
-        how |= {"identifier": identifier, "key": secret, "progress": bar}
-        count = perturb_file(promised, data, output, **how)
+        count = perturb_file(
+            promised,
+            data,
+            output,
+            identifier=identifier,
+            key=secret,
+            progress=bar,
+            **keywords,
+        )
     forms = "" if promised.is_single else f", {len(promised.forms)} forms"
     person = chosen["person"] or promised.person
     each = f", one for each {person!r}" if person else ""
@@ -261,13 +279,18 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     )
 
 
-@click.command("estimate", cls=files.FileCommand)
+@click.command("estimate", cls=FileCommand)
 @click.argument("reports")
 @PLAN
 @click.option(
     "--consistent", is_flag=True, help="Project frequencies to distributions."
 )
-@options.names("--table", "The table of attributes that a form asks together.")
+@click.option(
+    "--table",
+    metavar="A,B,...",
+    callback=parsing.parse_names,
+    help="The table of attributes that a form asks together.",
+)
 @click.option(
     "--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".'
 )
@@ -283,8 +306,10 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
 @click.option(
     "--weights", metavar="COLUMN", help="Survey weights, beside reports or covariates."
 )
-@options.file(
-    "--known-totals", "Totals to weight to: a CSV file of attribute, value, total."
+@click.option(
+    "--known-totals",
+    type=click.Path(dir_okay=False),
+    help="Totals to weight to: a CSV file of attribute, value, total.",
 )
 @options.page("results")
 @click.option(
@@ -324,16 +349,16 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
         promised, reports, lambda note: click.echo(f"seepage: {note}", err=True)
     )
     if chosen["report"] is None:
-        reading.reject(["check"], "its result is on the page of --report")
+        reject(["check"], "its result is on the page of --report")
     if formula is None:
-        reading.reject(["family"], "it is of --regress")
+        reject(["family"], "it is of --regress")
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
     weights = _survey_weights(**chosen)
     result: Any
     if formula is not None:
-        clear = options.chosen("family", "covariates")
-        result = promised.regress(source, formula, weights=weights, **clear)
+        keywords = explicit_keywords(["family", "covariates"])
+        result = promised.regress(source, formula, weights=weights, **keywords)
         text = result.summary
     elif table:
         found = promised.table(source, table[0], by=table[1:], weights=weights)

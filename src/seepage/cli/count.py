@@ -7,18 +7,19 @@ import click
 
 from seepage._core.files import write_text
 from seepage._core.results import csv_text, json_text
-from seepage.cli import console, files, options, reading
-from seepage.tables.table_options import DataOptions
+from seepage.cli import console, options, reading
+from seepage.cli.command import FileCommand
 
 
-@click.command("count", cls=files.FileCommand)
+@click.command("count", cls=FileCommand)
 @click.argument("data")
 @options.output_file("The file.", required=True)
-@options.of(DataOptions)
-@reading.MASTER
-@options.file(
+@options.DATA
+@options.MASTER
+@click.option(
     "--domain",
-    "Count in the domain of this file of pair counts, so that both can be merged.",
+    type=click.Path(dir_okay=False),
+    help="Count in the domain of this file of pair counts, so that both can be merged.",
 )
 def count(data: str, output: str, domain: str | None, **_: Any) -> None:
     """Count all pairs of the table DATA into the file of pair counts OUTPUT.
@@ -44,7 +45,7 @@ def count(data: str, output: str, domain: str | None, **_: Any) -> None:
         click.echo(note)
 
 
-@click.command("merge", cls=files.FileCommand)
+@click.command("merge", cls=FileCommand)
 @click.argument("counts", nargs=-1, required=True)
 @options.output_file("The file.", required=True)
 def merge(counts: tuple[str, ...], output: str) -> None:
@@ -75,7 +76,7 @@ def merge(counts: tuple[str, ...], output: str) -> None:
 
 
 @click.group("datasets", invoke_without_command=True)
-@options.form("json")
+@options.output_format("json")
 @click.pass_context
 def datasets(context: click.Context, form: str) -> None:
     """List the known datasets, or fetch one.
@@ -126,7 +127,7 @@ def fetch_files(name: str) -> None:
         click.echo(str(file))
 
 
-@datasets.command("survey", cls=files.FileCommand)
+@datasets.command("survey", cls=FileCommand)
 @options.output_file("The CSV file.", default="people.csv")
 @click.option("--people", type=int, default=10_000, help="Number of people.")
 def write_survey(output: str, people: int) -> None:

@@ -10,27 +10,107 @@ import click
 
 from seepage._core.errors import InputError
 from seepage._core.text import delta_text, floor_text, shortest_above
-from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.channel.domain import ALL_OTHERS
-from seepage.cli import console, files, options, reading
+from seepage.cli import console, options, parsing, reading
+from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned
-from seepage.cli.files import named
-from seepage.designs.design_options import DesignOptions
+from seepage.cli.keywords import explicit_keywords, reject
+from seepage.tables.table_options import ANSWERS
+
+LIMITS = options.grouped(
+    click.option(
+        "--limit",
+        type=float,
+        help="The maximum total of every attribute, in nats.",
+    ),
+    click.option(
+        "--limit-of",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=parsing.parse_by_name(parsing.as_number_or_none),
+        help="--limit of one attribute.",
+    ),
+    click.option(
+        "--public",
+        metavar="A,B,...",
+        callback=parsing.parse_names,
+        help="Attributes whose values are public.",
+    ),
+    click.option(
+        "--left-out",
+        metavar="A,B,...",
+        callback=parsing.parse_names,
+        help="Attributes that are not collected.",
+    ),
+    click.option(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="Number of records to draw at random, by the seed; all by default.",
+    ),
+)
+"""Options of what is planned: for which attributes, within which limits."""
+
+LIMITS_KEYWORDS = ("limit", "public", "left_out", "sample")
 
 PLAN_RESULT = options.grouped(
-    reading.MASTER,
+    options.MASTER,
     options.page("the plan"),
-    options.form("json"),
+    options.output_format("json"),
     options.output_file("Write the plan here."),
 )
+"""Options of where and how a plan is written."""
+
+CALIBRATE_KEYWORDS = (
+    *LIMITS_KEYWORDS,
+    "mechanism",
+    "guarantee",
+    "audit",
+    "scope",
+    "delta",
+    *options.TOTALS_KEYWORDS,
+    *options.DATA_KEYWORDS,
+)
+"""Keywords of `seepage.calibrate` that are options of the command."""
 
 
-@click.command("calibrate", cls=files.FileCommand)
+@click.command("calibrate", cls=FileCommand)
 @click.argument("data")
-@options.of(CalibrationOptions)
+@LIMITS
+@click.option(
+    "-m",
+    "--mechanism",
+    help="A mechanism; by default any, and the one of least variance is planned.",
+)
+@click.option(
+    "--guarantee",
+    default="auto",
+    help="Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or "
+    "auto.",
+)
+@click.option(
+    "--audit/--no-audit",
+    default=True,
+    help="Search for a witness against a guarantee that is an assumption; needs "
+    "records.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["population", "table"]),
+    help="For whom totals hold: the population that the records are a random sample of "
+    "(the default for records and auto, exact or merged), or the people in the table.",
+)
+@click.option(
+    "--delta",
+    type=float,
+    default=0.0,
+    help="Delta of (epsilon, delta)-LDP; totals then have one too.",
+)
+@options.TOTALS
+@options.DATA
 @options.chart("the plan")
 @PLAN_RESULT
-def calibrate(data: str, **chosen: Any) -> None:
+def calibrate(data: str, guarantee: str, **_: Any) -> None:
     """Find the largest budgets that keep every attribute's total within a limit.
 
     \b
@@ -38,38 +118,32 @@ def calibrate(data: str, **chosen: Any) -> None:
       seepage calibrate survey.csv --limit 3 -o plan.json
       seepage calibrate survey.csv --limit 3 --mechanism grr
     """
-    if chosen["guarantee"] not in ("sampled", "auto"):
-        reading.reject(["reports", "target_delta"], "it is of --guarantee sampled")
-    from seepage.workflow.within_limits import calibrate as make_plan
+    from seepage.workflow.within_limits import calibrate as calibrate_data
 
-    _plan_within_limits(make_plan, CalibrationOptions, data, calibration_text)
-
-
-def _plan_within_limits(
-    function: Callable[..., Any], kind: Any, data: str, text: Callable[..., str]
-) -> None:
-    """Write the plan that a function makes with the options given, and print it."""
-    chosen = reading.given(kind)
-    name = Path(data).name
-    limit = chosen.get("limit")
-    output = click.get_current_context().params["output"]
-    if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
-        more = (
-            " for the others too"
-            if limit
-            else ": the allowed total of every attribute, in nats"
-        )
-        raise InputError(f"--limit must be given{more}")
+    if guarantee not in ("sampled", "auto"):
+        reject(["reports", "target_delta"], "it is of --guarantee sampled")
+    keywords = explicit_keywords(CALIBRATE_KEYWORDS)
+    _check_limit(keywords.get("limit"))
     with reading.reading_progress(data, "searching") as progress:
-        plan = function(data, progress=progress, **chosen)
-    if (
-        kind is CalibrationOptions
-        or plan.scope == "table"
-        or chosen.get("answers") == "as-is"
-    ):
-        reading.print_reading_notes(
-            data, plan.domain
-        )  # merged answers are listed instead
+        plan = calibrate_data(data, progress=progress, **keywords)
+    reading.print_reading_notes(data, plan.domain)
+    _write_plan(plan, data, calibration_text)
+
+
+def _check_limit(limit: float | dict[str, float | None] | None) -> None:
+    """Raise an InputError if some attributes have no limit."""
+    if limit is None:
+        raise InputError(
+            "--limit must be given: the allowed total of every attribute, in nats"
+        )
+    if isinstance(limit, dict) and limit[ALL_OTHERS] is None:
+        raise InputError("--limit must be given for the others too")
+
+
+def _write_plan(plan: Any, data: str, text: Callable[[Any, str], str]) -> None:
+    """Save a plan, print it as text, and write its page and its chart."""
+    name = Path(data).name
+    output = click.get_current_context().params["output"]
     if output is not None:
         plan.save(output)
     page = partial(plan.report, name=name)
@@ -78,11 +152,153 @@ def _plan_within_limits(
         click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
 
-@click.command("design", cls=files.FileCommand)
+DESIGN_KEYWORDS = (
+    *LIMITS_KEYWORDS,
+    "known",
+    "importance",
+    "objective",
+    "people",
+    "precision",
+    "title",
+    "author",
+    "record_limit",
+    "never",
+    "want",
+    "largest",
+    "scope",
+    "answers",
+    "order",
+    "shape",
+    "seconds",
+    "confidence",
+    "rng",
+    *options.DATA_KEYWORDS,
+)
+"""Keywords of `seepage.design` that are options of the command."""
+
+
+@click.command("design", cls=FileCommand)
 @click.argument("data")
-@options.of(DesignOptions)
-@options.numbers(
-    "--limits", "Compare designs of limits that all hold together; saves no plan."
+@LIMITS
+@click.option(
+    "--known",
+    metavar="A,B,...",
+    callback=parsing.parse_names,
+    help="Attributes whose values the adversary knows of the person: totals are "
+    "conditional on them.",
+)
+@click.option(
+    "--importance",
+    metavar="NAME=FACTOR",
+    multiple=True,
+    callback=parsing.parse_by_name(parsing.as_number, others=1.0),
+    help="Factor of each attribute's error in the mean that is minimised; by default 1 "
+    "for all.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["mean", "largest"]),
+    default="mean",
+    help="The error that is minimised: the mean over attributes, or the largest, per "
+    "value.",
+)
+@click.option(
+    "--people",
+    type=int,
+    metavar="N",
+    help="The number of people who will be asked, which errors are then for; by default "
+    "as many as the table has records.",
+)
+@click.option(
+    "--precision",
+    type=float,
+    metavar="POINTS",
+    callback=parsing.parse_points,
+    help="The half-width that every share is to have, such as 0.03 (3 points in the "
+    "command), from which the number to ask follows.",
+)
+@click.option("--title", help="What is collected, for the plan's page.")
+@click.option("--author", help="Who designed it, for the plan's page.")
+@click.option(
+    "--record-limit",
+    type=float,
+    help="The maximum sum of budgets of a form, which bounds its leakage about the "
+    "whole record.",
+)
+@click.option(
+    "--never",
+    metavar="A,B",
+    multiple=True,
+    callback=parsing.parse_name_lists,
+    help="Pairs of attributes that are never asked together.",
+)
+@click.option(
+    "--want",
+    metavar="STATISTIC",
+    multiple=True,
+    help="A joint table to estimate beside all frequencies (ill x income), or a mean in "
+    "place of those of a numeric answer (mean hours).",
+)
+@click.option(
+    "--largest",
+    type=int,
+    help="The maximum number of attributes of a form; by default 8.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["population", "table"]),
+    default="population",
+    help="For whom every limit holds: the population that the records are a random "
+    "sample of, or the people in the table only.",
+)
+@click.option(
+    "--answers",
+    type=click.Choice(ANSWERS),
+    help="merged (the default for the population): answers that have people enough, "
+    "chosen on a random part of the records; as-is (the default for the table): all "
+    "values.",
+)
+@click.option(
+    "--order",
+    metavar="COLUMN=A,B,...|CODEBOOK",
+    multiple=True,
+    callback=parsing.parse_order,
+    help="The scale of an attribute, labels in their order, whose neighbours are then "
+    "merged.",
+)
+@click.option(
+    "--shape",
+    type=click.Choice(["never", "forms"]),
+    default="forms",
+    help="forms: a form may send one shaped report for all of its answers, if that is "
+    "more precise and has at most 32 combinations of answers.",
+)
+@click.option(
+    "--seconds",
+    type=float,
+    default=15.0,
+    help="Time limit of reading and search, half of it at least for the search; Ctrl-C "
+    "ends it too.",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    help="Confidence of all limits for the population at once.",
+)
+@click.option(
+    "--seed",
+    "rng",
+    type=options.SEED,
+    default=0,
+    help="Seed of the search and the sample.",
+)
+@options.DATA
+@click.option(
+    "--limits",
+    metavar="A,B,...",
+    callback=parsing.parse_numbers,
+    help="Compare designs of limits that all hold together; saves no plan.",
 )
 @options.chart("the forms of the plan, or what each of --limits costs")
 @PLAN_RESULT
@@ -102,25 +318,31 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
     if limits is not None:
         _compare_limits(data, limits)
         return
-    from seepage.workflow.within_limits import design as make_plan
+    from seepage.workflow.within_limits import design as design_data
 
-    _plan_within_limits(make_plan, DesignOptions, data, design_text)
+    keywords = explicit_keywords(DESIGN_KEYWORDS)
+    _check_limit(keywords.get("limit"))
+    with reading.reading_progress(data, "searching") as progress:
+        plan = design_data(data, progress=progress, **keywords)
+    answers_are_merged = plan.scope != "table" and keywords.get("answers") != "as-is"
+    if not answers_are_merged:  # merged answers are listed instead
+        reading.print_reading_notes(data, plan.domain)
+    _write_plan(plan, data, design_text)
 
 
 def _compare_limits(data: str, limits: list[float]) -> None:
     """Print the table of designs for several limits, and draw it where a file is given."""
     from seepage.workflow.limit_comparison import compare_limits
 
-    reading.reject(["limit", "limit_of"], "--limits gives several")
-    reading.reject(
-        ["output", "report"], "--limits compares; --limit designs the plan to keep"
-    )
+    reject(["limit", "limit_of"], "--limits gives several")
+    reject(["output", "report"], "--limits compares; --limit designs the plan to keep")
     with reading.reading_progress(data, "searching") as progress:
-        found = compare_limits(
-            data, limits, progress=progress, **reading.given(DesignOptions)
+        comparison = compare_limits(
+            data, limits, progress=progress, **explicit_keywords(DESIGN_KEYWORDS)
         )
+    name = Path(data).name
     console.write_result(
-        found, lambda: limits_text(found, Path(data).name), printed=True
+        comparison, lambda: limits_text(comparison, name), printed=True
     )
 
 
@@ -146,7 +368,7 @@ def calibration_text(plan: Any, name: str) -> str:
         f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})",
         aligned(rows),
     ]
-    return "\n".join([*lines, *map(named, plan.notes)])
+    return "\n".join([*lines, *map(with_option_names, plan.notes)])
 
 
 def design_text(plan: Any, name: str) -> str:
@@ -169,7 +391,7 @@ def design_text(plan: Any, name: str) -> str:
         f"\nAttributes\n{_attributes_text(plan, precision)}",
         f"\nWays to ask\n{_comparison_text(precision)}",
     ]
-    return "\n".join([*filter(None, lines), *map(named, plan.notes)])
+    return "\n".join([*filter(None, lines), *map(with_option_names, plan.notes)])
 
 
 def limits_text(found: Any, name: str) -> str:
@@ -208,7 +430,7 @@ def limits_text(found: Any, name: str) -> str:
         aligned(rows),
         f"The plan of the limit that you choose: {keep}",
     ]
-    return "\n".join([*lines, *map(named, shared)])
+    return "\n".join([*lines, *map(with_option_names, shared)])
 
 
 def _forms_text(plan: Any) -> str:

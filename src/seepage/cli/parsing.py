@@ -1,0 +1,175 @@
+"""From the text of an option to the value of a keyword: callbacks of Click."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from seepage._core.errors import InputError
+from seepage.channel.domain import ALL_OTHERS
+from seepage.cli.files import option_name
+
+Parse = Callable[[str, str], Any]
+"""From the text of an option's value, and its name for messages, to a Python value."""
+
+DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
+"""Delimiters that are hard to type, by the words for them."""
+
+
+# Single values ------------------------------------------------------------------------
+
+
+def parse_delimiter(_: Any, __: Any, text: str | None) -> str | None:
+    """Return a delimiter; some have words."""
+    if text is None:
+        return None
+    return DELIMITERS.get(text, text)
+
+
+def parse_points(_: Any, __: Any, points: float | None) -> float | None:
+    """Return a share, given in percentage points."""
+    if points is None:
+        return None
+    return points / 100
+
+
+# Lists with commas between ------------------------------------------------------------
+
+
+def parse_names(_: Any, __: Any, text: str | None) -> list[str]:
+    """Return names with commas between as a list."""
+    return _names(text or "")
+
+
+def parse_name_lists(_: Any, __: Any, texts: tuple[str, ...]) -> list[list[str]]:
+    """Return a list of names for each time that the option is given."""
+    return [_names(text) for text in texts]
+
+
+def parse_numbers(
+    _: Any, option: click.Parameter, text: str | None
+) -> list[float] | None:
+    """Return numbers with commas between as a list; None if the option was not given."""
+    if text is None:
+        return None
+    return _numbers(text, f"each of {option_name(option)}")
+
+
+def parse_client_values(_: Any, __: Any, text: str | None) -> list[Any]:
+    """Return values as a client expects them: integers, numbers or texts."""
+    return [_client_value(name) for name in _names(text or "")]
+
+
+# Values by column or attribute --------------------------------------------------------
+
+
+def parse_by_name(
+    parse: Parse, *, others: Any = None
+) -> Callable[[Any, click.Parameter, Iterable[str]], dict[str, Any]]:
+    """Return a callback: from NAME=VALUE, given several times, to values by name.
+
+    Parameters
+    ----------
+    parse
+        Returns the value of a text, and names the option in its message.
+    others
+        The value of names that are not given; None for no such entry.
+    """
+
+    def read(
+        _: Any, option: click.Parameter, settings: Iterable[str]
+    ) -> dict[str, Any]:
+        values = _by_name(option_name(option), settings, parse)
+        if others is None:
+            return values
+        return {ALL_OTHERS: others, **values}
+
+    return read
+
+
+def as_text(text: str, _: str) -> str:
+    """Return the text itself."""
+    return text
+
+
+def as_number(text: str, name: str) -> float:
+    """Return a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, got {text!r}") from None
+
+
+def as_number_or_none(text: str, name: str) -> float | None:
+    """Return a number, or None for "none"."""
+    if text.strip().casefold() == "none":
+        return None
+    return as_number(text, name)
+
+
+def parse_bins(_: Any, option: click.Parameter, rules: tuple[str, ...]) -> Any:
+    """Return one rule for all columns, or a mapping by column with `"*"` for all
+    others.
+    """
+    named = [rule if "=" in rule else f"{ALL_OTHERS}={rule}" for rule in rules]
+    return _for_all(_by_name(option_name(option), named, _bin_rule))
+
+
+def parse_order(_: Any, option: click.Parameter, settings: tuple[str, ...]) -> Any:
+    """Return the path of a codebook, or the labels by column."""
+    if len(settings) == 1 and "=" not in settings[0]:
+        return settings[0]
+    return _by_name(option_name(option), settings, lambda text, _: _names(text))
+
+
+def parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
+    """Return the texts that mean missing, or a mapping by column with `"*"` for all."""
+    markers: dict[str, list[str]] = {ALL_OTHERS: []}
+    for setting in settings:
+        column, _, text = setting.rpartition("=")
+        markers.setdefault(column or ALL_OTHERS, []).append(text)
+    return _for_all(markers)
+
+
+def _by_name(flag: str, settings: Iterable[str], parse: Parse) -> dict[str, Any]:
+    values = dict[str, Any]()
+    for setting in settings:
+        name, sign, text = setting.rpartition("=")
+        if not sign or not name:
+            raise InputError(f"{flag} must be NAME=VALUE, got {setting!r}")
+        if name in values:
+            repeated = f"{text!r} too" if name == ALL_OTHERS else f"{name!r} twice"
+            raise InputError(f"{flag} must name each once, got {repeated}")
+        values[name] = parse(text, f"{flag} {name}")
+    return values
+
+
+def _for_all(values: dict[str, Any]) -> Any:
+    """Return the value that alone is given, for all columns, or the mapping by column."""
+    if set(values) == {ALL_OTHERS}:
+        return values[ALL_OTHERS]
+    return values
+
+
+def _bin_rule(text: str, name: str) -> str | list[float]:
+    if "," not in text:
+        return text
+    return _numbers(text, f"each edge of {name}")
+
+
+def _numbers(text: str, name: str) -> list[float]:
+    return [as_number(part.strip(), name) for part in text.split(",")]
+
+
+def _names(text: str) -> list[str]:
+    stripped = (name.strip() for name in text.split(","))
+    return [name for name in stripped if name]
+
+
+def _client_value(text: str) -> Any:
+    from seepage.tables.labels import field_key
+
+    key = field_key(text)
+    if not isinstance(key, float):
+        return text
+    return int(key) if key.is_integer() else key
