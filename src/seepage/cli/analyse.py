@@ -37,7 +37,34 @@ ANALYSE_KEYWORDS = (
 """Keywords of `seepage.analyse` that are options of the command."""
 
 
-@click.command("analyse", cls=FileCommand)
+ANALYSE_HEADINGS = {
+    "What is released": (
+        "epsilon",
+        "epsilon_of",
+        "mechanism",
+        "mechanism_of",
+        "view",
+        "delta",
+    ),
+    "What is judged": (
+        "limit",
+        "limit_of",
+        "guarantee",
+        "confidence",
+        "target_delta",
+        "reports",
+        "people",
+        "sample",
+        "rng",
+    ),
+    "Smoothing": ("min_count", "prior", "truncate"),
+    options.READING_HEADING: options.READING_NAMES,
+    options.OUTPUT_HEADING: options.OUTPUT_NAMES,
+}
+"""Parameters by the heading under which the help shows them."""
+
+
+@click.command("analyse", cls=FileCommand, headings=ANALYSE_HEADINGS)
 @click.argument("data")
 @click.option(
     "-e",

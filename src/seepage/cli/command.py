@@ -36,7 +36,7 @@ class FileCommand(click.Command):
     ----------
     headings
         The help shows options under headings: the names of parameters by heading.
-        Options under none are under "Options".
+        Options that are not named, such as `--help`, end the last one.
     arguments, settings
         Those of `click.Command`.
     """
@@ -59,25 +59,26 @@ class FileCommand(click.Command):
         if not self.headings:
             super().format_options(ctx, formatter)
             return
-        records = {
-            str(option.name): record
-            for option in self.get_params(ctx)
-            if (record := option.get_help_record(ctx)) is not None
-        }
+        records = self._help_records(ctx)
         width = min(FIRST_COLUMN, max(len(names) for names, _ in records.values()))
-        for heading, parameters in self._sections(records).items():
-            rows = [records[name] for name in parameters if name in records]
+        sections = {
+            heading: [records.pop(name) for name in parameters if name in records]
+            for heading, parameters in self.headings.items()
+        }
+        *_, last = sections.values()
+        last.extend(records.values())
+        for heading, rows in sections.items():
             with formatter.section(heading):
                 formatter.write_dl([(names.ljust(width), text) for names, text in rows])
 
-    def _sections(self, names: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-        """Return the parameters by heading, those without one under "Options"."""
-        listed = {name for parameters in self.headings.values() for name in parameters}
-        others = [name for name in names if name not in listed]
-        sections = dict(self.headings)
-        if others:
-            sections["Options"] = others
-        return sections
+    def _help_records(self, ctx: click.Context) -> dict[str, tuple[str, str]]:
+        """Return the names of each option and its help, by parameter."""
+        records = dict[str, tuple[str, str]]()
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            if isinstance(option, click.Option) and record is not None:
+                records[str(option.name)] = record
+        return records
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the files, then run the command."""

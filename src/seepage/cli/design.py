@@ -74,7 +74,26 @@ CALIBRATE_KEYWORDS = (
 """Keywords of `seepage.calibrate` that are options of the command."""
 
 
-@click.command("calibrate", cls=FileCommand)
+CALIBRATE_HEADINGS = {
+    "What is asked": ("mechanism", "delta", "public", "left_out"),
+    "What is promised": (
+        "limit",
+        "limit_of",
+        "guarantee",
+        "scope",
+        "confidence",
+        "audit",
+        "target_delta",
+        "reports",
+    ),
+    "The search": ("rng", "sample"),
+    options.READING_HEADING: options.READING_NAMES,
+    options.OUTPUT_HEADING: options.OUTPUT_NAMES,
+}
+"""Parameters by the heading under which the help shows them."""
+
+
+@click.command("calibrate", cls=FileCommand, headings=CALIBRATE_HEADINGS)
 @click.argument("data")
 @LIMITS
 @click.option(
@@ -177,7 +196,38 @@ DESIGN_KEYWORDS = (
 """Keywords of `seepage.design` that are options of the command."""
 
 
-@click.command("design", cls=FileCommand)
+DESIGN_HEADINGS = {
+    "What is asked": (
+        "want",
+        "importance",
+        "objective",
+        "people",
+        "precision",
+        "public",
+        "left_out",
+        "never",
+        "answers",
+        "order",
+        "title",
+        "author",
+    ),
+    "What is promised": (
+        "limit",
+        "limit_of",
+        "limits",
+        "record_limit",
+        "known",
+        "scope",
+        "confidence",
+    ),
+    "The search": ("seconds", "rng", "largest", "shape", "sample"),
+    options.READING_HEADING: options.READING_NAMES,
+    options.OUTPUT_HEADING: options.OUTPUT_NAMES,
+}
+"""Parameters by the heading under which the help shows them."""
+
+
+@click.command("design", cls=FileCommand, headings=DESIGN_HEADINGS)
 @click.argument("data")
 @LIMITS
 @click.option(

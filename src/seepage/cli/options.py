@@ -146,6 +146,12 @@ MASTER = click.option(
 )
 
 
+READING_HEADING = "Reading the table"
+
+READING_NAMES = (*DATA_KEYWORDS, "master")
+"""Parameters that the help shows under that heading, in commands that have headings."""
+
+
 # Totals -------------------------------------------------------------------------------
 
 SEED = click.IntRange(min=0)
@@ -188,9 +194,8 @@ TOTALS_KEYWORDS = ("target_delta", "confidence", "reports", "rng")
 
 OUTPUT_HEADING = "Output"
 
-OUTPUT_NAMES = ("report", "chart", "form", "output", "force", "help")
-"""Parameters of commands that stand under the heading of output, where there are
-headings."""
+OUTPUT_NAMES = ("report", "chart", "form", "output")
+"""Parameters that the help shows under that heading, in commands that have headings."""
 
 
 def output_file(help_text: str, **settings: Any) -> Option[Any]:
