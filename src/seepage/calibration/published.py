@@ -7,7 +7,6 @@ from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.tables.read import check_whole_table
 
-# Fig. 8 -------------------------------------------------------------------------------
 
 STEP = 0.01
 """The increment of the budget in the paper's Algorithm 3."""
@@ -31,7 +30,7 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     Examples
     --------
     >>> import seepage as sp
-    >>> from reproduction.fig8_budgets import calibrate_as_the_paper
+    >>> from seepage.calibration.published import calibrate_as_the_paper
     >>> budget = calibrate_as_the_paper(sp.load_pairs("adult"), 5.0)
     >>> totals = budget + sp.leakage_matrix(sp.load_pairs("adult"), budget).values.sum(
     ...     axis=1

@@ -6,7 +6,7 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage._core.progress import Progress
-from seepage.calibration.equal_budgets import Problem
+from seepage.calibration.calibration_problem import CalibrationProblem
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.mechanisms.likelihood_columns import likelihood_columns
@@ -14,7 +14,7 @@ from seepage.totals.joint_witness import JointWitness
 from seepage.totals.witness_search import search_witness
 
 
-def audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
+def audit_note(problem: CalibrationProblem, epsilons: Floats, has_delta: bool) -> str:
     """Return a note on the search for witnesses against totals that are an assumption.
 
     One search per attribute.  If no mechanism is given, it ranges over all mechanisms
@@ -25,7 +25,7 @@ def audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
     if isinstance(problem.data, PairCounts):
         return "no witness was searched for: pair counts have no records; give the table itself"
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
-    refuted = refutations(problem, epsilons, limited, problem.options["progress"])
+    refuted = refutations(problem, epsilons, limited, problem.settings.progress)
     if not refuted:
         return "a search found no reports that exceed a limit; that is no guarantee"
     strongest = max(refuted.values(), key=lambda witness: witness.counted)
@@ -36,7 +36,7 @@ def audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
 
 
 def refutations(
-    problem: Problem,
+    problem: CalibrationProblem,
     epsilons: Floats,
     targets: Sequence[int],
     progress: Progress | None = None,
@@ -44,7 +44,7 @@ def refutations(
     """Return the witnesses above the limit of their target, by index of the target."""
     columns = likelihood_columns(problem.domain, problem.releases(epsilons), "report")
     witnesses = dict[int, JointWitness]()
-    rng = int(problem.options["rng"] or 0)
+    rng = int(problem.settings.rng or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):
         witness = search_witness(problem.data, columns, target, rng)

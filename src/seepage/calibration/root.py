@@ -1,48 +1,63 @@
-"""The largest number of an interval that satisfies a monotone condition."""
+"""`largest_within`: the largest number of an interval that satisfies a monotone
+condition.
+"""
 
 import math
 from collections.abc import Callable
-
-from seepage._core.errors import InputError
 
 MAX_ITERATIONS = 200
 """Maximum number of iterations of the root search."""
 
 
+class NothingWithinError(ValueError):
+    """No number satisfies the condition.
+
+    Attributes
+    ----------
+    excess
+        The excess at 0, which is positive.
+    """
+
+    def __init__(self, excess: float) -> None:
+        super().__init__(f"the excess at 0 is {excess:.4g}, above 0")
+        self.excess = excess
+
+
 def largest_within(
     excess: Callable[[float], float], maximum: float, tolerance: float = 1e-9
 ) -> float:
-    """Return the largest budget up to `maximum` whose excess over the limit is not
-    positive.
+    """Return the largest x in [0, maximum] with excess(x) <= 0.
 
     Parameters
     ----------
     excess
-        The largest total minus its limit, as a non-decreasing function of the budget.
+        A non-decreasing function; infinite values are allowed.
     maximum
         Upper end of the search.
     tolerance
         How far the result may lie below the root; it is never above.
 
+    Raises
+    ------
+    NothingWithinError
+        If the excess at 0 is positive.
+
     Notes
     -----
-    Regula falsi (the Illinois rule) inside a bracket whose lower end always satisfies the limit,
-    with a bisection whenever it does not halve the bracket: about ten evaluations for smooth
-    totals, at most fifty for any.
+    Regula falsi (the Illinois rule) inside a bracket whose lower end always satisfies the
+    condition, with a bisection whenever it does not halve the bracket: about ten evaluations for
+    smooth functions, at most fifty for any.
 
     Examples
     --------
-    >>> budget = largest_within(lambda budget: 3 * budget - 1, maximum=1.0)
-    >>> 1 / 3 - 1e-9 <= budget <= 1 / 3
+    >>> root = largest_within(lambda x: 3 * x - 1, maximum=1.0)
+    >>> 1 / 3 - 1e-9 <= root <= 1 / 3
     True
     """
     low = 0.0
     at_low = excess(0.0)
     if at_low > 0:
-        raise InputError(
-            f"no budget fits: the public attributes alone exceed a limit by {at_low:.4g}; raise "
-            "the limit, or declare fewer attributes as public"
-        )
+        raise NothingWithinError(at_low)
     high = maximum
     at_high = excess(maximum)
     if at_high <= 0:

@@ -13,18 +13,14 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
 from seepage._core.rounding import summed_up
 from seepage.calibration.calibration_options import CalibrationOptions
-from seepage.calibration.equal_budgets import (
-    MIN_BUDGET,
-    Problem,
-    confirmed,
-    equal_budgets,
-    make_problem,
-    totals_at,
+from seepage.calibration.calibration_problem import (
+    CalibrationProblem,
+    make_calibration_problem,
 )
+from seepage.calibration.equal_budgets import confirmed_budgets, equal_budgets
 from seepage.calibration.refutation import audit_note
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
-from seepage.leakage.matrix import leakage_matrix
 from seepage.tables.check import settle
 from seepage.tables.read import as_counted, check_whole_table
 from seepage.totals.guarantees import GUARANTEES
@@ -34,8 +30,8 @@ from seepage.totals.total import choose_guarantee
 FOR_POPULATION = ("auto", "exact", "merged")
 """The guarantees that can be certified for the population."""
 
-
-# Calibration --------------------------------------------------------------------------
+MIN_BUDGET = 1e-6
+"""A budget below which no mechanism changes its family of likely sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,7 @@ class Calibration:
         Remarks for the reader, with the witness against totals that are an assumption.
     """
 
-    problem: Problem
+    problem: CalibrationProblem
     epsilons: Floats
     totals: TotalLeakage
     notes: tuple[str, ...] = ()
@@ -66,55 +62,49 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
 
     Some ten evaluations of the totals.
     """
-    guarantee = options.guarantee
-    data, settled, found, _ = settle(data, options, asked=True, stacklevel=5)
-    certain = guarantee in FOR_POPULATION and options.scope != "table"
+    data, settled, check_notes, _ = settle(data, options, asked=True, stacklevel=5)
+    certain = options.guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(data, **reading | settled)
-    scope = _scope(options, counted)
-    problem = make_problem(counted, options, scope)
-    problem = replace(problem, guarantee=_guarantee(guarantee, problem))
+    scope = _resolved_scope(options, counted)
+    problem = make_calibration_problem(counted, options, scope)
+    problem = replace(problem, guarantee=_resolved_guarantee(problem))
     epsilons = equal_budgets(problem)
     if problem.guarantee == "sampled":
-        epsilons, totals = confirmed(problem, epsilons)
+        epsilons, totals = confirmed_budgets(problem, epsilons)
     else:
-        totals = totals_at(problem, epsilons)
+        totals = problem.totals(epsilons)
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
     if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, totals))
-    notes: tuple[str, ...] = tuple(found)
+    notes = list[str](check_notes)
     if options.audit and GUARANTEES[totals.guarantee].kind == "assumed":
-        notes = (*notes, audit_note(problem, epsilons, bool(totals.deltas.any())))
-    return Calibration(problem, epsilons, totals, notes)
+        notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
+    return Calibration(problem, epsilons, totals, tuple(notes))
 
 
-def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
-    """Return the scope given, by default the population if records and guarantee allow
-    it.
+def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
+    """Return the scope of the options, by default the population if records and
+    guarantee allow it.
     """
     scope = options.scope
     if scope is None:
-        for_population = (
-            isinstance(counted, Records) and options.guarantee in FOR_POPULATION
-        )
-        scope = "population" if for_population else "table"
+        has_records = isinstance(counted, Records)
+        is_certain = options.guarantee in FOR_POPULATION
+        scope = "population" if has_records and is_certain else "table"
     check_whole_table(counted, options.guarantee, "budgets", scope)
     return scope
 
 
-def _guarantee(guarantee: str, problem: Problem) -> str:
+def _resolved_guarantee(problem: CalibrationProblem) -> str:
+    """Return the guarantee that `"auto"` stands for; raise for one that sets no budgets."""
+    guarantee = problem.guarantee
     unproven = _without_monotone_totals(problem)
     if guarantee == "auto":
-        ones = np.ones(len(problem.domain))
-        matrix = leakage_matrix(
-            problem.pairs,
-            ones,
-            mechanism=problem.options["mechanism"],
-            delta=problem.options["delta"],
-        )
-        chosen = choose_guarantee(problem.data, matrix, problem.options["scope"])
-        return "merged" if unproven and chosen == "exact" else chosen
+        matrix = problem.matrix(np.ones(len(problem.domain)))
+        guarantee = choose_guarantee(problem.data, matrix, problem.scope)
+        return "merged" if unproven and guarantee == "exact" else guarantee
     if guarantee == "exact" and unproven:
         raise InputError(
             f"exact totals of {unproven!r} need not grow with the budget, so that budgets found on "
@@ -130,7 +120,7 @@ def _guarantee(guarantee: str, problem: Problem) -> str:
     return guarantee
 
 
-def _without_monotone_totals(problem: Problem) -> str | None:
+def _without_monotone_totals(problem: CalibrationProblem) -> str | None:
     """Return a mechanism whose totals for the population are not known to grow with its
     budget.
 
@@ -140,26 +130,29 @@ def _without_monotone_totals(problem: Problem) -> str | None:
     all budgets.  That of subset selection is not: its sets have k / (e^epsilon + 1)
     values.
     """
-    if problem.options["scope"] != "population":
+    if problem.scope != "population":
         return None
-    lowest, highest = (
-        problem.releases(np.full_like(problem.limits, budget))
-        for budget in (MIN_BUDGET, problem.max_budget)
-    )
-    for k in np.flatnonzero(problem.collected):
-        low = lowest[k].sets("report")
-        high = highest[k].sets("report")
-        if (
-            low is None
-            or high is None
-            or (low.kind, low.size) != (high.kind, high.size)
-        ):
-            unproven: str | None = problem.options["mechanism"][problem.domain.names[k]]
+    lowest = _likely_families(problem, MIN_BUDGET)
+    highest = _likely_families(problem, problem.max_budget)
+    for k in np.flatnonzero(problem.collected).tolist():
+        if lowest[k] is None or lowest[k] != highest[k]:
+            unproven: str | None = problem.mechanisms[k]
             return unproven
     return None
 
 
-def _proven_totals(problem: Problem, totals: TotalLeakage) -> Floats:
+def _likely_families(
+    problem: CalibrationProblem, budget: float
+) -> list[tuple[str, int] | None]:
+    """Return the family of each attribute's likely sets at a budget, None if it has
+    none.
+    """
+    epsilons = np.where(problem.collected, budget, 0.0)
+    likely = [release.sets("report") for release in problem.releases(epsilons)]
+    return [None if sets is None else (sets.kind, sets.size) for sets in likely]
+
+
+def _proven_totals(problem: CalibrationProblem, totals: TotalLeakage) -> Floats:
     """Return the proven total of each attribute for the population: its limit or sum of
     budgets.
 
@@ -167,7 +160,7 @@ def _proven_totals(problem: Problem, totals: TotalLeakage) -> Floats:
     proves the limits, not totals that happen to be lower [theory-population: Budgets
     chosen by looking].
     """
+    if problem.roles.public.any():
+        return problem.limits
     budgets = [release.epsilon for release in totals.matrix.releases]
-    return np.minimum(
-        problem.limits, np.inf if problem.public.any() else summed_up(budgets)
-    )
+    return np.minimum(problem.limits, summed_up(budgets))

@@ -405,16 +405,32 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     return matrix_of(as_pairs(data, **options.reading), options)
 
 
+NO_SMOOTHING = {"min_count": 0.0, "prior": 0.0, "truncate": 0.0}
+"""Keywords of `PairCounts.channel` that leave the counts as they are."""
+
+
 def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
     """Return the leakages of pair counts, without smoothing unless the options have it."""
+    smoothing = {name: getattr(options, name, 0.0) for name in NO_SMOOTHING}
+    _check_records(pairs)
+    released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
+    return LeakageMatrix(pairs, released, options.view, smoothing)
+
+
+def matrix_of_releases(
+    pairs: PairCounts, released: Sequence[Release], view: View
+) -> LeakageMatrix:
+    """Return the leakages of pair counts at given releases, without smoothing."""
+    _check_records(pairs)
+    return LeakageMatrix(pairs, released, view, NO_SMOOTHING)
+
+
+def _check_records(pairs: PairCounts) -> None:
+    """Raise if there are no records."""
     if not pairs.records:
         raise DomainError(
             "there is no leakage without records, and these counts have none"
         )
-    names = ("min_count", "prior", "truncate")
-    smoothing = {name: getattr(options, name, 0.0) for name in names}
-    released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
-    return LeakageMatrix(pairs, released, options.view, smoothing)
 
 
 def clustered_order(strengths: Floats) -> list[int]:

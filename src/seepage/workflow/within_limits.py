@@ -65,7 +65,9 @@ def plan_of(calibration: Calibration) -> Plan:
     form = Form.of(
         channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist()
     )
-    public = [name for name, mask in zip(names, problem.public, strict=True) if mask]
+    public = [
+        name for name, mask in zip(names, problem.roles.public, strict=True) if mask
+    ]
     settings = {"guarantee": totals.guarantee}
     person = None
     if isinstance(problem.data, Records):

@@ -11,8 +11,8 @@ from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats
 from seepage._core.errors import InputError, Setting
 from seepage._core.rounding import summed_up
-from seepage.calibration.equal_budgets import attribute_masks
-from seepage.calibration.root import largest_within
+from seepage.calibration.attribute_roles import attribute_roles
+from seepage.calibration.largest_budget import largest_budget
 from seepage.channel.domain import Domain, for_each
 from seepage.channel.records import Records
 from seepage.designs.design_options import DesignOptions, design_limit
@@ -170,7 +170,7 @@ class FormProblem:
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
         highest = min(max_budget, float(self.caps[list(table.attributes)].max()))
-        budget = largest_within(
+        budget = largest_budget(
             excess, highest, tolerance * min(highest, 1.0, self.min_limit)
         )
         return self.fitted(table, self.capped_budgets(table.attributes, budget))
@@ -233,19 +233,17 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     domain = records.domain
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
-    is_public, is_left_out, is_known = attribute_masks(
-        domain, options.public, options.left_out, options.known
-    )
-    collected = ~(is_public | is_left_out) & (np.array(domain.sizes) > 1)
+    roles = attribute_roles(domain, options.public, options.left_out, options.known)
+    collected = roles.collected & (np.array(domain.sizes) > 1)
     if not collected.any():
         raise InputError(
             "at least one attribute must be asked, all are public, left out or constant"
         )
-    limits = _limits(domain, options.limit, is_public | is_known)
+    limits = _limits(domain, options.limit, roles.public | roles.known)
     wanted = parse_want(domain, options.want)
     never_together = _never_together(domain, options.never)
     _check_wanted(domain, wanted, collected, never_together)
-    strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
+    strata = (np.flatnonzero(mask).tolist() for mask in (roles.public, roles.known))
     scorer = ExactFormTotals(FormCounter(records, *strata))
     public = scorer.counter.public
     if (

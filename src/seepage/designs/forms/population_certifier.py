@@ -15,7 +15,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
-from seepage.calibration.root import largest_within
+from seepage.calibration.largest_budget import largest_budget
 from seepage.channel.records import Records
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
@@ -182,7 +182,7 @@ class PopulationCertifier(Certifier):
         upper = min(estimate * (1 + spread), cap)
         tolerance = TOLERANCE * min(estimate, problem.min_limit)
         while (
-            budget := largest_within(excess, upper, tolerance)
+            budget := largest_budget(excess, upper, tolerance)
         ) >= upper and upper < cap:
             upper = min(upper * (1 + 2 * spread), cap)
         budgets = problem.capped_budgets(indices, budget)

@@ -15,7 +15,7 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage._core.errors import Setting, Text
-from seepage.calibration.root import largest_within
+from seepage.calibration.largest_budget import largest_budget
 from seepage.channel.records import Records
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
@@ -136,7 +136,7 @@ def _scaled_to_limits(
         epsilons = scaled(factor)
         return problem.excess(problem.scorer.totals(table, epsilons), epsilons)
 
-    return scaled(largest_within(excess, 1.05, 1e-7))
+    return scaled(largest_budget(excess, 1.05, 1e-7))
 
 
 class TableCertifier(Certifier):
