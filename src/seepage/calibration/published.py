@@ -7,7 +7,6 @@ from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.tables.read import check_whole_table
 
-
 STEP = 0.01
 """The increment of the budget in the paper's Algorithm 3."""
 
