@@ -22,7 +22,7 @@ from seepage.benchmarks.statistical.estimate_leakage import (
     mechanisms_of,
     plug_in_estimate,
 )
-from seepage.benchmarks.statistical.estimates import EstimateOptions, LeakageEstimates
+from seepage.benchmarks.statistical.estimates import EstimateSettings, LeakageEstimates
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.datasets.catalogue import BUNDLED, dataset, load_pairs
@@ -84,14 +84,13 @@ def plug_in(
     `collection` is an independent draw of all reports.  Estimates are cached, since
     several items use them.
     """
-    draw: dict[str, Any] = {"replicas": REPLICAS, "rng": SEED + collection}
-    options = EstimateOptions(epsilon, mechanism=mechanism, **draw)
+    settings = EstimateSettings(replicas=REPLICAS, rng=SEED + collection)
     mechanisms = mechanisms_of(pairs.domain, epsilon, mechanism)
     count = len(pairs.domain)
     found = np.full((count, count), np.nan)
     for key in permutations(range(count), 2):
         task = make_task(pairs, mechanisms, key)
-        found[key] = plug_in_estimate(task, task.collect(options))[0]
+        found[key] = plug_in_estimate(task, task.collect(settings))[0]
     return found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, is_typeddict
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ import seepage as sp
 from seepage._core.errors import SeepageError
 from seepage.designs.design_options import DesignOptions
 from seepage.tables.table_options import TableOptions
+from signatures import own_keywords, unpacked_keywords
 
 
 class Odd:
@@ -79,7 +80,6 @@ HOOKS = {
 checks."""
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
-    "Plan.perturb": (TableOptions,),
     "compare_limits": (DesignOptions,),
 }
 """The fields that the keywords of a callable (`**options`) stand for."""
@@ -250,6 +250,7 @@ def callables() -> dict[str, list[str]]:
     """Return every public callable with its named parameters."""
     names = [name for name in sp.__all__ if callable(getattr(sp, name))]
     names = [name for name in names if not inspect.isabstract(getattr(sp, name))]
+    names = [name for name in names if not is_typeddict(getattr(sp, name))]
     names = [name for name in names if not name.endswith(("Error", "Warning"))]
     seen = set()
     for owner, example in examples().items():
@@ -267,10 +268,9 @@ def callables() -> dict[str, list[str]]:
 
 
 def _parameters(name: str) -> list[str]:
-    parameters = inspect.signature(public(name)).parameters.values()
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    function = public(name)
     options = [field.name for kind in OPTIONS.get(name, ()) for field in fields(kind)]
-    return [*(one.name for one in parameters if one.kind in named), *options]
+    return [*own_keywords(function), *unpacked_keywords(function), *options]
 
 
 def call(name: str, key: str, value: Any) -> None:

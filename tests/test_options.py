@@ -1,45 +1,84 @@
 """Signature and options object of a function agree."""
 
 import inspect
+import re
+from dataclasses import fields
 
 import pytest
 
 import seepage as sp
 from seepage._core.errors import InputError
-from seepage._core.options import SECTION, changed
-from seepage.tables.table_options import DataOptions
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        *(sp.design, sp.calibrate),
-        *(sp.analyse, sp.count_pairs, sp.leakage_matrix, sp.total_leakage),
-        *(sp.estimate_leakage, sp.stream_leakage, sp.correlation_matrix),
-        sp.Records.from_data,
-    ],
+from seepage.tables.table_options import (
+    CodingKeywords,
+    DataOptions,
+    TableKeywords,
+    TableOptions,
+    changed,
 )
-def test_every_keyword_is_in_the_signature_and_described(function):
-    parameters = inspect.signature(function).parameters
-    assert {"data", "columns", "bins", "engine", "progress"} <= set(parameters)
-    assert all(
-        one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters.values()
+from signatures import own_keywords, unpacked_keywords
+
+FUNCTIONS = [
+    *(sp.design, sp.calibrate, sp.analyse, sp.count_pairs, sp.leakage_matrix),
+    *(sp.total_leakage, sp.estimate_leakage, sp.stream_leakage, sp.correlation_matrix),
+    *(sp.benchmark_analysers, sp.benchmark_mechanisms, sp.Records.from_data),
+    *(sp.audit, sp.compare_limits, sp.check, sp.Plan.check, sp.Plan.perturb),
+    sp.Plan.write_questionnaire,
+]
+"""The public functions that take keywords of a table, or many of their own."""
+
+
+def described_in(documented):
+    """Return the names of parameters that a NumPy docstring describes."""
+    text = inspect.getdoc(documented) + "\n"
+    section = re.search(
+        r"^Parameters\n-{10}\n(.*?)(?=^\w+\n-{3,}\n|\Z)", text, re.M | re.S
     )
-    section = SECTION.search(function.__doc__ + "\n")[2]
-    described = {
-        name
-        for line in section.splitlines()
-        if line[:1].isalpha()
+    lines = section[1].splitlines()
+    return {
+        name.lstrip("*")
+        for line in lines
+        if line and not line.startswith(" ")
         for name in line.split(", ")
     }
-    assert set(parameters) <= described
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_parameter_is_described_where_it_is_named(function):
+    assert set(inspect.signature(function).parameters) - {"self"} <= described_in(
+        function
+    )
+    listed = set(re.findall(r"`(\w+)`", inspect.getdoc(function)))
+    assert set(unpacked_keywords(function)) <= listed
+
+
+def test_the_keywords_of_a_table_are_its_options_and_described():
+    keywords = TableKeywords.__annotations__
+    assert list(keywords) == [field.name for field in fields(DataOptions)]
+    assert list(CodingKeywords.__annotations__) == [
+        field.name for field in fields(TableOptions)
+    ]
+    assert set(keywords) == described_in(TableKeywords)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_an_unknown_keyword_raises_with_the_closest_one(function):
+    own = own_keywords(function)
+    if not unpacked_keywords(function):
+        return
+    needed = {name: 1.0 for name in own if name != "self"}
+    owner = [None] if own[0] == "self" else []
+    with pytest.raises(InputError, match="no option 'column'; did you mean 'columns'"):
+        function(*owner, **needed, column=["sex"])
+    last = own[-1]
+    with pytest.raises(InputError, match=f"no option '{last}_'; did you mean '{last}'"):
+        function(*owner, **needed, **{f"{last}_": 1})
 
 
 def test_data_may_be_a_keyword():
     assert sp.count_pairs(data="adult", columns=["sex"]) == sp.count_pairs(
         "adult", columns=["sex"]
     )
-    with pytest.raises(TypeError, match="missing a required argument: 'epsilon'"):
+    with pytest.raises(TypeError, match=r"missing .*argument: 'epsilon'"):
         sp.leakage_matrix("adult")
 
 

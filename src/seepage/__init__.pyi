@@ -6,6 +6,7 @@ from .tables.check import check as check
 from .tables.check import ColumnCheck as ColumnCheck
 from .tables.check import DataCheck as DataCheck
 from .tables.read import count_pairs as count_pairs
+from .tables.table_options import TableKeywords as TableKeywords
 from .channel.merging import merge_pairs as merge_pairs
 from .datasets.catalogue import dataset as dataset
 from .datasets.catalogue import load_pairs as load_pairs

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from seepage._core.errors import ChannelError, InputError, Setting, Text
 
@@ -48,6 +48,34 @@ ROW_SUM_TOLERANCE = 1e-9
 
 MAX_INTEGER_BITS = 4_096
 """Integers of more bits are not printed; Python limits conversions to 4,300 digits."""
+
+
+Check: TypeAlias = Callable[[Any, str], Any]
+"""A function of a value and its name, which returns the checked value or raises."""
+
+
+def constrain(options: Any, constraints: Mapping[str, Check]) -> None:
+    """Replace the fields of a frozen dataclass by what their checks return, or raise.
+
+    For its `__post_init__`; a default is not checked.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Limits:
+    ...     confidence: float | None = None
+    ...
+    ...     def __post_init__(self):
+    ...         constrain(self, {"confidence": inner_probability})
+    >>> Limits(), Limits(confidence="much")
+    Traceback (most recent call last):
+    seepage.InputError: confidence must be a number, got 'much'
+    """
+    for name, check in constraints.items():
+        value = getattr(options, name)
+        if value is not getattr(type(options), name, None):
+            object.__setattr__(options, name, check(value, name))
 
 
 @cache
@@ -354,13 +382,16 @@ def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
     return np.random.default_rng(None if rng is None else integer(rng, name, 0))
 
 
-def seed(
-    rng: Any, name: str = "rng", maximum: int | None = None, *, required: bool = False
-) -> int | None:
+def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
     """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or None."""
+    return None if rng is None else required_seed(rng, name, maximum)
+
+
+def required_seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int:
+    """Return an integer of at least 0, drawn for a `numpy.random.Generator`."""
     if type(rng).__name__ == "Generator" and hasattr(rng, "integers"):
         rng = int(rng.integers(2**63))
-    return None if rng is None and not required else integer(rng, name, 0, maximum)
+    return integer(rng, name, 0, maximum)
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:
@@ -384,14 +415,19 @@ def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
     return known if given == ["all"] else [choice(item, name, known) for item in given]
 
 
-def options(given: Iterable[str], known: Iterable[str]) -> None:
-    """Check the names of options."""
-    names = list(known)
-    for name in given:
-        if name not in names:
-            raise InputError(
-                f"there is no option {name!r}{near_miss(name, names, cutoff=0.7)}"
-            )
+def options(
+    names: Iterable[str],
+    known: Iterable[str],
+    suggested: Iterable[str] | None = None,
+) -> None:
+    """Check the names of options; the message suggests one of `suggested`, by default
+    of those that are known.
+    """
+    options = list(known)
+    for name in names:
+        if name not in options:
+            hint = near_miss(name, suggested or options, cutoff=0.7)
+            raise InputError(f"there is no option {name!r}{hint}")
 
 
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import Field, field, fields
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from seepage._core import checks
@@ -112,19 +112,6 @@ def command_words(given: Mapping[str, Any], kind: Any) -> Iterator[str]:
                         f"{flag}-of" if "each" in one.metadata else flag,
                         f"{name}={text}",
                     )
-
-
-def changed(options: Any, kind: Any) -> dict[str, Any]:
-    """Return those fields of a dataclass that differ from their defaults, by name."""
-    differing = {}
-    for one in fields(kind):
-        value = getattr(options, one.name)
-        default = (
-            one.default if one.default_factory is MISSING else one.default_factory()
-        )
-        if type(value) is not type(default) or value != default:
-            differing[one.name] = value
-    return differing
 
 
 def takes(

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting
-from seepage._core.options import Answer
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
 
 
-class Registry(Mapping[str, Answer]):
+Item = TypeVar("Item")
+"""What is registered: the class of a mechanism, an analyser."""
+
+
+class Registry(Mapping[str, Item]):
     """Extensions of one kind by case-insensitive, unique name.
 
     Parameters
@@ -37,10 +40,10 @@ class Registry(Mapping[str, Answer]):
         self.kind = kind
         self.home = home
         self.group = group
-        self._items: dict[str, Answer] = {}
+        self._items: dict[str, Item] = {}
         self._unusable: str | None = None  # until the entry points are loaded
 
-    def add(self, name: str, item: Answer, *, replace: bool = False) -> Answer:
+    def add(self, name: str, item: Item, *, replace: bool = False) -> Item:
         """Register an item; a name that is taken raises an InputError unless it is
         replaced.
         """
@@ -56,7 +59,7 @@ class Registry(Mapping[str, Answer]):
         """Unregister an item."""
         del self._items[name.casefold()]
 
-    def find(self, name: Any) -> Answer:
+    def find(self, name: Any) -> Item:
         """Return the item of a name, or raise an InputError that lists the known names."""
         folded = name.casefold() if isinstance(name, str) else name
         try:
@@ -74,7 +77,7 @@ class Registry(Mapping[str, Answer]):
         self._load()
         return self._unusable or ""
 
-    def __getitem__(self, name: str) -> Answer:
+    def __getitem__(self, name: str) -> Item:
         self._load()
         return self._items[name.casefold()]
 

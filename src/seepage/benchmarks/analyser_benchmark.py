@@ -1,17 +1,23 @@
 """The benchmark of analysers: how far estimates are from the true leakages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
+from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage._core.options import takes
 from seepage.benchmarks.analysers import analyse_with, as_analysers, reference_leakages
 from seepage.benchmarks.baselines import Analyser
-from seepage.benchmarks.benchmark import Benchmark, BenchmarkOptions, score_label
+from seepage.benchmarks.benchmark import (
+    Benchmark,
+    checked_budgets,
+    counted_tables,
+    score_label,
+)
+from seepage.tables.table_options import DataOptions, TableKeywords
 
 TOLERANCE = 1e-6
 """Undershoot or overshoot up to this value counts as none."""
@@ -49,27 +55,16 @@ class AnalyserScore:
     region: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnalyserOptions(BenchmarkOptions):
-    """Options of `benchmark_analysers`.
-
-    Parameters
-    ----------
-    reference
-        `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or
-        `"statistical:oue"`: the plug-in estimate of the statistical method with 50
-        replicas; a `Mechanism`, or a mapping from attribute to name or `Mechanism`.
-    chosen
-        Names of analysers, or analysers; all registered ones by default.
-    """
-
-    epsilons: Any = field(default=(1.0,), kw_only=False)
-    reference: Any = "bound"
-    chosen: Sequence[str | Analyser] | None = None
-
-
-@takes(AnalyserOptions)
-def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
+def benchmark_analysers(
+    data: Any,
+    epsilons: Sequence[float] = (1.0,),
+    *,
+    reference: Any = "bound",
+    chosen: Sequence[str | Analyser] | None = None,
+    delta: float = 0.0,
+    rng: int = 0,
+    **table: Unpack[TableKeywords],
+) -> Benchmark:
     """Compare analysers with a reference leakage, over all ordered pairs of attributes.
 
     undershoot = sum of (l* - l)+ / (eps q),  overshoot = sum of (l - l*)+ / (eps q),
@@ -80,6 +75,23 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
     data
         A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`;
         or several of them, a mapping by name.
+    epsilons
+        Budgets above 0, each used for every attribute.
+    reference
+        `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or
+        `"statistical:oue"`: the plug-in estimate of the statistical method with 50
+        replicas; a `Mechanism`, or a mapping from attribute to name or `Mechanism`.
+    chosen
+        Names of analysers, or analysers; all registered ones by default.
+    delta
+        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
+        with a delta.
+    rng
+        Seed of what is simulated; the same seed gives the same numbers.
+    **table
+        How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Examples
     --------
@@ -88,31 +100,34 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
     >>> [(score.analyser, score.region) for score in benchmark.scores]
     [('SPL-ANL', 'R2'), ('ITS', 'R1')]
     """
-    tables = options.counted(data if isinstance(data, Mapping) else {"data": data})
-    label = score_label(options.reference, "reference")
-    analysers = as_analysers(options.chosen)
+    reading = DataOptions.from_keywords(table, benchmark_analysers)
+    seed = checks.required_seed(rng)
+    budgets = checked_budgets(epsilons)
+    tables = counted_tables(
+        data if isinstance(data, Mapping) else {"data": data}, reading
+    )
+    label = score_label(reference, "reference")
+    analysers = as_analysers(chosen)
     scores: list[AnalyserScore] = []
     left_out: list[tuple[str, str, str]] = []
-    tasks = [(name, epsilon) for name in tables for epsilon in options.epsilons]
+    tasks = [(name, epsilon) for name in tables for epsilon in budgets]
     for name, epsilon in tasks:
         pairs = tables[name]
-        expected = reference_leakages(
-            options.reference, pairs, epsilon, options.rng, options.delta
-        )
+        expected = reference_leakages(reference, pairs, epsilon, seed, delta)
         for analyser in analysers:
             try:
                 leakages = analyse_with(
                     analyser, pairs, np.full(len(pairs.domain), epsilon)
                 )
             except InputError as reason:
-                if options.chosen is not None:
+                if chosen is not None:
                     raise
                 left_out.append((name, analyser.name, str(reason)))
             else:
                 gaps = _gaps(expected, leakages, epsilon)
                 scores.append(AnalyserScore(name, analyser.name, epsilon, label, *gaps))
-            if options.progress is not None:
-                options.progress(
+            if reading.progress is not None:
+                reading.progress(
                     len(scores) + len(left_out), len(tasks) * len(analysers)
                 )
     return Benchmark(tuple(scores), tables, tuple(dict.fromkeys(left_out)))

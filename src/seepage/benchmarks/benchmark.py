@@ -1,13 +1,11 @@
-"""What both benchmarks share: options and results."""
+"""What both benchmarks share: checks of their arguments, and results."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage._core.options import option
 from seepage._core.results import Result
 from seepage._core.text import how_many
 from seepage.channel.domain import sample_caution
@@ -16,47 +14,28 @@ from seepage.tables.read import as_pairs
 from seepage.tables.table_options import DataOptions
 
 
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkOptions(DataOptions):
-    """Options of both benchmarks.
+def checked_budgets(epsilons: Iterable[float]) -> list[float]:
+    """Return the budgets of a benchmark, each above 0."""
+    budgets = [
+        checks.epsilon(epsilon) for epsilon in checks.items(epsilons, "epsilons")
+    ]
+    if 0 in budgets:
+        hint = "; results are relative to it"
+        raise checks.violation("epsilon", "above 0", 0.0, hint)
+    return budgets
 
-    Parameters
-    ----------
-    epsilons
-        Budgets above 0, each used for every attribute.
-    delta
-        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
-        with a delta.
-    rng
-        Seed of what is simulated; the same seed gives the same numbers.
-    """
 
-    epsilons: Any = field(default=(1.0, 3.0, 5.0), kw_only=False)
-    delta: Any = 0.0
-    rng: int = option(0, check=partial(checks.seed, required=True))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        budgets = [
-            checks.epsilon(one) for one in checks.items(self.epsilons, "epsilons")
-        ]
-        if 0 in budgets:
-            raise checks.violation(
-                "epsilon", "above 0", 0.0, "; results are relative to it"
+def counted_tables(
+    data: Mapping[str, Any], reading: DataOptions
+) -> dict[str, PairCounts]:
+    """Return the pair counts of the data sets; raise for one with a single attribute."""
+    tables = {name: as_pairs(table, **reading.keywords) for name, table in data.items()}
+    for name, pairs in tables.items():
+        if len(pairs.domain) < 2:
+            raise InputError(
+                f"{name} has one attribute; a benchmark compares at least two"
             )
-        object.__setattr__(self, "epsilons", budgets)
-
-    def counted(self, data: Mapping[str, Any]) -> dict[str, PairCounts]:
-        """Return the pair counts of the data sets; raise for one with a single
-        attribute.
-        """
-        tables = {name: as_pairs(table, **self.reading) for name, table in data.items()}
-        for name, pairs in tables.items():
-            if len(pairs.domain) < 2:
-                raise InputError(
-                    f"{name} has one attribute; a benchmark compares at least two"
-                )
-        return tables
+    return tables
 
 
 @dataclass(frozen=True, repr=False)

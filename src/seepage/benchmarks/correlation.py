@@ -4,20 +4,19 @@ They do not determine the leakage: the paper's observation OB3, which `reproduce
 confirms.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, SupportsIndex
+from dataclasses import dataclass
+from typing import Any, Literal, SupportsIndex, Unpack
 
 import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import DomainError
-from seepage._core.options import takes
 from seepage._core.results import Result
 from seepage.channel.domain import Domain, sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.tables.read import as_pairs
-from seepage.tables.table_options import DataOptions
+from seepage.tables.table_options import DataOptions, TableKeywords
 
 Metric = Literal["mi", "nmi", "pcc"]
 
@@ -76,31 +75,25 @@ class CorrelationMatrix(Result):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorrelationOptions(DataOptions):
-    """Options of `correlation_matrix`.
-
-    Parameters
-    ----------
-    metric
-        With p the joint distribution of X and Y, r and c its margins:
-
-        * `"mi"`: I = sum p ln(p / (r c)), in nats; the diagonal is the entropy;
-        * `"nmi"`: I / H(X, Y), the paper's normalisation;
-        * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2 and so on.
-    """
-
-    metric: Metric = field(kw_only=False)
-
-
-@takes(CorrelationOptions)
-def correlation_matrix(data: Any, options: CorrelationOptions) -> CorrelationMatrix:
+def correlation_matrix(
+    data: Any, metric: Metric, **table: Unpack[TableKeywords]
+) -> CorrelationMatrix:
     """Return a measure of correlation between every two attributes, a symmetric matrix.
 
     Parameters
     ----------
     data
         A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
+    metric
+        With p the joint distribution of X and Y, r and c its margins:
+
+        * `"mi"`: I = sum p ln(p / (r c)), in nats; the diagonal is the entropy;
+        * `"nmi"`: I / H(X, Y), the paper's normalisation;
+        * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2 and so on.
+    **table
+        How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Notes
     -----
@@ -115,15 +108,18 @@ def correlation_matrix(data: Any, options: CorrelationOptions) -> CorrelationMat
     >>> nmi.values.shape, round(nmi["sex", "relationship"], 3)
     ((15, 15), 0.146)
     """
-    _, measure = METRICS[checks.choice(options.metric, "metric", METRICS)]
-    pairs = as_pairs(data, **options.reading)
+    reading = DataOptions.from_keywords(table, correlation_matrix)
+    _, measure = METRICS[checks.choice(metric, "metric", METRICS)]
+    pairs = as_pairs(data, **reading.keywords)
     count = len(pairs.domain)
     result = np.zeros((count, count))
     for first, second, tables in pairs.tables_by_shape():
-        result[first, second] = result[second, first] = measure(tables)
+        measured = measure(tables)
+        result[first, second] = measured
+        result[second, first] = measured
     for index, marginal in enumerate(pairs.marginals):
         result[index, index] = measure(np.diag(marginal)[None])[0]
-    return CorrelationMatrix(pairs, options.metric, checks.read_only(result, "values"))
+    return CorrelationMatrix(pairs, metric, checks.read_only(result, "values"))
 
 
 def _mutual_information(tables: Integers) -> Floats:

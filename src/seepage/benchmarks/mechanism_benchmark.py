@@ -1,18 +1,18 @@
 """The benchmarks of analysers and of mechanisms [paper, sections V-A and V-B]."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage._core.options import takes
 from seepage._core.registry import MECHANISMS
 from seepage.benchmarks.benchmark import (
     Benchmark,
-    BenchmarkOptions,
+    checked_budgets,
+    counted_tables,
     panel_parts,
     score_label,
 )
@@ -22,6 +22,7 @@ from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.randomness import ROWS
+from seepage.tables.table_options import DataOptions, TableKeywords
 
 EIGHT = ("grr", "rappor", "exp", "oue", "blh", "olh", "she", "ss")
 """The mechanisms of the paper."""
@@ -65,30 +66,37 @@ class MechanismScore:
     estimates: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class MechanismOptions(BenchmarkOptions):
-    """Options of `benchmark_mechanisms`.
-
-    Parameters
-    ----------
-    mechanisms
-        A list of names, of `Mechanism` objects, and of mappings from attribute to name
-        or `Mechanism`; or a mapping from a label of your own to such a choice.  The
-        paper's eight by default.  Objects have their own budget, and are scored once if
-        a choice has no name.
-    """
-
-    mechanisms: Any = EIGHT
-
-
-@takes(MechanismOptions)
-def benchmark_mechanisms(data: Any, options: MechanismOptions) -> Benchmark:
+def benchmark_mechanisms(
+    data: Any,
+    epsilons: Sequence[float] = (1.0, 3.0, 5.0),
+    *,
+    mechanisms: Any = EIGHT,
+    delta: float = 0.0,
+    rng: int = 0,
+    **table: Unpack[TableKeywords],
+) -> Benchmark:
     """Compare mechanisms by the utility and the leakage of their reports.
 
     Parameters
     ----------
     data
         A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
+    epsilons
+        Budgets above 0, each used for every attribute.
+    mechanisms
+        A list of names, of `Mechanism` objects, and of mappings from attribute to name
+        or `Mechanism`; or a mapping from a label of your own to such a choice.  The
+        paper's eight by default.  Objects have their own budget, and are scored once if
+        a choice has no name.
+    delta
+        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
+        with a delta.
+    rng
+        Seed of what is simulated; the same seed gives the same numbers.
+    **table
+        How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Notes
     -----
@@ -104,24 +112,25 @@ def benchmark_mechanisms(data: Any, options: MechanismOptions) -> Benchmark:
     >>> [score.normalised_tcpl > 0.9 for score in benchmark.scores]
     [True, True]
     """
-    tables = options.counted({"data": data})
+    reading = DataOptions.from_keywords(table, benchmark_mechanisms)
+    seed = checks.required_seed(rng)
+    budgets = checked_budgets(epsilons)
+    tables = counted_tables({"data": data}, reading)
     pairs = tables["data"]
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
     tasks = [
         (epsilon, label, choice)
-        for epsilon in options.epsilons
-        for label, choice in _labelled(options.mechanisms).items()
-        if epsilon == options.epsilons[0]
+        for epsilon in budgets
+        for label, choice in _labelled(mechanisms).items()
+        if epsilon == budgets[0]
         or any(isinstance(part, str) for part in panel_parts(choice))
     ]
     scores: list[MechanismScore] = []
     for epsilon, label, choice in tasks:
-        scores.append(
-            _score(pairs, label, choice, (epsilon, options.delta), options.rng)
-        )
-        if options.progress is not None:
-            options.progress(len(scores), len(tasks))
+        scores.append(_score(pairs, label, choice, (epsilon, delta), seed))
+        if reading.progress is not None:
+            reading.progress(len(scores), len(tasks))
     return Benchmark(tuple(scores), tables)
 
 

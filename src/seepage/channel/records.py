@@ -6,11 +6,11 @@ records do.
 
 import math
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from seepage._core import checks
 from seepage._core.arrays import Codes, Integers
 from seepage._core.errors import DomainError
-from seepage._core.options import method_takes
 from seepage._core.results import Result
 from seepage._core.text import how_many
 from seepage.channel.domain import Domain
@@ -33,7 +32,12 @@ from seepage.counting.distinct import (
 )
 from seepage.counting.record_samples import own_seed
 from seepage.tables.gathering import Gathering, gather_local
-from seepage.tables.table_options import RecordOptions, uses_spark
+from seepage.tables.table_options import (
+    RecordOptions,
+    TableKeywords,
+    check_keywords,
+    uses_spark,
+)
 
 if TYPE_CHECKING:
     from seepage.tables.fixed_domain import FixedDomain
@@ -116,8 +120,18 @@ class Records(Result):
             part.flags.writeable = False
 
     @classmethod
-    @method_takes(RecordOptions)
-    def from_data(cls, data: Any, options: RecordOptions) -> "Records":
+    def from_data(
+        cls,
+        data: Any,
+        *,
+        sample: int | None = None,
+        rng: Any = 0,
+        scope: str = "table",
+        answers: str = "as-is",
+        order: Mapping[str, Sequence[str]] | None = None,
+        keep: Collection[str] = (),
+        **table: Unpack[TableKeywords],
+    ) -> "Records":
         """Return the distinct records of a table, with data and options as in
         `count_pairs`.
 
@@ -127,6 +141,30 @@ class Records(Result):
             A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or
             Feather file, of a folder of such files, a glob, or a list of paths; or a
             Spark DataFrame.
+        sample
+            Number of records to draw without replacement; all records if there are no
+            more.  The domain is still that of the whole table, and `pool` counts the
+            records of the sample.
+        rng
+            Seed of the sample and the part.  The same seed gives the same sample of the
+            same files, with or without Spark; a Spark DataFrame has no order, so its
+            sample also depends on its partitions.  None draws a different sample each
+            time.
+        scope
+            `"population"`: a domain that is not given is fixed on a random part of the
+            records (a twentieth, a fifth below 20,000), and the result has only the
+            others, all of them coded in it, so that they can certify something about
+            whoever else answers; see `Records.fixed`.  `"table"`: the domain is that of
+            all records, and all are in the result.
+        answers, order, keep
+            `"merged"`: answers are chosen by the rule of `seepage.tables.answer_rule`,
+            with the scales in `order` (labels in their order, by attribute); `"as-is"`:
+            the values seen, numbers in bins.  Columns without two answers that are
+            common enough are left out, unless in `keep`.
+        **table
+            How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+            `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+            `person`, `engine`, `progress`; see `TableKeywords`.
 
         Notes
         -----
@@ -148,11 +186,21 @@ class Records(Result):
         from seepage.tables.answer_rule import with_markers
         from seepage.tables.fixed_domain import fix_domain
 
-        rng = secrets.randbits(63) if options.rng is None else options.rng
+        check_keywords(table, cls.from_data)
+        options = RecordOptions(
+            sample=sample,
+            rng=rng,
+            scope=scope,
+            answers=answers,
+            order=order or {},
+            keep=keep,
+            **table,
+        )
+        seed = secrets.randbits(63) if options.rng is None else options.rng
         new_gathering: Callable[[], Gathering] = DistinctRecords
         if options.sample is not None:
             new_gathering = partial(
-                RecordSample, options.sample, own_seed("sample", rng)
+                RecordSample, options.sample, own_seed("sample", seed)
             )
         spark = uses_spark(data, options.engine, options.person)
         fixed = None
@@ -160,7 +208,7 @@ class Records(Result):
         if options.domain is None and (
             options.scope == "population" or options.merges_answers
         ):
-            data, fixed = fix_domain(data, options, rng)
+            data, fixed = fix_domain(data, options, seed)
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
         gather = gather_local
         if spark:

@@ -10,9 +10,8 @@ there are: the limits are those of one report.
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from seepage._core import checks
 from seepage._core.arrays import Codes, Integers
 from seepage._core.errors import InputError, Setting, TableError
 from seepage._core.files import whole_file
-from seepage._core.options import changed
+from seepage._core.progress import Progress
 from seepage.channel.domain import Domain
 from seepage.collection.identified_people import (
     FIXED,
@@ -38,14 +37,14 @@ from seepage.collection.report_batches import (
     spread_reports,
 )
 from seepage.designs.forms.form import Form, form_of_words
-from seepage.mechanisms.randomness import Randomness, randomness
+from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.content import PerturbOptions, PlanContent
 from seepage.tables.opening import open_source
 from seepage.tables.read import table_of
 from seepage.tables.scan import TableScan, columns_of
 from seepage.tables.sources import find_files
-from seepage.tables.table_options import TableOptions
+from seepage.tables.table_options import CodingKeywords, TableOptions
 
 ROW_GROUP = 1 << 17
 """Minimum number of rows of a Parquet row group."""
@@ -59,7 +58,15 @@ def perturb_table(plan: PlanContent, data: Any, options: PerturbOptions) -> pa.T
 
 
 def perturb_file(
-    plan: PlanContent, data: Any, output: str | os.PathLike[str], **options: Any
+    plan: PlanContent,
+    data: Any,
+    output: str | os.PathLike[str],
+    *,
+    rng: Seed = None,
+    identifier: str | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **table: Unpack[CodingKeywords],
 ) -> int:
     """Write the reports of a table's records to a Parquet file, in constant memory.
 
@@ -73,8 +80,10 @@ def perturb_file(
     output
         The file, written atomically: it does not appear if a record raises an error or
         the process is killed.
-    options
-        The options of `Plan.perturb`.
+    rng, identifier, key, progress
+        See `Plan.perturb`.
+    **table
+        How the table is read, as in `Plan.perturb`.
 
     Returns
     -------
@@ -98,10 +107,13 @@ def perturb_file(
     ...     perturb_file(plan, people, f"{folder}/reports.parquet")
     100
     """
-    checks.options(options, [one.name for one in fields(PerturbOptions)])
-    _check_output_differs(data, options.get("key"), output)
+    reading = TableOptions.from_keywords(table, perturb_file)
+    _check_output_differs(data, key, output)
+    options = PerturbOptions(
+        rng=rng, identifier=identifier, key=key, progress=progress, reading=reading
+    )
     with whole_file(output) as file:
-        return _write(plan, _reports(plan, data, PerturbOptions(**options)), file)
+        return _write(plan, _reports(plan, data, options), file)
 
 
 def _reports(
@@ -112,7 +124,7 @@ def _reports(
     source = randomness(options.rng, "rng")
     schema = reports_schema(plan)
     column = options.identifier
-    table = plan.provenance.reading | changed(options, TableOptions)
+    table = plan.provenance.reading | options.reading.keywords
     scan = open_records(data, plan.collected, column, **table)
     for batch in scan.batches(options.progress):
         answers = dict(zip(plan.collected.names, batch.codes, strict=True))
@@ -288,7 +300,7 @@ def open_records(
         if name in FIXED:
             raise InputError(f"{name} has no effect: the plan fixes it", parameter=name)
     data, table = table_of(data, {"domain": domain, **table})
-    options = TableOptions.from_keywords(**table)
+    options = TableOptions.from_keywords(table, open_records)
     source = open_source(data, options)
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if identifier is not None:

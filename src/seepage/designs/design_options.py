@@ -176,7 +176,7 @@ class DesignOptions(PlanningOptions):
     shape: str = option("forms", **choice_of("never", "forms"))
     seconds: float = option(15.0, check=time_limit)
     rng: Any = option(
-        0, name="seed", check=partial(checks.seed, maximum=MAX_SEED, required=True)
+        0, name="seed", check=partial(checks.required_seed, maximum=MAX_SEED)
     )
 
     def __post_init__(self) -> None:

@@ -13,13 +13,11 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.errors import InputError, SeepageWarning, Setting, Text
 from seepage._core.files import read_small, write_text
-from seepage._core.options import takes
 from seepage._core.text import factor, short_list
 from seepage.channel.domain import MISSING, OTHER, Domain
 from seepage.collection.client_files import CLIENT, client_plan
 from seepage.designs.forms.form import Form
 from seepage.pages.render import render_page
-from seepage.plan.content import QuestionnaireOptions
 from seepage.plan.promises import answer_text
 from seepage.tables.codebooks import read_codebook
 from seepage.totals.guarantees import KINDS
@@ -129,26 +127,31 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     return texts | given
 
 
-@takes(QuestionnaireOptions)
-def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
+def questionnaire_page(
+    plan: Plan,
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    endpoint: str | None = None,
+    title: str | None = None,
+    texts: str | os.PathLike[str] | None = None,
+) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
 
     Parameters
     ----------
     plan
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
+    labels, endpoint, title, texts
+        See `Plan.write_questionnaire`.
 
     Notes
     -----
     The page's content security policy allows its own script and style by their hashes, requests
     to the endpoint, and nothing else.
     """
-    texts_shown = (
-        [] if options.labels is None else read_labels(options.labels, plan.domain)
-    )
-    endpoint = options.endpoint
+    texts_shown = [] if labels is None else read_labels(labels, plan.domain)
     is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
-    strings = read_texts(options.texts)
+    strings = read_texts(texts)
     heading = plan.provenance.settings.get("title", "Survey")
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
@@ -169,7 +172,7 @@ def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
     }
     return render_page(
         "questionnaire.html",
-        checks.text(heading if options.title is None else options.title, "title"),
+        checks.text(heading if title is None else title, "title"),
         styles=["questionnaire"],
         script=page_script(),
         content=survey,
@@ -177,11 +180,21 @@ def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
     )
 
 
-def write_questionnaire(plan: Plan, path: Any, options: QuestionnaireOptions) -> None:
+def write_questionnaire(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    endpoint: str | None = None,
+    title: str | None = None,
+    texts: str | os.PathLike[str] | None = None,
+) -> None:
     """Write the questionnaire of a plan; see `Plan.write_questionnaire`."""
-    page = questionnaire_page(plan, **vars(options))
-    if note := unlabelled_note(plan, options.labels):
-        warnings.warn(SeepageWarning(note), stacklevel=4)
+    page = questionnaire_page(
+        plan, labels=labels, endpoint=endpoint, title=title, texts=texts
+    )
+    if note := unlabelled_note(plan, labels):
+        warnings.warn(SeepageWarning(note), stacklevel=3)
     write_text(path, page)
 
 

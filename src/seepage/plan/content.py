@@ -47,65 +47,17 @@ MAX_FORMS = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerturbOptions(TableOptions):
-    """Options of `Plan.perturb`; of tables, except `domain`, `bins` and `pool`.
-
-    A record with a value outside the domain raises a DomainError with its row and
-    column, unless its attribute has a catch-all value.  A report is always sent: a
-    missing answer is a value like any other if the domain has it.
-
-    Parameters
-    ----------
-    person
-        The column that identifies the person, by default that of the plan: each person
-        sends one report, of the first record that is not dropped.
-    rng
-        None draws from the operating system's generator.  For research only: a seed or
-        NumPy generator gives the same reports again, and whoever knows it can remove
-        the noise.
-    identifier, key
-        A column of stable identifiers from which forms and noise are derived, so that a
-        person who is asked again gets the same form, and sends the same report for the
-        same answers; and the secret key, bytes or the path of its file (see
-        `seepage.collection.perturb_table.IdentifiedPeople`).
-    progress
-        Called with the number of records done and their total, None if unknown.
-    """
+class PerturbOptions:
+    """Options of `Plan.perturb`, which describes them; `reading` are those of its table."""
 
     rng: Seed = field(default=None, repr=False)
     identifier: str | None = None
     key: bytes | str | os.PathLike[str] | None = field(default=None, repr=False)
     progress: Progress | None = None
+    reading: TableOptions = field(default_factory=TableOptions)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         checks.progress(self.progress)
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionnaireOptions:
-    """Options of the questionnaire of a plan.
-
-    Parameters
-    ----------
-    labels
-        A codebook with the texts to show for attributes and values, see
-        `seepage.collection.client_files.read_labels`.  A missing value is the answer
-        "Prefer not to say", where the plan has it.
-    endpoint
-        The address that reports are sent to.  Without one the page makes no request,
-        and offers the report as a file.
-    title
-        The heading; by default the plan's.
-    texts
-        A file of the page's other texts: introduction, consent, contact, another
-        language; see `seepage.collection.client_files.read_texts`.
-    """
-
-    labels: str | os.PathLike[str] | None = None
-    endpoint: str | None = None
-    title: str | None = None
-    texts: str | os.PathLike[str] | None = None
 
 
 class PlanContent(Stored, frozen=True, kw_only=True, dict=True):

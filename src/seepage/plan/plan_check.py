@@ -130,7 +130,7 @@ class PlanCheck(Result):
 
 def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
-    reading = options.reading
+    reading = options.keywords
     if not is_counted(data):
         reading = plan.provenance.reading | reading
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)

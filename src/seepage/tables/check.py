@@ -6,10 +6,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from html import escape
-from typing import Any
+from typing import Any, Unpack
 
 from seepage._core.errors import DataWarning, InputError, Setting, TableError, Text
-from seepage._core.options import changed, takes
 from seepage._core.results import Result
 from seepage._core.text import short_list
 from seepage.channel.domain import ALL_OTHERS
@@ -29,7 +28,7 @@ from seepage.tables.opening import first_records, open_source
 from seepage.tables.read import is_counted, table_of
 from seepage.tables.relations import rare_below, relations
 from seepage.tables.sources import Source, readable
-from seepage.tables.table_options import TableOptions, is_spark_frame
+from seepage.tables.table_options import CodingKeywords, TableOptions, is_spark_frame
 
 MAX_RECORDS = 1 << 17
 """Records that are read."""
@@ -312,8 +311,7 @@ def joined(separator: str, texts: Sequence[Text]) -> Text:
     return Text(*[part for text in texts for part in (separator, text)][1:])
 
 
-@takes(TableOptions)
-def check(data: Any, options: TableOptions) -> DataCheck:
+def check(data: Any, **table: Unpack[CodingKeywords]) -> DataCheck:
     """Return what the columns of a table are, and what must be decided before it is
     analysed.
 
@@ -327,6 +325,10 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     data
         A frame, a path, or the name of a dataset whose files are at hand.  Data that
         are counted already have a domain, and raise.
+    **table
+        How the table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`; see `TableKeywords`.
 
     Notes
     -----
@@ -349,15 +351,17 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     >>> found["health"].kind, found["health"].codes
     ('ordered', ('9',))
     """
+    reading = TableOptions.from_keywords(table, check)
     if is_counted(data):
         raise InputError(
             "data must be a table to be checked, and are counted already; give the table itself",
             parameter="data",
         )
-    table, known = table_of(data, changed(options, TableOptions))
-    chosen = TableOptions(**known)
-    found = _check_table(_opened(table, chosen), chosen, asked=table is data)
-    if table is data:
+    origin, keywords = table_of(data, reading.keywords)
+    options = TableOptions(**keywords)
+    is_named = origin is not data
+    found = _check_table(_opened(origin, options), options, asked=not is_named)
+    if not is_named:
         return found
     return replace(found, columns=tuple(replace(column, used=True) for column in found))
 

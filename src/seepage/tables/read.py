@@ -9,18 +9,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import DomainError, GuaranteeError, InputError
-from seepage._core.options import takes
 from seepage._core.text import Counted, how_many
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import FILE_KEY, PairCounts
 from seepage.channel.pooling import pool_rare
 from seepage.channel.records import Records
 from seepage.counting.accumulate import count_scan
-from seepage.tables.table_options import DataOptions, RecordOptions, uses_spark
+from seepage.tables.table_options import (
+    DataOptions,
+    RecordOptions,
+    TableKeywords,
+    uses_spark,
+)
 
 RECODING_OPTIONS = ("columns", "drop", "pool")
 """Table options that also apply to existing pair counts and records."""
@@ -32,8 +36,7 @@ ENGINE_OPTIONS = ("engine", "progress")
 FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep")
 
 
-@takes(DataOptions)
-def count_pairs(data: Any, options: DataOptions) -> PairCounts:
+def count_pairs(data: Any, **table: Unpack[TableKeywords]) -> PairCounts:
     """Return the pair counts: the two-way contingency table of every pair of
     attributes.
 
@@ -44,6 +47,10 @@ def count_pairs(data: Any, options: DataOptions) -> PairCounts:
         file, of a folder of such files, a glob, or a list of paths; or a Spark
         DataFrame; or the name of a dataset, a file of pair counts, `PairCounts` or
         `Records`, for which only the options `columns`, `drop` and `pool` are allowed.
+    **table
+        How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Notes
     -----
@@ -60,7 +67,7 @@ def count_pairs(data: Any, options: DataOptions) -> PairCounts:
     >>> pairs.table("sex", "smoker").tolist()
     [[0, 2], [1, 1]]
     """
-    return as_pairs(data, **options.reading)
+    return as_pairs(data, **DataOptions.from_keywords(table, count_pairs).keywords)
 
 
 def as_pairs(data: Any, **options: Any) -> PairCounts:

@@ -21,15 +21,16 @@ of text files.  Importing it does not import PyArrow.
 """
 
 import codecs
+import inspect
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting, TableError
-from seepage._core.options import changed, check_fields, option
+from seepage._core.options import check_fields, option
 from seepage._core.progress import Progress
 from seepage.channel.domain import ALL_OTHERS, Domain
 
@@ -115,12 +116,8 @@ def _pool(given: Any, name: str) -> float:
     return number
 
 
-class TableKeywords(TypedDict, total=False):
-    """Keywords of reading a table, of every public function that takes `data`.
-
-    Each is described in `TableOptions` and `DataOptions`; a function takes them as
-    `**table: Unpack[TableKeywords]`.
-    """
+class CodingKeywords(TypedDict, total=False):
+    """Keywords of how the columns of a table are coded, see `TableKeywords`."""
 
     columns: Sequence[str] | None
     drop: Sequence[str]
@@ -134,6 +131,67 @@ class TableKeywords(TypedDict, total=False):
     domain: Domain | None
     pool: float | None
     person: str | None
+
+
+class TableKeywords(CodingKeywords, total=False):
+    """Keywords of reading a table, of every public function that takes `data`.
+
+    A function takes them as `**table: Unpack[TableKeywords]`.
+
+    Parameters
+    ----------
+    columns
+        The columns to use, in this order; all by default.
+    drop
+        The columns to leave out.
+    bins
+        Binning of numeric columns with many values: `"quantile:10"` (the default),
+        `"width:8"`, ascending edges, or `"none"` (each number is a category).  An
+        integer is a number of quantile bins; many values are more than 50.  A mapping
+        gives a rule for each column, `"*"` that of all others; a column that it names
+        is binned even if it has fewer.
+    missing
+        `"category"`: missing values are a category; `"drop"`: records with a missing
+        value are left out, and their other values are ignored.
+    max_values
+        Maximum alphabet size, 1,000 by default; a column with more values raises an
+        error.
+    missing_markers
+        Strings that mean missing, such as `"?"`.  They are in addition to empty fields
+        of text files, nulls and NaN; a mapping gives those of each column, `"*"` those
+        of all.
+    delimiter
+        The delimiter of text files; detected by default.
+    column_names
+        The column names of a text file without a header line.
+    encoding
+        The encoding of text files, such as `"latin-1"`; `"utf-8"` by default.
+    domain
+        The domain to code in: its columns, values and bins.  A value outside raises an
+        error, unless the attribute has the value "(other)".
+    pool
+        Minimum number of records of a value, below 1 their minimum share: rarer values
+        are merged into "(other)".  Off by default.  Bins are not merged.
+    person
+        The column that identifies the person, whose first record that is not dropped is
+        kept; it is not an attribute.  Values and bins are still those of the whole
+        table.
+    engine
+        `"auto"` (the default): NumPy, or Numba if the work exceeds the time to load it;
+        `"spark"`: the executors of the active Spark session read the Parquet files.
+        All counts are equal.
+    progress
+        Called with the number of steps done and their total, None if unknown.  It is
+        not called by Spark, which shows its own progress.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> table: TableKeywords = {"columns": ["sex", "race"]}
+    >>> sp.count_pairs("adult", **table)
+    PairCounts(48,842 records, 2 attributes)
+    """
+
     engine: str
     progress: Progress | None
 
@@ -219,20 +277,26 @@ class TableOptions:
             raise checks.exclusive("pool", "domain", "a domain has its own values")
 
     @classmethod
-    def from_keywords(cls, **keywords: Any) -> "TableOptions":
-        """Return the options of the keywords of a public function; None means the
-        default.
+    def from_keywords(
+        cls, table: Mapping[str, Any], function: Callable[..., Any]
+    ) -> Self:
+        """Return the options of the keywords `**table` of a public function.
+
+        Any other keyword raises, with the closest one of the function or of a table.
 
         Examples
         --------
-        >>> TableOptions.from_keywords(bin=4)
+        >>> def count(data, *, digits=2, **table):
+        ...     return TableOptions.from_keywords(table, count)
+        >>> count("adult", bin=4)
         Traceback (most recent call last):
         seepage.InputError: there is no option 'bin'; did you mean 'bins'?
+        >>> count("adult", digit=4)
+        Traceback (most recent call last):
+        seepage.InputError: there is no option 'digit'; did you mean 'digits'?
         """
-        checks.options(keywords, [field.name for field in fields(cls)])
-        return cls(
-            **{name: value for name, value in keywords.items() if value is not None}
-        )
+        check_keywords(table, function, cls)
+        return cls(**table)
 
     def _check_number_of_bins(self) -> None:
         most = DEFAULT_BINS
@@ -250,6 +314,11 @@ class TableOptions:
                 f" ({self.max_values:,}), got {most:,}",
                 parameter="bins",
             )
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The options that differ from their defaults, by name."""
+        return changed(self, type(self))
 
     @property
     def dropping(self) -> bool:
@@ -337,6 +406,36 @@ class DataOptions(TableOptions):
         return changed(self, DataOptions)
 
 
+def check_keywords(
+    table: Mapping[str, Any],
+    function: Callable[..., Any],
+    kind: type[TableOptions] = DataOptions,
+) -> None:
+    """Raise unless the keywords `**table` of a function are options of reading a table.
+
+    The message suggests the closest keyword of the function or of a table.
+    """
+    known = [field.name for field in fields(kind)]
+    if table.keys() <= set(known):
+        return
+    own = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    checks.options(table, known, [*own, *known])
+
+
+def changed(options: TableOptions, kind: type[TableOptions]) -> dict[str, Any]:
+    """Return those options of a kind that differ from their defaults, by name."""
+    differing = {}
+    for keyword in fields(kind):
+        value = getattr(options, keyword.name)
+        if type(value) is not type(keyword.default) or value != keyword.default:
+            differing[keyword.name] = value
+    return differing
+
+
 def is_spark_frame(data: Any) -> bool:
     """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not
     imported.
@@ -392,41 +491,29 @@ def _named_in(given: Any) -> list[str]:
     )
 
 
+RECORD_CONSTRAINTS: dict[str, checks.Check] = {
+    "sample": partial(checks.integer, minimum=1),
+    "rng": checks.seed,
+    "scope": partial(checks.choice, options=("table", "population")),
+    "answers": partial(checks.choice, options=ANSWERS),
+}
+"""What each of the `RecordOptions` must be."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RecordOptions(DataOptions):
-    """Options of `Records.from_data`.
+    """Options of `Records.from_data`, which describes them."""
 
-    Parameters
-    ----------
-    sample
-        Number of records to draw without replacement; all records if there are no more.
-        The domain is still that of the whole table, and `pool` counts the records of
-        the sample.
-    rng
-        Seed of the sample and the part.  The same seed gives the same sample of the
-        same files, with or without Spark; a Spark DataFrame has no order, so its sample
-        also depends on its partitions.  None draws a different sample each time.
-    scope
-        `"population"`: a domain that is not given is fixed on a random part of the
-        records (a twentieth, a fifth below 20,000), and the result has only the others,
-        all of them coded in it, so that they can certify something about whoever else
-        answers; see `Records.fixed`. `"table"`: the domain is that of all records, and
-        all are in the result.
-    answers, order, keep
-        `"merged"`: answers are chosen by the rule of `seepage.data.answers`, with the
-        scales in `order` (labels in their order, by attribute); `"as-is"`: the values
-        seen, numbers in bins. Columns without two answers that are common enough are
-        left out, unless in `keep`.
-    """
-
-    sample: int | None = option(None, check=partial(checks.integer, minimum=1))
-    rng: Any = option(0, check=checks.seed)
-    scope: str = option(
-        "table", check=partial(checks.choice, options=("table", "population"))
-    )
-    answers: str = option("as-is", check=partial(checks.choice, options=ANSWERS))
+    sample: int | None = None
+    rng: Any = 0
+    scope: str = "table"
+    answers: str = "as-is"
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     keep: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.constrain(self, RECORD_CONSTRAINTS)
 
     @property
     def merges_answers(self) -> bool:

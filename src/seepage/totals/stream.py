@@ -14,8 +14,8 @@ theory-totals].
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,14 +23,13 @@ from numpy.typing import ArrayLike
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
-from seepage._core.options import takes
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import UNIT, round_up, summed_up
 from seepage.channel.channel import Channel, as_matrix
 from seepage.channel.domain import sample_caution
 from seepage.leakage.likely_sets import LikelySets
 from seepage.tables.read import as_pairs
-from seepage.tables.table_options import DataOptions
+from seepage.tables.table_options import DataOptions, TableKeywords
 
 MAX_STEPS = 10**6
 
@@ -151,28 +150,14 @@ class StreamLeakage(Result):
         return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StreamOptions(DataOptions):
-    """Options of `stream_leakage`.
-
-    Parameters
-    ----------
-    epsilon
-        The budget of every step, or one per step.
-    steps
-        The number of reports, unless `epsilon` or `data` determine it.
-    initial
-        With transitions only: the distribution of the first value; by default the
-        stationary one.
-    """
-
-    epsilon: Any = field(kw_only=False)
-    steps: int | None = None
-    initial: ArrayLike | None = None
-
-
-@takes(StreamOptions)
-def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
+def stream_leakage(
+    data: Any,
+    epsilon: ArrayLike,
+    *,
+    steps: int | None = None,
+    initial: ArrayLike | None = None,
+    **table: Unpack[TableKeywords],
+) -> StreamLeakage:
     """Return the leakage over time of a sequence of reports of one attribute.
 
     Parameters
@@ -182,6 +167,17 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
         whose attributes are the steps in order, from which the transitions in both
         directions are counted.  Or the transitions P(next value given value), a k x k
         matrix for all steps.
+    epsilon
+        The budget of every step, or one per step.
+    steps
+        The number of reports, unless `epsilon` or `data` determine it.
+    initial
+        With transitions only: the distribution of the first value; by default the
+        stationary one.
+    **table
+        How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Returns
     -------
@@ -199,36 +195,36 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     >>> leakage.backward.round(3).tolist()[:3]
     [0.1, 0.16, 0.196]
     """
+    reading = DataOptions.from_keywords(table, stream_leakage)
     notes: tuple[str, ...] = ()
     error = 0.0
     if _are_transitions(data):
-        if options.reading:
-            name = min(options.reading)
+        if reading.keywords:
+            name = min(reading.keywords)
             raise InputError(
                 f"{name} has no effect: transitions are no table", parameter=name
             )
-        count = _number_of_steps(options.epsilon, options.steps)
-        to_next, to_previous = _channels(data, options.initial, count - 1)
-        error = _reversal_error(len(to_next[0]), len(to_next)) if to_next else 0.0
+        count = _number_of_steps(epsilon, steps)
+        to_next, to_previous = _channels(data, initial, count - 1)
+        if to_next:
+            error = _reversal_error(len(to_next[0]), len(to_next))
     else:
-        if options.initial is not None:
+        if initial is not None:
             raise InputError(
                 "initial goes with transitions; counts tell the distribution themselves",
                 parameter="initial",
             )
-        pairs = as_pairs(data, **options.reading)
+        pairs = as_pairs(data, **reading.keywords)
         caution = sample_caution(pairs)
         notes = () if caution is None else (caution,)
-        count = _number_of_steps(options.epsilon, options.steps, len(pairs.domain))
+        count = _number_of_steps(epsilon, steps, len(pairs.domain))
         to_next = [
             pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)
         ]
         to_previous = [
             pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)
         ]
-    epsilons = (
-        [options.epsilon] * count if np.ndim(options.epsilon) == 0 else options.epsilon
-    )
+    epsilons: Any = [epsilon] * count if np.ndim(epsilon) == 0 else epsilon
     budgets = np.array([checks.epsilon(budget) for budget in epsilons])
     bpl = _accumulate(to_previous, budgets, error)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]

@@ -5,13 +5,13 @@ guarantee.
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import msgspec
 import pyarrow as pa
 
 from seepage._core.files import write_text
-from seepage._core.options import method_takes
+from seepage._core.progress import Progress
 from seepage._core.results import Result
 from seepage.collection.client_files import write_client
 from seepage.collection.estimated_table import Table, estimate_table
@@ -20,12 +20,18 @@ from seepage.collection.perturb_table import perturb_table
 from seepage.collection.regress import regress_reports
 from seepage.collection.regression_result import Regression
 from seepage.collection.report_leakage import ReportAnalysis, analyse_reports
-from seepage.plan.content import PerturbOptions, PlanContent, QuestionnaireOptions
+from seepage.mechanisms.randomness import Seed
+from seepage.plan.content import PerturbOptions, PlanContent
 from seepage.plan.plan_check import PlanCheck, check_plan_on
 from seepage.plan.plan_file import PlanFile, load_plan, save_plan
 from seepage.plan.plan_precision import people_for
 from seepage.plan.promises import headline
-from seepage.tables.table_options import DataOptions
+from seepage.tables.table_options import (
+    CodingKeywords,
+    DataOptions,
+    TableKeywords,
+    TableOptions,
+)
 
 
 class Plan(Result, PlanContent, frozen=True, kw_only=True):
@@ -153,8 +159,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         fields = {name: getattr(content, name) for name in cls.__struct_fields__}
         return cls(**fields)
 
-    @method_takes(DataOptions)
-    def check(self, data: Any, options: DataOptions) -> PlanCheck:
+    def check(self, data: Any, **table: Unpack[TableKeywords]) -> PlanCheck:
         """Return the totals of the plan's forms on another table, such as next year's.
 
         Parameters
@@ -165,17 +170,29 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
             records of a person the first of each is read, by the plan's `person` unless
             another is given.  Pair counts suffice for the guarantees `worst` and
             `independent`, a sample for `worst` only.
+        **table
+            How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+            `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+            `person`, `engine`, `progress`; see `TableKeywords`.
 
         See Also
         --------
         seepage.PlanCheck : the result, with an example.
         """
-        return check_plan_on(self, data, options)
+        return check_plan_on(self, data, DataOptions.from_keywords(table, Plan.check))
 
     # The collection -------------------------------------------------------------------
 
-    @method_takes(PerturbOptions)
-    def perturb(self, data: Any, options: PerturbOptions) -> pa.Table:
+    def perturb(
+        self,
+        data: Any,
+        *,
+        rng: Seed = None,
+        identifier: str | None = None,
+        key: bytes | str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+        **table: Unpack[CodingKeywords],
+    ) -> pa.Table:
         """Return the reports of a table's records, one row per record, or one per
         `person`.
 
@@ -183,16 +200,45 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         1) and one column for each report of each form, `"2:sex"`, empty for people with
         another form.
 
+        A record with a value outside the domain raises a DomainError with its row and
+        column, unless its attribute has a catch-all value.  A report is always sent: a
+        missing answer is a value like any other if the domain has it.
+
         Parameters
         ----------
         data
             Records: a frame, the path of a file, folder or glob, or the name of a
             dataset.
+        rng
+            None draws from the operating system's generator.  For research only: a seed
+            or NumPy generator gives the same reports again, and whoever knows it can
+            remove the noise.
+        identifier, key
+            A column of stable identifiers from which forms and noise are derived, so
+            that a person who is asked again gets the same form, and sends the same
+            report for the same answers; and the secret key, bytes or the path of its
+            file (see `seepage.collection.perturb.IdentifiedPeople`).
+        progress
+            Called with the number of records done and their total, None if unknown.
+        **table
+            How the table is read: `columns`, `drop`, `missing`, `max_values`,
+            `missing_markers`, `delimiter`, `column_names`, `encoding`, `person`; see
+            `TableKeywords`.  `person` is by default that of the plan: each person sends
+            one report, of the first record that is not dropped.  The plan fixes
+            `domain`, `bins` and `pool`.
 
         See Also
         --------
         seepage.collection.perturb_table.perturb_file : from file to file, in constant memory.
         """
+        reading = TableOptions.from_keywords(table, Plan.perturb)
+        options = PerturbOptions(
+            rng=rng,
+            identifier=identifier,
+            key=key,
+            progress=progress,
+            reading=reading,
+        )
         return perturb_table(self, data, options)
 
     def estimate(
@@ -256,8 +302,15 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         """
         return write_client(self, folder, vectors=vectors, force=force)
 
-    @method_takes(QuestionnaireOptions)
-    def write_questionnaire(self, path: Any, options: QuestionnaireOptions) -> None:
+    def write_questionnaire(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        labels: str | os.PathLike[str] | None = None,
+        endpoint: str | None = None,
+        title: str | None = None,
+        texts: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Write the questionnaire as one page, whole or not at all; see
         `questionnaire_page`.
 
@@ -265,7 +318,21 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         ----------
         path
             The page.
+        labels
+            A codebook with the texts to show for attributes and values, see
+            `seepage.collection.client_files.read_labels`.  A missing value is the
+            answer "Prefer not to say", where the plan has it.
+        endpoint
+            The address that reports are sent to.  Without one the page makes no
+            request, and offers the report as a file.
+        title
+            The heading; by default the plan's.
+        texts
+            A file of the page's other texts: introduction, consent, contact, another
+            language; see `seepage.pages.questionnaire.read_texts`.
         """
         from seepage.pages.questionnaire import write_questionnaire
 
-        write_questionnaire(self, path, options)
+        write_questionnaire(
+            self, path, labels=labels, endpoint=endpoint, title=title, texts=texts
+        )

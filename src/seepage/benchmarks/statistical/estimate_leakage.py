@@ -16,18 +16,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import DomainError, InputError
-from seepage._core.options import takes
 from seepage._core.threads import usable_cores
 from seepage.benchmarks.statistical.estimates import (
     DecidingCell,
-    EstimateOptions,
+    EstimateSettings,
     LeakageEstimate,
     LeakageEstimates,
 )
@@ -40,6 +39,7 @@ from seepage.channel.records import Records
 from seepage.leakage.release import releases
 from seepage.mechanisms.base import Mechanism
 from seepage.tables.read import as_pairs, as_records
+from seepage.tables.table_options import DataOptions, TableKeywords
 
 Key = tuple[int, ...]
 """The indices of a target and of its sources."""
@@ -65,8 +65,22 @@ SURROGATES = 1
 surrogates."""
 
 
-@takes(EstimateOptions)
-def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
+def estimate_leakage(
+    data: Any,
+    epsilon: Any,
+    *,
+    mechanism: Any,
+    target: str | None = None,
+    sources: Iterable[str] | None = None,
+    pairs: Iterable[tuple[str, str]] | None = None,
+    delta: Any = 0.0,
+    threads: int | None = None,
+    replicas: int = 50,
+    surrogates: int = 10_000,
+    rng: Any = None,
+    confidence: float = 0.95,
+    **table: Unpack[TableKeywords],
+) -> LeakageEstimates:
     """Return leakages estimated from a simulated collection, with their uncertainty.
 
     Each of N records reports r times through the mechanism; an attacker infers the
@@ -78,6 +92,35 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     data
         A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
         For `sources`, anything that has records.
+    epsilon, delta
+        The budget of every attribute, or one for each.
+    mechanism
+        The name of a registered mechanism, or a mapping from attribute to name or
+        `Mechanism`.
+    target, sources
+        With `sources`, one estimate of the leakage of their *joint* report about the
+        target, `estimates[target, *sources]` or `estimates.only`; budgets and
+        mechanisms per attribute are those of the target and the sources, in this order.
+        With `target` alone, one estimate for each other attribute as source.
+    pairs
+        The ordered pairs (target, source) to estimate; all by default.
+    threads
+        The number of pairs estimated concurrently; the number of cores by default.
+    replicas
+        The number of reports per record, r.
+    surrogates
+        The number of tables drawn from the permutation null distribution of the
+        estimate, for the p-value; 0 for no p-value.
+    rng
+        The same seed gives the same numbers on any number of threads.  If None it is
+        drawn, and kept in the result.
+    confidence
+        Confidence level of each interval: the minimum probability that it covers the
+        leakage.
+    **table
+        How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Returns
     -------
@@ -112,31 +155,41 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     ... )
     (True, 0.01)
     """
+    reading = DataOptions.from_keywords(table, estimate_leakage)
+    settings = EstimateSettings(
+        threads=threads,
+        replicas=replicas,
+        surrogates=surrogates,
+        rng=rng,
+        confidence=confidence,
+    )
     counted: PairCounts | Records
-    if options.sources is None:
-        counted = as_pairs(data, **options.reading)
-        keys = _ordered_pairs(counted, options.target, options.pairs)
+    if sources is None:
+        counted = as_pairs(data, **reading.keywords)
+        keys = _ordered_pairs(counted, target, pairs)
     else:
-        names = _joint_names(options)
-        counted = as_records(data, **options.reading).select(names)
+        names = _joint_names(target, sources, pairs)
+        counted = as_records(data, **reading.keywords).select(names)
         keys = [tuple(range(len(names)))]
-    mechanisms = mechanisms_of(
-        counted.domain, options.epsilon, options.mechanism, options.delta
-    )
-    most = (MAX_PERMUTED if options.surrogates else MAX_REPORTS) // max(
-        counted.records, 1
-    )
-    if options.replicas > most:
-        rule = f"at most {most:,} for {counted.records:,} records"
-        hint = "; without surrogates there may be more" if options.surrogates else ""
-        raise checks.violation("replicas", rule, options.replicas, hint)
+    mechanisms = mechanisms_of(counted.domain, epsilon, mechanism, delta)
+    _check_replicas(settings, counted.records)
     estimates: dict[Key, LeakageEstimate] = {}
     make = partial(make_task, counted, mechanisms)
-    for key, estimate in _run_tasks(keys, make, options):
+    for key, estimate in _run_tasks(keys, make, settings):
         estimates[key] = replace(estimate, population=counted.population)
-        if options.progress is not None:
-            options.progress(len(estimates), len(keys))
-    return LeakageEstimates(counted.domain, dict(sorted(estimates.items())), options)
+        if reading.progress is not None:
+            reading.progress(len(estimates), len(keys))
+    return LeakageEstimates(counted.domain, dict(sorted(estimates.items())), settings)
+
+
+def _check_replicas(settings: EstimateSettings, records: int) -> None:
+    """Raise if there are more reports than can be counted or permuted exactly."""
+    reports = MAX_PERMUTED if settings.surrogates else MAX_REPORTS
+    most = reports // max(records, 1)
+    if settings.replicas > most:
+        rule = f"at most {most:,} for {records:,} records"
+        hint = "; without surrogates there may be more" if settings.surrogates else ""
+        raise checks.violation("replicas", rule, settings.replicas, hint)
 
 
 def mechanisms_of(
@@ -159,12 +212,16 @@ def mechanisms_of(
     return cast("list[Mechanism]", mechanisms)
 
 
-def _joint_names(options: EstimateOptions) -> tuple[str, ...]:
+def _joint_names(
+    target: str | None,
+    sources: Iterable[str],
+    pairs: Iterable[tuple[str, str]] | None,
+) -> tuple[str, ...]:
     """Return the names of the target and of its joint sources."""
-    sources = checks.texts(options.sources, "sources")
-    if options.target is None or options.pairs is not None:
+    sources = checks.texts(sources, "sources")
+    if target is None or pairs is not None:
         raise InputError("sources need a target, and no pairs", parameter="sources")
-    names = options.target, *sources
+    names = target, *sources
     if not sources or len(set(names)) < len(names):
         rule = "one or more names, none twice, and not the target"
         raise checks.violation("sources", rule, sources)
@@ -270,13 +327,13 @@ class Task:
         sequence = np.random.SeedSequence(rng, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))
 
-    def collect(self, options: EstimateOptions) -> Collection:
+    def collect(self, settings: EstimateSettings) -> Collection:
         """Return a simulated collection."""
-        generator = self.generator(options.rng, COLLECTION)
-        return simulate(self.table, self.channel, options.replicas, generator)
+        generator = self.generator(settings.rng, COLLECTION)
+        return simulate(self.table, self.channel, settings.replicas, generator)
 
     def estimate(
-        self, options: EstimateOptions, cancelled: threading.Event
+        self, settings: EstimateSettings, cancelled: threading.Event
     ) -> LeakageEstimate:
         """Return the estimate from a simulated collection, with its interval and
         p-value.
@@ -285,9 +342,9 @@ class Task:
         def surrogate_generator(block: int) -> np.random.Generator:
             if cancelled.is_set():
                 raise CancelledError
-            return self.generator(options.rng, SURROGATES, block)
+            return self.generator(settings.rng, SURROGATES, block)
 
-        collection = self.collect(options)
+        collection = self.collect(settings)
         plug_in, deciding = plug_in_estimate(self, collection)
         seen = collection.counts.any(axis=0)
         return LeakageEstimate(
@@ -299,19 +356,19 @@ class Task:
             epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
             direct=self.direct,
             plug_in=plug_in,
-            **interval(collection, options.confidence)._asdict(),
+            **interval(collection, settings.confidence)._asdict(),
             significance=significance(
-                collection, options.surrogates, surrogate_generator
+                collection, settings.surrogates, surrogate_generator
             ),
             deciding=deciding,
             unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),
             records=int(self.table.sum()),
-            seed=options.rng,
+            seed=settings.rng,
         )
 
 
 def _run_tasks(
-    keys: Sequence[Key], make: Callable[[Key], Task], options: EstimateOptions
+    keys: Sequence[Key], make: Callable[[Key], Task], settings: EstimateSettings
 ) -> Iterator[tuple[Key, LeakageEstimate]]:
     """Yield the estimate of each task as it completes; an exception cancels all
     threads.
@@ -319,9 +376,9 @@ def _run_tasks(
     cancelled = threading.Event()
 
     def run(key: Key) -> LeakageEstimate:
-        return make(key).estimate(options, cancelled)
+        return make(key).estimate(settings, cancelled)
 
-    with ThreadPoolExecutor(options.threads or usable_cores()) as pool:
+    with ThreadPoolExecutor(settings.threads or usable_cores()) as pool:
         futures = {pool.submit(run, key): key for key in keys}
         try:
             for future in as_completed(futures):

@@ -1,8 +1,8 @@
-"""Options and results of the statistical method: estimates with intervals and p-values."""
+"""Settings and results of the statistical method: estimates with intervals and p-values."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -11,11 +11,9 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import DomainError, InputError
-from seepage._core.options import option
 from seepage._core.results import Result, json_ready
 from seepage.benchmarks.statistical.permutation import Significance
 from seepage.channel.domain import Domain, sample_caution
-from seepage.tables.table_options import DataOptions
 
 MAX_SEED = 2**63 - 1
 
@@ -31,56 +29,32 @@ RARE = 10
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
 
-@dataclass(frozen=True, kw_only=True)
-class EstimateOptions(DataOptions):
-    """Options of `estimate_leakage`; together with the data they determine every
-    number.
+CONSTRAINTS: dict[str, checks.Check] = {
+    "threads": partial(checks.integer, minimum=1),
+    "replicas": partial(checks.integer, minimum=1),
+    "surrogates": partial(checks.integer, minimum=0, maximum=MAX_SURROGATES),
+    "rng": partial(checks.seed, maximum=MAX_SEED),
+    "confidence": checks.inner_probability,
+}
+"""What each of the `EstimateSettings` must be."""
 
-    Parameters
-    ----------
-    epsilon, delta
-        The budget of every attribute, or one for each.
-    mechanism
-        The name of a registered mechanism, or a mapping from attribute to name or
-        `Mechanism`.
-    target, sources
-        With `sources`, one estimate of the leakage of their *joint* report about the
-        target, `estimates[target, *sources]` or `estimates.only`; budgets and
-        mechanisms per attribute are those of the target and the sources, in this order.
-        With `target` alone, one estimate for each other attribute as source.
-    pairs
-        The ordered pairs (target, source) to estimate; all by default.
-    threads
-        The number of pairs estimated concurrently; the number of cores by default.
-    replicas
-        The number of reports per record, r.
-    surrogates
-        The number of tables drawn from the permutation null distribution of the
-        estimate, for the p-value; 0 for no p-value.
-    rng
-        The same seed gives the same numbers on any number of threads.  If None it is
-        drawn, and kept in the result.
-    confidence
-        Confidence level of each interval: the minimum probability that it covers the
-        leakage.
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateSettings:
+    """How leakages are estimated, see `estimate_leakage`.
+
+    With the data, the pairs and their mechanisms they determine every number; the seed
+    is drawn if it is None.
     """
 
-    epsilon: Any = field(kw_only=False)
-    mechanism: Any
-    target: str | None = None
-    sources: Iterable[str] | None = None
-    pairs: Iterable[tuple[str, str]] | None = None
-    delta: Any = 0.0
-    threads: int | None = option(None, check=partial(checks.integer, minimum=1))
-    replicas: int = option(50, check=partial(checks.integer, minimum=1))
-    surrogates: int = option(
-        10_000, check=partial(checks.integer, minimum=0, maximum=MAX_SURROGATES)
-    )
-    rng: Any = option(None, check=partial(checks.seed, maximum=MAX_SEED))
-    confidence: float = option(0.95, check=checks.inner_probability)
+    threads: int | None = None
+    replicas: int = 50
+    surrogates: int = 10_000
+    rng: Any = None
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        checks.constrain(self, CONSTRAINTS)
         if self.rng is None:
             object.__setattr__(self, "rng", secrets.randbits(63))
 
@@ -254,7 +228,7 @@ class LeakageEstimates(Result):
 
     domain: Domain
     estimates: Mapping[tuple[int, ...], LeakageEstimate]
-    settings: EstimateOptions
+    settings: EstimateSettings
 
     plug_in = _matrix(
         "plug_in", "The paper's estimates, biased upward; infinite if a cell is empty."
