@@ -16,7 +16,7 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, at_least, best_of, count_codes, seconds
 from seepage.channel.domain import Attribute, Domain
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 from tests.oracles import algorithm_1, algorithm_2
 
 SIZE = 64

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import Figure, at_least, best_of, seconds
-from seepage.mechanisms.built_in import mechanism, registered
+from seepage.mechanisms.mechanism_registry import mechanism, registered
 
 EPSILON = 1.0
 DELTA = 1e-6

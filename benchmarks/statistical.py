@@ -18,7 +18,7 @@ from seepage.benchmarks.statistical.simulated_collection import simulate
 from seepage.benchmarks.statistical.simulated_intervals import interval
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.exact_leakage import exact_leakage
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 
 REPLICAS = 50
 SURROGATES = 10_000

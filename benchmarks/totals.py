@@ -11,8 +11,8 @@ from benchmarks import Figure, at_least, best_of, seconds
 from seepage._core.arrays import Floats
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
-from seepage.leakage.release import Release, releases
 from seepage.mechanisms.likelihood_columns import LikelihoodColumns, likelihood_columns
+from seepage.mechanisms.release import Release, releases
 from seepage.totals.exact_total import exact_totals
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.total_settings import TotalSettings

@@ -15,7 +15,7 @@ from reproduction.paper_data import (
 from seepage.benchmarks.mechanism_benchmark import benchmark_mechanisms
 from seepage.channel.pairs import PairCounts
 from seepage.charts.benchmark_charts import mechanism_chart
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 
 # Fig. 7 -------------------------------------------------------------------------------
 

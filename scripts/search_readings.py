@@ -44,7 +44,7 @@ from seepage._core.errors import SeepageError
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.datasets.catalogue import dataset
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.tables.read import count_pairs
 
 YEAR = 365.25

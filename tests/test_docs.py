@@ -18,9 +18,9 @@ import pytest
 
 import seepage as sp
 from pictures import script
-from seepage._core.registry import MECHANISMS
 from seepage.benchmarks.analysers import ANALYSERS
 from seepage.cli import group, main
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -11,7 +11,7 @@ import pytest
 
 import seepage as sp
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.reports import BitReports
 
 PACKAGE = """

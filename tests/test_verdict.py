@@ -14,8 +14,9 @@ import seepage as sp
 from seepage._core.text import lower_text, upper_text
 from seepage.analysis.verdict import judge
 from seepage.channel.domain import MISSING
+from seepage.leakage.equivalent_attributes import equivalent_groups, same_attributes
 from seepage.leakage.exact_leakage import exact_leakage
-from seepage.leakage.leaks import find_leaks, groups, same_attributes
+from seepage.leakage.strongest_leaks import find_leaks
 from seepage.totals.result import TotalsComparison
 
 
@@ -306,7 +307,7 @@ def test_rare_and_missing_values_do_not_lead_and_equivalent_attributes_are_one_l
     assert ("level", "level-number") in plain
     assert ("other", "job") in plain
     assert MISSING in matrix.domain["job"].values
-    assert same_attributes(matrix) == [("level", "level-number")]
+    assert same_attributes(matrix.pairs) == [("level", "level-number")]
     first = find_leaks(matrix, 2)
     assert {(leak.targets, leak.sources) for leak in first} == {
         (("level", "level-number"), ("job",)),
@@ -317,7 +318,7 @@ def test_rare_and_missing_values_do_not_lead_and_equivalent_attributes_are_one_l
 
 def test_two_rare_attributes_are_not_equivalent():
     matrix = sp.leakage_matrix(survey(), 1.0)
-    assert len(groups(matrix)) == 4
+    assert len(equivalent_groups(matrix.pairs)) == 4
 
 
 def test_restricted_leakage_is_that_of_the_channel_itself():

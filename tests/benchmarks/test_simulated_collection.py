@@ -6,8 +6,8 @@ from scipy import stats
 
 from seepage.benchmarks.statistical.permutation import largest_log_ratios
 from seepage.benchmarks.statistical.simulated_collection import Collection, simulate
-from seepage.mechanisms.built_in import mechanism, registered
 from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.mechanism_registry import mechanism, registered
 
 TABLE = np.array([[40, 3, 10, 0], [5, 60, 20, 7], [0, 0, 1, 0]])
 FAMILIES = sorted(registered())

@@ -15,8 +15,8 @@ from seepage.benchmarks.statistical.simulated_intervals import (
     poisson_distances,
 )
 from seepage.leakage.exact_leakage import exact_leakage
-from seepage.mechanisms.built_in import mechanism
 from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.mechanism_registry import mechanism
 
 
 @pytest.fixture(scope="module")

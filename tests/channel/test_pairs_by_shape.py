@@ -24,8 +24,8 @@ from seepage.channel.pairs import (
     stacked,
 )
 from seepage.counting.accumulate import PairAccumulator
-from seepage.leakage.leaks import Leak
-from seepage.leakage.likely_sets import relaxation
+from seepage.leakage.bound import relaxation
+from seepage.leakage.pair_leak import Leak
 
 SIZES = (2, 3, 2, 1, 7, 2, 3, 30, 2, 7, 1, 2, 3)
 ROWS = 900

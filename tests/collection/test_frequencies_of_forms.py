@@ -35,8 +35,8 @@ from seepage.collection.report_batches import reports_schema
 from seepage.collection.report_leakage import analyse_reports
 from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms.built_in import mechanism
 from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.mechanisms.randomness import randomness
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan.report_vectors import (

@@ -24,7 +24,7 @@ from seepage.collection.report_leakage import (
 )
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms.built_in import registered
+from seepage.mechanisms.mechanism_registry import registered
 
 JOINT = np.array([[9000, 3000, 3000], [3000, 6000, 6000]])
 PAIRS, CODES = table_of(JOINT)

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 import seepage as sp
 from seepage.designs.forms.a_optimal import best_shares, evaluate
 from seepage.designs.report_precision import FAMILIES, Precisions
-from seepage.mechanisms.built_in import BUILT_IN
+from seepage.mechanisms.mechanism_registry import BUILT_IN
 
 
 def solved(precisions, weights):

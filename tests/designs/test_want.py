@@ -13,7 +13,7 @@ from searches import find_design, totals
 from seepage._core.errors import InputError
 from seepage.designs.report_precision import Precisions
 from seepage.designs.want import RIDGE, attribute_scores, mean_rows, parse_want
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.plan.plan_precision import answer_variances
 from seepage.workflow.within_limits import plan_of_design
 from shaping import realised, shape, shape_for_population

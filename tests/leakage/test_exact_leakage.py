@@ -15,7 +15,7 @@ import seepage as sp
 from seepage import Channel, exact_leakage, leakage_bound
 from seepage._core.errors import ChannelError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 from strategies import EPSILONS, attribute, just_above, shares, tables
 
 

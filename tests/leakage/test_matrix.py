@@ -17,7 +17,7 @@ from real_data import pairs_of, real_data
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage._core.errors import DomainError, InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
 from strategies import exponential, just_above, pair_counts
 
 NAMES = ("sex", "work", "age", "race")

@@ -10,9 +10,9 @@ import pytest
 from contract import make
 
 import seepage as sp
-from seepage._core.registry import MECHANISMS
-from seepage.mechanisms.contract_check import _fit
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.reports import ValueReports
+from seepage.mechanisms.support_independence import counts_fit
 
 
 class TwoLevelHadamard(sp.HadamardResponse):
@@ -94,8 +94,8 @@ def test_each_fault_is_found_and_no_other_is_blamed(family, wrong):
 
 def test_a_report_that_is_stated_to_be_impossible_is_not_drawn_once():
     """Against a report of probability 0 no budget holds."""
-    assert _fit(np.array([40_000, 0]), np.array([1.0, 0.0]))
-    assert not _fit(np.array([39_999, 1]), np.array([1.0, 0.0]))
+    assert counts_fit(np.array([40_000, 0]), np.array([1.0, 0.0]))
+    assert not counts_fit(np.array([39_999, 1]), np.array([1.0, 0.0]))
 
 
 def test_an_understated_epsilon_is_named_with_the_true_one():

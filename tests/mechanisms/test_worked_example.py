@@ -9,8 +9,8 @@ import test_contract
 
 import seepage as sp
 from seepage._core import checks
-from seepage._core.registry import MECHANISMS
 from seepage.mechanisms.exact_probabilities import exp_below
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.unary import UnaryEncoding
 
 

@@ -30,8 +30,8 @@ from seepage.designs.forms.form import Form, cumulative, integer_shares
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.question import Question, parse_integer
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms.built_in import registered
 from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.mechanism_registry import registered
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan.plan_check import matrix_totals
 from seepage.totals.total import total_leakage

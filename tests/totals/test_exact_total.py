@@ -27,8 +27,8 @@ from seepage._core.errors import GuaranteeError
 from seepage._core.rounding import round_up, rounding
 from seepage.channel.records import Records
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.built_in import mechanism
 from seepage.mechanisms.likelihood_columns import MatrixColumns, TwoLevelColumns
+from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.totals import exact_total as exact_module
 from seepage.totals.exact_total import exact_size, exact_totals
 from seepage.totals.total import total_leakage

@@ -9,7 +9,7 @@ from scipy import stats
 
 import seepage as sp
 from seepage._core.errors import GuaranteeError
-from seepage.leakage.release import releases
+from seepage.mechanisms.release import releases
 from seepage.totals import drawn
 from seepage.totals.drawn_reports import (
     draw_people,

@@ -20,8 +20,8 @@ from joint_oracle import (
 
 from seepage._core.errors import GuaranteeError, InputError
 from seepage.channel.records import Records
-from seepage.leakage.release import releases
-from seepage.mechanisms.built_in import mechanism
+from seepage.mechanisms.mechanism_registry import mechanism
+from seepage.mechanisms.release import releases
 from seepage.totals import drawn
 from seepage.totals import sampled as sampled_module
 from seepage.totals.drawn_reports import (

@@ -1,15 +1,11 @@
 """`Registry`: mechanisms and analysers by name, built in or of other packages."""
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting
-
-if TYPE_CHECKING:
-    from seepage.mechanisms.base import Mechanism
-
 
 Item = TypeVar("Item")
 """What is registered: the class of a mechanism, an analyser."""
@@ -22,24 +18,23 @@ class Registry(Mapping[str, Item]):
     ----------
     kind
         What an item is called in messages: `"mechanism"`.
-    home
-        The function that registers an item, as `"module:function"`.  Its module
-        registers the built-in items and is imported at the first lookup, so that layers
-        above the extensions can use the registry.
     group
         The entry-point group of other packages: the object of each entry point is
-        registered.
+        registered at the first lookup.
+    register
+        The function that checks an object of an entry point and adds it.
 
     Examples
     --------
+    >>> from seepage.mechanisms.mechanism_registry import MECHANISMS
     >>> "grr" in MECHANISMS, sorted(MECHANISMS)[:3]
     (True, ['approximate-grr', 'approximate-sue', 'basic-rappor'])
     """
 
-    def __init__(self, kind: str, home: str, group: str) -> None:
+    def __init__(self, kind: str, group: str, register: Callable[[Any], Any]) -> None:
         self.kind = kind
-        self.home = home
         self.group = group
+        self.register = register
         self._items: dict[str, Item] = {}
         self._unusable: str | None = None  # until the entry points are loaded
 
@@ -90,25 +85,14 @@ class Registry(Mapping[str, Item]):
         return len(self._items)
 
     def _load(self) -> None:
-        """Import the home module and register the entry points, once."""
+        """Register the entry points, once."""
         if self._unusable is not None:
             return
-        from importlib.metadata import entry_points
-
         self._unusable = ""
-        module, function = self.home.split(":")
-        register = getattr(import_module(module), function)
         for entry in entry_points(group=self.group):
             try:
-                register(entry.load())
+                self.register(entry.load())
             except Exception as reason:
-                what = (
-                    f"the {self.kind} {entry.value!r} of another package cannot be used"
-                )
-                self._unusable = self._unusable or f"; {what}: {reason}"
-
-
-MECHANISMS: "Registry[type[Mechanism]]" = Registry(
-    "mechanism", "seepage.mechanisms.built_in:register", "seepage.mechanisms"
-)
-"""Mechanism classes by name."""
+                item = f"the {self.kind} {entry.value!r} of another package"
+                problem = f"; {item} cannot be used: {reason}"
+                self._unusable = self._unusable or problem

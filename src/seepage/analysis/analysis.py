@@ -25,8 +25,10 @@ from seepage.analysis.analysis_options import AnalysisOptions
 from seepage.analysis.verdict import Verdict, judge
 from seepage.channel.domain import ALL_OTHERS, for_each
 from seepage.channel.pairs import PairCounts
-from seepage.leakage.leaks import Leak, find_leaks, same_attributes
+from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.pair_leak import Leak
+from seepage.leakage.strongest_leaks import find_leaks
 from seepage.totals.experienced import Experience
 from seepage.totals.result import TotalLeakage, TotalsComparison
 
@@ -182,7 +184,7 @@ class Analysis(Result):
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks()],
-            "same": same_attributes(matrix),
+            "same": same_attributes(matrix.pairs),
             "totals": {
                 total.guarantee: _summary(total) for total in self.totals.totals
             },

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.release import releases
+from seepage.mechanisms.mechanism_registry import MECHANISMS
+from seepage.mechanisms.release import releases
 
 GRID = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 """Budgets of the page's slider, beside the analysed one; in proportion if that is above

@@ -17,7 +17,7 @@ from seepage.analysis.verdict import lower_bounds
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.leakage.release import View
+from seepage.mechanisms.release import View
 from seepage.totals.composition import independent_totals, sum_totals, worst_totals
 from seepage.totals.experienced import Experience
 from seepage.totals.guarantees import GUARANTEES, KINDS, Kind

@@ -19,8 +19,9 @@ from seepage._core.errors import Setting, Text
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import round_down
 from seepage._core.text import delta_text, lower_text, upper_text
-from seepage.leakage.leaks import find_leaks, same_attributes
+from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.strongest_leaks import find_leaks
 from seepage.totals.guarantees import GUARANTEES, NEEDS_RECORDS
 from seepage.totals.result import TotalLeakage, TotalsComparison
 
@@ -178,7 +179,7 @@ def judge(
             Judgement(name, limit, state, upper, upper_by, *relaxed, *lower)
         )
     states = {judgement.state for judgement in judgements}
-    groups = same_attributes(matrix)
+    groups = same_attributes(matrix.pairs)
     settle = ""
     if "exceeded" in states or states == {None}:
         settle = f"Next: {design} asks each person some of the questions and keeps every limit."

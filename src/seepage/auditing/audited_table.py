@@ -22,7 +22,7 @@ from seepage.channel.domain import ALL_OTHERS, Attribute
 from seepage.leakage.exact_leakage import exact_leakage
 from seepage.leakage.leakage import Leakage
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.release import PUBLIC
+from seepage.mechanisms.base import PUBLIC
 from seepage.mechanisms.exact_probabilities import RARE_OUTPUT
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.tables.read import as_counted

@@ -12,7 +12,7 @@ from seepage._core.arrays import Floats
 from seepage._core.log_ratios import LARGE_EPSILON
 from seepage._core.rounding import UNIT, round_down, summed_up
 from seepage.auditing.claims import AuditedClaim, likelihood_ratio
-from seepage.leakage.delta import budget_profile, delta_at
+from seepage.leakage.delta import budget_profile, delta_of_reports
 from seepage.leakage.exact_leakage import exact_leakage
 from seepage.leakage.leakage import Leakage
 from seepage.mechanisms.exact_probabilities import float_above
@@ -151,8 +151,9 @@ class ExactPrivacy:
 
         Notes
         -----
-        The hockey stick of the matrix of all reports (`delta_at`); where that is too large, the
-        largest delta of any mechanism with this pure epsilon (`budget_profile`).
+        The hockey stick of the matrix of all reports (`delta_of_reports`); where that
+        is too large, the largest delta of any mechanism with this pure epsilon
+        (`budget_profile`).
         """
         if self.all_reports is not None:
             return RealisedDelta(self._hockey_stick(epsilon), is_exact=True)
@@ -233,7 +234,7 @@ def _hockey_stick(
 
     Each of its cells is a product of so many `factors`, which have rounding errors.
     """
-    delta = delta_at(np.eye(len(reports)), pure, reports, epsilon)
+    delta = delta_of_reports(np.eye(len(reports)), reports, epsilon, pure)
     if delta == 0:
         return 0.0
     return min(1.0, delta + 8 * factors * UNIT)

@@ -7,7 +7,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS, Registry
+from seepage._core.registry import Registry
 from seepage.benchmarks.baselines import (
     Analyser,
     PublishedMethod,
@@ -19,11 +19,7 @@ from seepage.benchmarks.baselines import (
 )
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
-
-ANALYSERS: Registry[Analyser] = Registry(
-    "analyser", "seepage.benchmarks.analysers:register_analyser", "seepage.analysers"
-)
-"""Analysers of leakage by name."""
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 
 
 def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
@@ -42,6 +38,12 @@ def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
     """
     [checked] = as_analysers([found])
     return ANALYSERS.add(checked.name, checked, replace=replace)
+
+
+ANALYSERS: Registry[Analyser] = Registry(
+    "analyser", "seepage.analysers", register_analyser
+)
+"""Analysers of leakage by name."""
 
 
 def as_analysers(chosen: Any) -> list[Analyser]:

@@ -16,7 +16,7 @@ from seepage._core.log_ratios import log_ratio
 from seepage.benchmarks.correlation import correlation_matrix
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
-from seepage.leakage.release import View
+from seepage.mechanisms.release import View
 
 
 @runtime_checkable

@@ -8,7 +8,6 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS
 from seepage.benchmarks.benchmark import (
     Benchmark,
     checked_budgets,
@@ -21,6 +20,7 @@ from seepage.channel.domain import for_each
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.randomness import ROWS
 from seepage.tables.table_options import DataOptions, TableKeywords
 

@@ -14,14 +14,15 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS
 from seepage.calibration.attribute_roles import AttributeRoles, attribute_roles
 from seepage.calibration.calibration_options import CalibrationOptions, positive_limit
 from seepage.channel.domain import Domain, for_each
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.leakage.matrix import LeakageMatrix, matrix_of_releases
-from seepage.leakage.release import PUBLIC, Release, View, releases
+from seepage.mechanisms.base import PUBLIC
+from seepage.mechanisms.mechanism_registry import MECHANISMS
+from seepage.mechanisms.release import Release, View, releases
 from seepage.tables.read import as_pairs
 from seepage.totals.result import TotalLeakage
 from seepage.totals.total import compute_total, population_total

@@ -343,7 +343,8 @@ def _judgement_row(j: Any) -> list[str]:
 
 def _leaks_text(analysis: Any) -> str:
     """Return the strongest leaks, and what too few records or missing values hide."""
-    from seepage.leakage.leaks import skip_patterns, support
+    from seepage.leakage.skip_patterns import skip_patterns
+    from seepage.leakage.strongest_leaks import witness_records
 
     matrix = analysis.matrix
     leaks = analysis.leaks(SHOWN_LEAKS)
@@ -358,7 +359,7 @@ def _leaks_text(analysis: Any) -> str:
         return ""
     unit = f"; {UNIT}" if set(analysis.limits) == {None} else ""
     about = f"confidence {intervals.confidence:g} for all intervals at once, {intervals.condition}"
-    count = f"{support(matrix):,} records, missing ones left out"
+    count = f"{witness_records(matrix.pairs):,} records, missing ones left out"
     lines.append(
         f"  witnesses: among values with at least {count}"
         if leaks
@@ -495,12 +496,12 @@ def _experience_text(experience: Any) -> str:
 
 
 def _notes_text(analysis: Any) -> str:
-    from seepage.leakage.leaks import same_attributes
+    from seepage.leakage.equivalent_attributes import same_attributes
 
     matrix = analysis.matrix
     notes = [
         f"{' and '.join(names)} determine each other: one finding"
-        for names in same_attributes(matrix)
+        for names in same_attributes(matrix.pairs)
     ]
     notes += constants(matrix.domain)
     if any(matrix.smoothing.values()):

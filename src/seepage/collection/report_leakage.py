@@ -43,9 +43,9 @@ from seepage._core.results import Result
 from seepage.collection.cell_sums import add_reports
 from seepage.collection.ratio_intervals import ratio_intervals
 from seepage.collection.report_batches import open_reports
-from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import Release
+from seepage.leakage.pair_leak import Leak
+from seepage.mechanisms.release import Release
 from seepage.plan.content import PlanContent
 from seepage.plan.report_vectors import informative_forms
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import numpy as np
 
@@ -38,10 +38,12 @@ from seepage.confidence.pair_limits import (
     statements,
 )
 from seepage.confidence.proportion_limits import binomial_confidence_limit
-from seepage.leakage.leaks import Leak, ranked_pairs, target_and_source
-from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.matrix import LeakageMatrix, by_kind
+from seepage.leakage.likely_sets import LikelySets, by_kind
+from seepage.leakage.pair_leak import Leak, ranked_pairs, target_and_source
 from seepage.tables.read import check_domain_stands
+
+if TYPE_CHECKING:
+    from seepage.leakage.matrix import LeakageMatrix
 
 MIN_SHARE = 1e-12
 """Minimum share of a value that is asked for; no table has records enough for smaller
@@ -120,7 +122,7 @@ class LeakageIntervals(Result):
 
     condition: ClassVar[str] = "of people with values of the table"
 
-    matrix: LeakageMatrix
+    matrix: "LeakageMatrix"
     confidence: float
     lower: Floats
     upper: Floats
@@ -134,7 +136,7 @@ class LeakageIntervals(Result):
     @cached_property
     def values(self) -> Floats:
         """The leakages of the table itself, without smoothing."""
-        return _table(self.matrix).values
+        return self.matrix.without_smoothing().values
 
     def __getitem__(
         self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
@@ -180,7 +182,9 @@ class LeakageIntervals(Result):
         return dict.fromkeys(front, ()) | columns | limits
 
 
-def population_intervals(matrix: LeakageMatrix, confidence: float) -> LeakageIntervals:
+def population_intervals(
+    matrix: "LeakageMatrix", confidence: float
+) -> LeakageIntervals:
     """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
     check_domain_stands(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
@@ -193,16 +197,6 @@ def population_intervals(matrix: LeakageMatrix, confidence: float) -> LeakageInt
     )
 
 
-def _table(matrix: LeakageMatrix) -> LeakageMatrix:
-    """Return the matrix without smoothing: intervals rest on records, not on
-    pseudo-counts.
-    """
-    if not any(matrix.smoothing.values()):
-        return matrix
-    smoothing = dict.fromkeys(matrix.smoothing, 0.0)
-    return type(matrix)(matrix.pairs, matrix.releases, matrix.view, smoothing)
-
-
 class _PairIntervals:
     """Confidence limits of all ordered pairs: `lower` and `upper`, rows targets,
     columns sources.
@@ -213,7 +207,7 @@ class _PairIntervals:
     unknown; then the bound over all sets is an upper limit and the lower limit is 0.
     """
 
-    def __init__(self, matrix: LeakageMatrix, beta: float) -> None:
+    def __init__(self, matrix: "LeakageMatrix", beta: float) -> None:
         self.matrix = matrix
         self.sizes = matrix.domain.sizes
         self.sets: list[LikelySets] = []
@@ -271,10 +265,12 @@ class _PairIntervals:
             )
         ]
         for targets, sources, counts in self._ordered_tables():
-            for sets, chosen, contrast in by_kind(enumerated, sources):
-                indices = targets[chosen], sources[chosen]
-                limits = set_intervals(counts[chosen], sets, self.c[indices], contrast)
-                self.lower[indices], self.upper[indices] = limits
+            for group in by_kind(enumerated, sources):
+                pairs = (targets[group.positions], sources[group.positions])
+                limits = set_intervals(
+                    counts[group.positions], group.sets, self.c[pairs], group.contrasts
+                )
+                self.lower[pairs], self.upper[pairs] = limits
         for source, size in enumerate(self.sizes):
             if size > 1 and enumerated[source] is None:
                 self._compute_source(source)

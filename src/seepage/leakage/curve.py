@@ -13,9 +13,8 @@ from seepage._core.arrays import Floats
 from seepage._core.results import Result
 from seepage._core.rounding import round_down
 from seepage.channel.channel import Channel, as_matrix
-from seepage.leakage.bound import leakage_bound
-from seepage.leakage.delta import invert_profile, profile
-from seepage.leakage.likely_sets import saturation
+from seepage.leakage.bound import leakage_bound, saturation
+from seepage.leakage.delta import hockey_stick_profile, invert_profile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +136,7 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     aim = round_down(allowed, 3 * matrix.shape[1] + 8)
     step = 2.0**-50
     while aim > 0:
-        excess = profile(matrix, aim)
+        excess = hockey_stick_profile(matrix, aim)
         budget = invert_profile(aim, excess) if excess > 0 else math.inf
         if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
             return budget

@@ -9,18 +9,16 @@ from seepage._core.arrays import Floats
 from seepage._core.log_ratios import LARGE_EPSILON
 from seepage._core.rounding import UNIT, round_down, round_up
 
-# The hockey-stick profile of a channel, and delta -------------------------------------
 
-
-def profile(channel: Floats, value: float) -> float:
+def hockey_stick_profile(channel: Floats, log_ratio: float) -> float:
     """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H =
-    exp(value).
+    exp(log_ratio).
 
     The *hockey-stick profile* of a channel determines its leakage at every budget:
     exp(leakage) is the unique H >= 1 with lambda E(H) = H - 1.
     """
-    if value < LARGE_EPSILON:
-        rise = np.expm1(value) * channel
+    if log_ratio < LARGE_EPSILON:
+        rise = np.expm1(log_ratio) * channel
     else:
         rise = np.where(channel > 0, np.inf, 0.0)
     return max(
@@ -30,7 +28,7 @@ def profile(channel: Floats, value: float) -> float:
 
 
 def budget_profile(epsilon: float, delta: float, other: float) -> float:
-    """Return the largest delta at epsilon `other` of any (epsilon, delta)-LDP
+    """Return the largest delta at the epsilon `other` of any (epsilon, delta)-LDP
     mechanism.
 
     delta + (1 - delta)(e^eps - e^e)+ / (e^eps + 1) [Kairouz, Oh and Viswanath 2015].
@@ -46,43 +44,56 @@ def budget_profile(epsilon: float, delta: float, other: float) -> float:
     return min(1.0, round_up(delta + (1 - delta) * share, 8))
 
 
-def delta_at(
-    matrix: Floats, pure: float, how: Floats | Callable[[float], float], leakage: float
+def delta_of_reports(
+    channel: Floats, transition: Floats, leakage: float, pure: float = math.inf
 ) -> float:
     """Return the delta for which the channel from target to report is (leakage,
-    delta)-LDP.
+    delta)-LDP, for a known transition matrix.
+
+    The hockey-stick divergence: max over x, x' of sum_y max(0, W[x, y] - e^l W[x', y]),
+    W = G C, rounded up.
 
     Parameters
     ----------
-    matrix
+    channel
         G = P(source given target).
-    pure
-        The leakage from which on delta is 0.
-    how
-        C = P(report given source); or, where that is not known, the mechanism's delta
-        as a function of its epsilon.
+    transition
+        C = P(report given source).
     leakage
         The leakage l, at least 0.
-
-    Notes
-    -----
-    With C, the hockey-stick divergence: max over x, x' of sum_y max(0, W[x, y] - e^l W[x', y]),
-    W = G C.  Else E(e^l) times the mechanism's delta at eps(l) = ln(1 + (e^l - 1)/E(e^l)), the
-    budget whose bound is l [theory: The certified delta].  Rounded up.
+    pure
+        The leakage from which on delta is 0.
     """
     if leakage >= pure:
         return 0.0
-    if isinstance(how, np.ndarray):
-        reports, guard = np.asarray(matrix @ how), 2 * (len(how) + 8) * UNIT
-        low = np.exp(min(leakage, LARGE_EPSILON)) * (1 - guard) * reports
-        gains = (
-            np.maximum((1 + guard) * row - low, 0.0).sum(axis=1).max()
-            for row in reports
-        )
-        return min(1.0, round_up(float(max(gains)), how.shape[1]))
-    excess = min(1.0, profile(matrix, leakage) + 2 * (matrix.shape[1] + 16) * UNIT)
-    budget = invert_profile(leakage, excess) if leakage > 0 else 0.0
-    return float(round_up(excess * how(budget), 8))
+    reports = np.asarray(channel @ transition)
+    guard = 2 * (len(transition) + 8) * UNIT
+    low = np.exp(min(leakage, LARGE_EPSILON)) * (1 - guard) * reports
+    gains = (
+        np.maximum((1 + guard) * row - low, 0.0).sum(axis=1).max() for row in reports
+    )
+    return min(1.0, round_up(float(max(gains)), transition.shape[1]))
+
+
+def delta_from_profile(
+    channel: Floats,
+    privacy_profile: Callable[[float], float],
+    leakage: float,
+    pure: float = math.inf,
+) -> float:
+    """Return the delta for which the channel from target to report is (leakage,
+    delta)-LDP, from the mechanism's delta as a function of its epsilon.
+
+    E(e^l) times the mechanism's delta at eps(l) = ln(1 + (e^l - 1)/E(e^l)), the budget
+    whose bound is l [theory: The certified delta].  Rounded up.  The other parameters
+    are those of `delta_of_reports`.
+    """
+    if leakage >= pure:
+        return 0.0
+    rounding = 2 * (channel.shape[1] + 16) * UNIT
+    excess = min(1.0, hockey_stick_profile(channel, leakage) + rounding)
+    epsilon = invert_profile(leakage, excess) if leakage > 0 else 0.0
+    return float(round_up(excess * privacy_profile(epsilon), 8))
 
 
 def invert_profile(leakage: float, excess: float) -> float:

@@ -1,7 +1,6 @@
-"""Leakage of one channel: exact, the bound over all mechanisms, its curve and inverse;
-delta(l).
-"""
+"""The exact leakage of a channel through a known mechanism (Algorithm 1)."""
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from seepage._core.errors import ChannelError
 from seepage._core.log_ratios import log_ratio
 from seepage._core.rounding import UNIT, round_up
 from seepage.channel.channel import Channel, as_matrix
-from seepage.leakage.delta import delta_at
+from seepage.leakage.delta import delta_of_reports
 from seepage.leakage.leakage import Leakage, named_witness
 
 COLUMN_EXPONENT = 400
@@ -62,8 +61,8 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     --------
     >>> import seepage as sp
     >>> randomised_response = [[0.75, 0.25], [0.25, 0.75]]
-    >>> found = sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], randomised_response)
-    >>> round(found.value, 4), found.witness.report
+    >>> leakage = sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], randomised_response)
+    >>> round(leakage.value, 4), leakage.witness.report
     (0.7732, 1)
 
     >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], sp.GRR(2, 1.0)).value, 4)
@@ -76,21 +75,49 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     _check_axes(channel, mechanism, correlation, transition)
     if (correlation == correlation[0]).all():
         return Leakage(0.0, None)
-    step = max(1, MAX_PRODUCT_CELLS // max(correlation.shape[0], transition.shape[0]))
-    best = (0.0, 0, 0, 0)
+    best = _largest_of_blocks(correlation, transition)
+    if best.likelier == best.other:
+        return Leakage(best.value, None)
+    column = transition[:, best.report]
+    witness = named_witness(
+        channel,
+        best.likelier,
+        best.other,
+        column == column.max(),
+        report=_report_name(mechanism, best.report),
+    )
+    delta_at = partial(delta_of_reports, correlation, transition, pure=best.value)
+    return Leakage(best.value, witness, delta_at=delta_at)
+
+
+@dataclass(frozen=True)
+class MixedRatio:
+    """The largest log-ratio of two rows of W = G C: its value, the rows and the report."""
+
+    value: float
+    likelier: int
+    other: int
+    report: int
+
+
+def _largest_of_blocks(correlation: Floats, transition: Floats) -> MixedRatio:
+    """Return the largest log-ratio over all reports, taken in blocks."""
+    rows = max(correlation.shape[0], transition.shape[0])
+    step = max(1, MAX_PRODUCT_CELLS // rows)
+    best = MixedRatio(0.0, 0, 0, 0)
     for start in range(0, transition.shape[1], step):
-        columns = _scaled_columns(transition[:, start : start + step])
-        candidate = largest_mixed_ratio(correlation, *columns)
-        if candidate[0] > best[0]:
-            best = (*candidate[:3], start + candidate[3])
-    value, likelier, other, report = best
-    if likelier == other:
-        return Leakage(value, None)
-    column = transition[:, report]
-    name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
-    witness = named_witness(channel, likelier, other, column == column.max(), name)
-    curve = partial(delta_at, correlation, value, transition)
-    return Leakage(value, witness, delta_at=curve)
+        excess, common = _scaled_columns(transition[:, start : start + step])
+        ratio = largest_mixed_ratio(correlation, excess, common)
+        if ratio.value > best.value:
+            best = replace(ratio, report=start + ratio.report)
+    return best
+
+
+def _report_name(mechanism: Any, report: int) -> Any:
+    """Return the value of a report of a `Channel`; the index of a matrix's column."""
+    if isinstance(mechanism, Channel):
+        return mechanism.output.values[report]
+    return report
 
 
 def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
@@ -106,9 +133,8 @@ def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
 
 def largest_mixed_ratio(
     correlation: Floats, excess: Floats, common: Floats
-) -> tuple[float, int, int, int]:
-    """Return the largest log-ratio of two rows of W = common + G excess: value, x, x'
-    and column.
+) -> MixedRatio:
+    """Return the largest log-ratio of two rows of W = common + G excess.
 
     Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report
     is equally likely under all inputs.  The rounding errors of a sum of products and of
@@ -123,18 +149,19 @@ def largest_mixed_ratio(
         guard = 2 * (len(excess) + 8) * UNIT * (high / (common + high))
     ratios = np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
     index = int(ratios.argmax())
-    rows = int(mixed[:, index].argmax()), int(mixed[:, index].argmin())
-    return float(ratios[index]), *rows, index
+    return MixedRatio(
+        value=float(ratios[index]),
+        likelier=int(mixed[:, index].argmax()),
+        other=int(mixed[:, index].argmin()),
+        report=index,
+    )
 
 
 def _check_axes(
     channel: Any, mechanism: Any, correlation: Floats, transition: Floats
 ) -> None:
-    if (
-        isinstance(channel, Channel)
-        and isinstance(mechanism, Channel)
-        and channel.output != mechanism.given
-    ):
+    named = isinstance(channel, Channel) and isinstance(mechanism, Channel)
+    if named and channel.output != mechanism.given:
         raise ChannelError(
             f"the source of channel is {channel.output.name!r} but mechanism perturbs "
             f"{mechanism.given.name!r}; they must be the same attribute"

@@ -1,31 +1,25 @@
-"""Leakage: exact, bounded, as a curve, and as the matrix of a whole table.
-
-Here are leakages as results, with their witnesses, and the strongest leaks of a table.
-
-A leakage is a maximum over values, so rare and missing values lead a ranking by
-leakage.  Leaks are ranked by min(lower, supported): the lower confidence limit for the
-population, `LeakageMatrix.interval`, and the leakage among values with enough records.
-Attributes that determine each other (education and education-num) form one group, with
-one entry per two groups.
-"""
+"""`Leakage` and `Witness`: a leakage, and the values and the report that attain it."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._core import checks
 from seepage._core.arrays import Booleans
+from seepage._core.errors import InputError
 from seepage._core.text import delta_text
 from seepage.channel.channel import Channel
-
-if TYPE_CHECKING:
-    from seepage.leakage.leakage_profile import LeakageProfile
-
+from seepage.leakage.leakage_profile import PROFILE_POINTS, LeakageProfile
 
 Label = str | int
+
+
+NAMED_VALUES = 5
+"""Number of likely values that a sentence names; it counts the others."""
 
 
 @dataclass(frozen=True)
@@ -70,26 +64,45 @@ class Witness:
         'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
         """
         value = checks.real(value, "value")
-        checks.text(source, "source"), checks.text(target, "target")
-        favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
-        favoured = f"{source} {favoured}" if source else favoured
-        likelier, other = (
-            f"{target} {x}" if target else x for x in (self.likelier, self.other)
-        )
-        more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
-        times = (
-            "infinitely"
-            if math.isinf(value)
-            else f"{math.exp(min(value, 700.0)):.3g} times"
-        )
+        checks.text(source, "source")
+        checks.text(target, "target")
+        favoured = self._favoured(source)
+        times = _times(value)
+        likelier = _value_of(target, self.likelier)
+        other = _value_of(target, self.other)
         return (
-            f"a report that favours {favoured}{more} is {times} likelier "
+            f"a report that favours {favoured} is {times} likelier "
             f"under {likelier} than under {other}{delta_text(delta)}"
         )
 
+    def _favoured(self, source: str) -> str:
+        """Return the likely values in words, after the name of the source."""
+        names = ", ".join(map(str, self.likely[:NAMED_VALUES])) or "nothing"
+        text = _value_of(source, names)
+        if len(self.likely) > NAMED_VALUES:
+            text += f" and {len(self.likely) - NAMED_VALUES} more"
+        return text
+
+
+def _value_of(attribute: str, value: Label) -> str:
+    """Return a value after the name of its attribute, if there is one."""
+    return f"{attribute} {value}" if attribute else str(value)
+
+
+def _times(leakage: float) -> str:
+    """Return how many times likelier a report is, in words."""
+    if math.isinf(leakage):
+        return "infinitely"
+    return f"{math.exp(min(leakage, 700.0)):.3g} times"
+
 
 def named_witness(
-    G: Channel | ArrayLike, likelier: int, other: int, likely: Booleans, report: Any
+    G: Channel | ArrayLike,
+    likelier: int,
+    other: int,
+    likely: Booleans,
+    *,
+    report: Any = None,
 ) -> Witness:
     """Return a witness with the value names of a `Channel`, or with indices for an
     array.
@@ -140,7 +153,7 @@ class Leakage:
     def __float__(self) -> float:
         return self.value
 
-    def profile(self, leakages: Sequence[float] | None = None) -> "LeakageProfile":
+    def profile(self, leakages: Sequence[float] | None = None) -> LeakageProfile:
         """Return delta(l), the whole trade of which (value, delta) is one point.
 
         Parameters
@@ -151,11 +164,20 @@ class Leakage:
         Examples
         --------
         >>> import seepage as sp
-        >>> how = {"mechanism": "approximate-grr", "delta": 0.01}
-        >>> leakage = sp.leakage_matrix("adult", 1.0, **how)["sex", "relationship"]
+        >>> matrix = sp.leakage_matrix(
+        ...     "adult", 1.0, mechanism="approximate-grr", delta=0.01
+        ... )
+        >>> leakage = matrix["sex", "relationship"]
         >>> leakage.profile([0.5, leakage.value, 0.8]).deltas.round(4).tolist()
         [0.0559, 0.006, 0.0]
         """
-        from seepage.leakage.leakage_profile import leakage_profile
-
-        return leakage_profile(self, leakages)
+        if self.delta_at is None:
+            raise InputError("this leakage has no profile: it is 0, or a saved bound")
+        if leakages is None:
+            end = 2 * self.value if math.isfinite(self.value) else 10.0
+            levels = np.linspace(0.0, end, PROFILE_POINTS)
+        else:
+            items = checks.items(leakages, "l")
+            levels = np.array([checks.epsilon(item, "leakages") for item in items])
+        deltas = np.array([self.delta_at(float(level)) for level in levels])
+        return LeakageProfile(levels, deltas, (self.value, self.delta))

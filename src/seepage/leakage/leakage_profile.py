@@ -1,20 +1,12 @@
 """`LeakageProfile`: the delta of a leakage at each level."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from seepage._core import checks
 from seepage._core.arrays import Floats
-from seepage._core.errors import InputError
 from seepage._core.results import Result
 from seepage._core.text import delta_text
-from seepage.leakage.leakage import Leakage
-
-# Delta as a function of the leakage ---------------------------------------------------
 
 PROFILE_POINTS = 65
 """Points of a profile from 0 to twice the leakage."""
@@ -50,20 +42,3 @@ class LeakageProfile(Result):
         from seepage.charts.leakage_curves import profile_chart
 
         return profile_chart(self.leakages.tolist(), self.deltas.tolist(), self.point)
-
-
-def leakage_profile(
-    leakage: Leakage, leakages: Sequence[float] | None
-) -> LeakageProfile:
-    """Return the profile of a leakage, see `Leakage.profile`."""
-    if leakage.delta_at is None:
-        raise InputError("this leakage has no profile: it is 0, or a saved bound")
-    if leakages is None:
-        end = 2 * leakage.value if math.isfinite(leakage.value) else 10.0
-        chosen = np.linspace(0.0, end, PROFILE_POINTS)
-    else:
-        chosen = np.array(
-            [checks.epsilon(v, "leakages") for v in checks.items(leakages, "l")]
-        )
-    deltas = np.array([leakage.delta_at(float(value)) for value in chosen])
-    return LeakageProfile(chosen, deltas, (leakage.value, leakage.delta))

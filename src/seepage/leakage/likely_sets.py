@@ -1,20 +1,36 @@
-"""Likely sets of reports, and the leakage of two-level and relaxed mechanisms."""
+"""Likely sets of reports, and the leakage of two-level mechanisms.
+
+Given its report, a two-level mechanism makes each input u of the source either likely
+(probability c e^eps) or unlikely (c).  With S the likely inputs, the report is
+
+    H(x, x', S) = (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),   lambda = e^eps - 1,
+
+times likelier under target value x than under x', where G_x(S) is the sum of G[x, u]
+over S (theory: The bound; the paper's equation for H-bar).  Mechanisms differ in the
+sets S they allow:
+
+* singletons: one input (GRR, the exponential mechanism), O(m t);
+* subsets: exactly omega inputs (subset selection);
+* all: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
+
+The latter two are solved by Dinkelbach's iteration (`solver`), of which two or three
+rounds of O(m^2 t) suffice.  The paper sorts the inputs of every pair, O(m^2 t log t);
+here only pairs that raise the ratio are sorted.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage._core.arrays import Booleans, Floats
+from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.log_ratios import log_ratio
 from seepage._core.rounding import UNIT, round_up
 from seepage.channel.channel import Channel, as_matrix
-from seepage.leakage.delta import budget_profile, delta_at, profile
 from seepage.leakage.leakage import Leakage, named_witness
 from seepage.leakage.solver import Pair, best_of_pairs, dinkelbach
 
@@ -52,35 +68,41 @@ class LikelySets:
 
         `contrast`, one per channel, replaces that of the sets where given.
         """
-        epsilon = (
-            np.full(len(channels), self.contrast) if contrast is None else contrast
-        )
+        if contrast is None:
+            contrast = np.full(len(channels), self.contrast)
         if self._has_singletons(channels.shape[2]):
-            return np.asarray(
-                _safe(_singleton_ratios(channels, epsilon).max(axis=1), epsilon, 1)
-            )
-        sets = (replace(self, contrast=budget) for budget in epsilon.tolist())
-        return np.array(
-            [s.best_pair(c).value for s, c in zip(sets, channels, strict=True)]
-        )
+            ratios = _singleton_ratios(channels, contrast).max(axis=1)
+            return np.asarray(_safe(ratios, contrast, 1))
+        values = [
+            replace(self, contrast=epsilon).best_pair(channel).value
+            for channel, epsilon in zip(channels, contrast.tolist(), strict=True)
+        ]
+        return np.array(values)
 
     def best_pair(self, channel: Floats) -> Pair:
         """Return the largest log-ratio of one channel, rounded up, with what attains
         it.
         """
-        epsilon = self.contrast
         terms = channel.shape[1]
         if self._has_singletons(terms):
-            ratios = _singleton_ratios(channel, epsilon)
-            source = int(ratios.argmax())
-            column = channel[:, source]
-            value = float(_safe(ratios[source], epsilon, 1))
-            likely = np.arange(terms) == source
-            return Pair(value, int(column.argmax()), int(column.argmin()), likely)
+            return self._best_singleton(channel)
         if self._width == terms:
             return Pair(0.0, 0, 0, np.zeros(terms, dtype=np.bool_))
-        pair = dinkelbach(channel, epsilon, self._width)
-        return Pair(float(_safe(pair.value, epsilon, terms, self._width)), *pair[1:])
+        pair = dinkelbach(channel, self.contrast, self._width)
+        value = float(_safe(pair.value, self.contrast, terms, self._width))
+        return replace(pair, value=value)
+
+    def _best_singleton(self, channel: Floats) -> Pair:
+        """Return the largest log-ratio of one channel over sets of one input."""
+        ratios = _singleton_ratios(channel, self.contrast)
+        source = int(ratios.argmax())
+        column = channel[:, source]
+        return Pair(
+            value=float(_safe(ratios[source], self.contrast, 1)),
+            likelier=int(column.argmax()),
+            other=int(column.argmin()),
+            likely=np.arange(channel.shape[1]) == source,
+        )
 
     @property
     def _width(self) -> int | None:
@@ -110,14 +132,16 @@ class LikelySets:
             return values.reshape(-1, rows, rows)
         step = max(1, PAIR_CELLS // (rows * terms))
         for start in range(0, len(values), step):
-            index, x = np.divmod(np.arange(start, min(start + step, len(values))), rows)
-            pairs = (channels[index, x][:, None], channels[index])
-            likelier, other = (
-                side.reshape(-1, terms) for side in np.broadcast_arrays(*pairs)
+            block = np.arange(start, min(start + step, len(values)))
+            index, x = np.divmod(block, rows)
+            likelier, other = np.broadcast_arrays(
+                channels[index, x][:, None], channels[index]
             )
-            budget = np.repeat(contrast[index], rows)
-            found = self.best_of_pairs(likelier, other, budget)[0]
-            safe = _safe(found, budget, terms, self._width)
+            epsilon = np.repeat(contrast[index], rows)
+            ratios, _ = self.best_of_pairs(
+                likelier.reshape(-1, terms), other.reshape(-1, terms), epsilon
+            )
+            safe = _safe(ratios, epsilon, terms, self._width)
             values[start : start + step] = safe.reshape(-1, rows)
         return values.reshape(-1, rows, rows)
 
@@ -147,13 +171,14 @@ class LikelySets:
         ([0.6393, 0.7063], [[True, False], [False, True]])
         """
         likelier, other = np.broadcast_arrays(likelier, other)
-        budget = np.full(len(other), self.contrast) if contrast is None else contrast
-        if self.kind == "singletons":
-            ratios = log_ratio(likelier - other, other, budget[:, None])
-            source = ratios.argmax(axis=1)
-            likely = np.arange(ratios.shape[1]) == source[:, None]
-            return ratios[np.arange(len(source)), source], likely
-        return best_of_pairs(likelier, other, budget, self._width)
+        if contrast is None:
+            contrast = np.full(len(other), self.contrast)
+        if self.kind != "singletons":
+            return best_of_pairs(likelier, other, contrast, self._width)
+        ratios = log_ratio(likelier - other, other, contrast[:, None])
+        source = ratios.argmax(axis=1)
+        likely = np.arange(ratios.shape[1]) == source[:, None]
+        return ratios[np.arange(len(source)), source], likely
 
     def count(self, size: int) -> int:
         """Return the number of sets over `size` inputs, without the empty and the full
@@ -161,7 +186,9 @@ class LikelySets:
         """
         if self.kind == "singletons":
             return size
-        return math.comb(size, self.size) if self.kind == "subsets" else 2**size - 2
+        if self.kind == "subsets":
+            return math.comb(size, self.size)
+        return int(2**size) - 2
 
     def masks(self, size: int) -> tuple[Floats, bool]:
         """Return the sets over `size` inputs as 0-1 rows, and whether the family has
@@ -174,10 +201,12 @@ class LikelySets:
         if self.kind == "all" or (size == 2 and width == 1):
             numbers = np.arange(1, 2 ** (size - 1))
             return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
-        chosen = np.array(list(combinations(range(size), width)))
-        masks = np.zeros((len(chosen), size))
-        np.put_along_axis(masks, chosen, 1.0, axis=1)
-        return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
+        members = np.array(list(combinations(range(size), width)))
+        masks = np.zeros((len(members), size))
+        np.put_along_axis(masks, members, 1.0, axis=1)
+        if 2 * width == size:
+            return masks[masks[:, -1] == 0], True
+        return masks, False
 
 
 def _singleton_ratios(channels: Floats, epsilon: Any) -> Floats:
@@ -204,7 +233,7 @@ def _safe(value: Any, epsilon: Any, terms: int, width: int | None = None) -> Any
 def two_level_leakage(
     G: Channel | ArrayLike,
     sets: LikelySets,
-    report: Callable[[Booleans], Any] = lambda likely: None,
+    report_of: Callable[[Booleans], Any] | None = None,
 ) -> Leakage:
     """Return the leakage of a channel through reports with these likely sets, with its
     witness.
@@ -215,87 +244,52 @@ def two_level_leakage(
         P(source given target), rows target values.
     sets
         The likely sets of the report and their contrast.
-    report
+    report_of
         Function that returns a report with a given likely set, for the witness.
     """
-    value, first, second, likely = sets.best_pair(as_matrix(G))
-    if value == 0:
+    best = sets.best_pair(as_matrix(G))
+    if best.value == 0:
         return Leakage(0.0, None)
-    return Leakage(value, named_witness(G, first, second, likely, report(likely)))
+    report = None if report_of is None else report_of(best.likely)
+    witness = named_witness(G, best.likelier, best.other, best.likely, report=report)
+    return Leakage(best.value, witness)
 
 
-def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
-    """Return the delta' for which the channel from target to report is (value,
-    delta')-LDP.
-
-    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]:
-    the optimum over all (eps, delta)-LDP mechanisms, and never above the paper's delta
-    A.  At epsilon 0 it is delta times the largest total variation distance between two
-    rows, at an infinite one delta. Rounded up; a positive delta' stays positive even
-    where it underflows.
-    """
-    if delta == 0 or math.isinf(epsilon):
-        return delta
-    if epsilon == 0:
-        distance = profile(channel, 0.0)
-        share = distance + 2 * CELL_ROUNDINGS * UNIT if distance > 0 else 0.0
-    else:
-        share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
-    if share == 0 and value == 0:
-        return 0.0
-    operations = 2 * channel.shape[1] + math.ceil(epsilon)
-    return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))
-
-
-def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Leakage:
-    """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see
-    `leakage_bound`.
-    """
-    matrix = as_matrix(G)
-    value, first, second, likely = LikelySets("all", epsilon).best_pair(matrix)
-    certified = relaxation(matrix, value, epsilon, delta)
-    witness = named_witness(G, first, second, likely, None) if value > 0 else None
-    paper = delta * float(matrix[first][likely].sum()) if witness and delta else 0.0
-    pure = saturation(matrix) if delta else value
-    curve = partial(delta_at, matrix, pure, partial(budget_profile, epsilon, delta))
-    return Leakage(value, witness, certified, max(certified, paper), curve)
-
-
-def relaxed_leakage(
-    channel: Channel | ArrayLike,
-    pure: Leakage,
-    budget: tuple[float, float],
-    curve: Callable[[float], float],
-) -> Leakage:
-    """Return the leakage of a known mechanism with a delta, as a pair (l, delta).
-
-    The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could
-    tell, and its delta(l); or (pure, 0) where the supremum over all reports is no
-    larger.
+@dataclass(frozen=True)
+class SetsOfOneKind:
+    """Attributes whose reports have likely sets of one kind and size.
 
     Parameters
     ----------
-    channel
-        G = P(source given target).
-    pure
-        The supremum over all reports, which may be far above epsilon, or infinite.
-    budget
-        Epsilon and delta of the mechanism.
-    curve
-        Delta as a function of the leakage, see `delta_at`.
+    sets
+        Likely sets of that kind and size.
+    positions
+        The positions of these attributes in the indices that were grouped.
+    contrasts
+        The contrast of each.
     """
-    if budget[1]:
-        bound = bounded_leakage(channel, *budget)
-        if bound.value < pure.value:
-            delta = min(bound.delta, curve(bound.value))
-            return replace(bound, delta=delta, delta_at=curve)
-    return replace(pure, delta_at=curve)
+
+    sets: LikelySets
+    positions: Integers
+    contrasts: Floats
 
 
-def saturation(matrix: Floats) -> float:
-    """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded
-    up.
+def by_kind(
+    sets: Sequence[LikelySets | None], indices: Integers
+) -> Iterator[SetsOfOneKind]:
+    """Group `indices` into `sets` by the kind and size of their likely sets.
 
-    Infinite where a source value is possible under some target values only.
+    Indices without likely sets are skipped.
     """
-    return LikelySets("singletons", math.inf).best_pair(matrix).value
+    contrasts = np.array(
+        [math.nan if family is None else family.contrast for family in sets]
+    )
+    kinds = [None if family is None else (family.kind, family.size) for family in sets]
+    examples = dict(zip(kinds, sets, strict=True))
+    for kind, example in examples.items():
+        if example is None:
+            continue
+        is_of_kind = np.array([other == kind for other in kinds])
+        positions = np.flatnonzero(is_of_kind[indices])
+        if len(positions):
+            yield SetsOfOneKind(example, positions, contrasts[indices[positions]])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, permutations
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from seepage._core.text import delta_text, how_many
 from seepage.channel.channel import Channel
 from seepage.channel.domain import MISSING, Domain
 from seepage.channel.pairs import PairCounts, smoothed
+from seepage.confidence.leakage_intervals import LeakageIntervals, population_intervals
+from seepage.leakage.bound import relaxation
 from seepage.leakage.leakage import Leakage
-from seepage.leakage.leaks import Leak, ranked_pairs, target_and_source
-from seepage.leakage.likely_sets import LikelySets, relaxation
-from seepage.leakage.release import Release, View, releases
+from seepage.leakage.likely_sets import LikelySets, by_kind
+from seepage.leakage.pair_leak import Leak, ranked_pairs, target_and_source
 from seepage.leakage.release_options import MatrixOptions, ReleaseOptions
-
-if TYPE_CHECKING:
-    from seepage.confidence.leakage_intervals import LeakageIntervals
-
+from seepage.mechanisms.release import Release, View, releases
 
 RATIO_CELLS = 1 << 22
 """Cells of log-ratios by pair of target values that are in memory at a time: 32 MB."""
@@ -90,23 +88,28 @@ class LeakageMatrix(Result):
     @cached_property
     def _leakages(self) -> Floats:
         """Leakages and deltas, shape (2, n, n)."""
-        found = np.zeros((2, len(self.domain), len(self.domain)))
+        leakages = np.zeros((2, len(self.domain), len(self.domain)))
         for targets, sources, channels in self.channel_stacks():
-            for sets, chosen, contrast in by_kind(self._sets, sources):
-                found[0, targets[chosen], sources[chosen]] = sets.largest(
-                    channels[chosen], contrast
+            for group in by_kind(self._sets, sources):
+                rows = targets[group.positions]
+                columns = sources[group.positions]
+                leakages[0, rows, columns] = group.sets.largest(
+                    channels[group.positions], group.contrasts
                 )
         for target, source in permutations(range(len(self.domain)), 2):
             release = self.releases[source]
             if self._sets[source] is None or (release.delta and release.mechanism):
                 leakage = self[target, source]
-                found[:, target, source] = leakage.value, leakage.delta
+                leakages[0, target, source] = leakage.value
+                leakages[1, target, source] = leakage.delta
             elif release.delta:
-                channel = self.channel(target, source)
-                value = float(found[0, target, source])
-                budget = release.epsilon, release.delta
-                found[1, target, source] = relaxation(channel.matrix, value, *budget)
-        return checks.read_only(found, "leakages")
+                leakages[1, target, source] = relaxation(
+                    self.channel(target, source).matrix,
+                    float(leakages[0, target, source]),
+                    release.epsilon,
+                    release.delta,
+                )
+        return checks.read_only(leakages, "leakages")
 
     @cached_property
     def direct(self) -> Floats:
@@ -128,19 +131,21 @@ class LeakageMatrix(Result):
             step = RATIO_CELLS // channels.shape[1] ** 2
             if not step:
                 continue
-            for sets, chosen, contrast in by_kind(self._sets, sources):
-                pure = unnamed[sources[chosen]] | (
-                    self.deltas[targets[chosen], sources[chosen]] == 0
-                )
-                chosen = chosen[pure]
-                contrast = contrast[pure]
-                for start in range(0, len(chosen), step):
-                    block = chosen[start : start + step]
-                    pair = targets[block], sources[block]
-                    ratios = sets.best_by_pair(
-                        channels[block], contrast[start : start + step]
+            for group in by_kind(self._sets, sources):
+                rows = targets[group.positions]
+                columns = sources[group.positions]
+                pure = unnamed[columns] | (self.deltas[rows, columns] == 0)
+                positions = group.positions[pure]
+                contrasts = group.contrasts[pure]
+                for start in range(0, len(positions), step):
+                    block = positions[start : start + step]
+                    ratios = group.sets.best_by_pair(
+                        channels[block], contrasts[start : start + step]
                     )
-                    yield *pair, np.minimum(ratios, self.values[pair][:, None, None])
+                    rows = targets[block]
+                    columns = sources[block]
+                    leakages = self.values[rows, columns][:, None, None]
+                    yield rows, columns, np.minimum(ratios, leakages)
 
     def leak_among(
         self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
@@ -154,15 +159,23 @@ class LeakageMatrix(Result):
         marginal = self.pairs.marginals[row]
         labels = self.domain[row].values
         frequent = (marginal > 0) & (marginal >= checks.integer(least, "least", 0))
-        kept = [labels[k] for k in np.flatnonzero(frequent) if labels[k] != MISSING]
-        if row == column or len(kept) < 2:
+        values = [labels[code] for code in np.flatnonzero(frequent)]
+        values = [value for value in values if value != MISSING]
+        if row == column or len(values) < 2:
             return Leakage(0.0, None)
         channel = self.channel(row, column)
-        indices = [channel.given.code(label) for label in kept]
+        indices = [channel.given.code(value) for value in values]
         part = Channel(
             channel.matrix[indices], channel.given.restrict(indices), channel.output
         )
         return self.releases[column].leakage(part, self.view)
+
+    def without_smoothing(self) -> "LeakageMatrix":
+        """Return the matrix of the same counts, releases and view without smoothing."""
+        if not any(self.smoothing.values()):
+            return self
+        smoothing = dict.fromkeys(self.smoothing, 0.0)
+        return LeakageMatrix(self.pairs, self.releases, self.view, smoothing)
 
     @property
     def tcpl(self) -> float:
@@ -195,10 +208,14 @@ class LeakageMatrix(Result):
         checks.integer(count, "count", 0)
         names = self.domain.names
         pairs = ranked_pairs(self.values, self.values)
-        found = self._leakages
         return [
-            Leak(names[t], names[s], float(found[0, t, s]), delta=float(found[1, t, s]))
-            for t, s in islice(pairs, min(count, self.values.size))
+            Leak(
+                target=names[target],
+                source=names[source],
+                leakage=float(self.values[target, source]),
+                delta=float(self.deltas[target, source]),
+            )
+            for target, source in islice(pairs, min(count, self.values.size))
         ]
 
     def interval(self, confidence: float = 0.95) -> "LeakageIntervals":
@@ -227,12 +244,10 @@ class LeakageMatrix(Result):
         Examples
         --------
         >>> import seepage as sp
-        >>> found = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
-        >>> found.strongest(1)[0].target
+        >>> matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr")
+        >>> matrix.interval().strongest(1)[0].target
         'education'
         """
-        from seepage.confidence.leakage_intervals import population_intervals
-
         level = checks.inner_probability(confidence, "confidence")
         if level not in self._intervals:
             self._intervals[level] = population_intervals(self, level)
@@ -246,29 +261,31 @@ class LeakageMatrix(Result):
     def _repr_html_(self) -> str:
         names = self.domain.names[:SHOWN_ROWS]
         cells = zip(names, self.values.T.tolist(), strict=False)
-        more = f"; {n:,} more sources" if (n := len(self.domain) - len(names)) else ""
-        heading = f"{self._headline()}, in nats{more}"
+        heading = f"{self._headline()}, in nats"
+        hidden = len(self.domain) - len(names)
+        if hidden:
+            heading += f"; {hidden:,} more sources"
         return html_table({"": self.domain.names, **dict(cells)}, heading)
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
-        shape += self._delta_text and f"{self._delta_text} of the mechanisms"
-        return (
-            f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
-        )
+        if self._delta_text:
+            shape += f"{self._delta_text} of the mechanisms"
+        axes = "rows targets, columns sources"
+        return f"LeakageMatrix({shape}, view={self.view!r}, {axes})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        off = ~np.eye(len(self.domain), dtype=np.bool_)
-        targets, sources = (index.tolist() for index in np.nonzero(off))
+        off_diagonal = ~np.eye(len(self.domain), dtype=np.bool_)
+        targets, sources = np.nonzero(off_diagonal)
         names = self.domain.names
         epsilons = self.epsilons.tolist()
         return {
             "target": [names[target] for target in targets],
             "source": [names[source] for source in sources],
-            "leakage": self.values[off].tolist(),
-            "delta": self.deltas[off].tolist(),
+            "leakage": self.values[off_diagonal].tolist(),
+            "delta": self.deltas[off_diagonal].tolist(),
             "epsilon": [epsilons[source] for source in sources],
             "mechanism": [self.releases[source].name for source in sources],
             "view": [self.view] * len(targets),
@@ -289,12 +306,16 @@ class LeakageMatrix(Result):
         subtitle = f"{', '.join(mechanisms)}; {epsilon}; view: {self.view}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
-        order = [names[index] for index in self.related_order()]
-        maximum = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
-        values, deltas = self._leakages.tolist()
-        title = checks.text(name, "name")
-        shown = deltas if self.deltas.any() else None
-        return matrix_chart(names, values, maximum, subtitle, order, title, shown)
+        finite = self.epsilons[np.isfinite(self.epsilons)]
+        return matrix_chart(
+            names,
+            self.values.tolist(),
+            maximum=float(finite.max(initial=0.0)),
+            subtitle=subtitle,
+            order=[names[index] for index in self.related_order()],
+            name=checks.text(name, "name"),
+            deltas=self.deltas.tolist() if self.deltas.any() else None,
+        )
 
     def related_order(self) -> list[int]:
         """Return the attributes in an order that puts pairs with much leakage side by
@@ -317,20 +338,20 @@ class LeakageMatrix(Result):
         """
         for low, high, cells in self.pairs.tables_by_shape():
             smooth = smoothed(cells, **self.smoothing)
-            for targets, sources, counts, raw in (
-                (low, high, smooth, cells),
-                (high, low, smooth.transpose(0, 2, 1), cells.transpose(0, 2, 1)),
-            ):
-                seen = (raw.sum(axis=2) > 0) & (counts.sum(axis=2) > 0)
-                if not seen.any(axis=1).all():
-                    least = self.smoothing["truncate"]
-                    raise DomainError(
-                        f"a pair of attributes has no cell of {least} or more"
-                    )
-                first = seen.argmax(axis=1)
-                repeated = counts[np.arange(len(counts)), first][:, None, :]
-                rows = np.where(seen[:, :, None], counts, repeated)
-                yield targets, sources, rows / rows.sum(axis=2, keepdims=True)
+            yield low, high, self._channels(cells, smooth)
+            turned = cells.transpose(0, 2, 1)
+            yield high, low, self._channels(turned, smooth.transpose(0, 2, 1))
+
+    def _channels(self, cells: Integers, smooth: Floats) -> Floats:
+        """Return the channels of tables, rows targets, from counts and smoothed counts."""
+        seen = (cells.sum(axis=2) > 0) & (smooth.sum(axis=2) > 0)
+        if not seen.any(axis=1).all():
+            least = self.smoothing["truncate"]
+            raise DomainError(f"a pair of attributes has no cell of {least} or more")
+        first = seen.argmax(axis=1)
+        repeated = smooth[np.arange(len(smooth)), first][:, None, :]
+        rows = np.where(seen[:, :, None], smooth, repeated)
+        return np.asarray(rows / rows.sum(axis=2, keepdims=True))
 
 
 def direct_leakage(release: Release, view: View) -> tuple[float, float]:
@@ -348,25 +369,6 @@ def direct_leakage(release: Release, view: View) -> tuple[float, float]:
         return sets.contrast, 0.0
     assert release.mechanism is not None
     return release.mechanism.epsilon, release.mechanism.delta
-
-
-def by_kind(
-    sets: Sequence[LikelySets | None], indices: Integers
-) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-    """Group `indices` into `sets` by the kind and size of their likely sets.
-
-    Yields (example, chosen, contrasts): likely sets of that kind and size, the
-    positions in `indices` that have them, and the contrast of each.  Indices without
-    likely sets are skipped.
-    """
-    kinds = [family and (family.kind, family.size) for family in sets]
-    contrasts = np.array(
-        [np.nan if family is None else family.contrast for family in sets]
-    )
-    for kind, example in dict(zip(kinds, sets, strict=True)).items():
-        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
-        if example is not None and len(chosen):
-            yield example, chosen, contrasts[indices[chosen]]
 
 
 @takes(MatrixOptions)

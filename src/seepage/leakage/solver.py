@@ -3,20 +3,21 @@
 At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the
 inputs of positive score, or those of the `size` largest scores where the size of S is
 given.  The pair with the largest gain, the sum of its scores over S, gives the next H,
-until no pair can raise it; see `release`.  Scores and gains are scaled where they could
+until no pair can raise it; see `likely_sets`.  Scores and gains are scaled where they could
 overflow.
 
 The largest gain at H is the *hockey-stick profile* E(H) of the channel, from which the
 delta of every leakage follows: `delta_at`.
 
-NumPy does the work; for channels of at least `COMPILED_CELLS` cells `compiled_solver`
+NumPy does the work; for channels of at least `COMPILED_CELLS` cells `solver_numba`
 (Numba) does. The shape of the channel and the budget alone decide, never what the
 process did before, so that the same channel always has the same value and witness.
 """
 
 import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,8 @@ NEGLIGIBLE = 2.0**-41
 search."""
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pair:
     """The largest log-ratio of one channel, with the x, x' and S that attain it."""
 
     value: float
@@ -91,31 +93,32 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
         from seepage.leakage.solver_numba import best_rows_of_all_sets
 
         first, second = best_rows_of_all_sets(channel, epsilon)
-        value, likely = _best_prefix(
-            channel[first], channel[second], epsilon, 0.0, None
-        )
+        value, likely = _best_set(channel[first], channel[second], epsilon)
         return Pair(value, first, second, likely)
     step = min(len(channel), max(1, BLOCK // channel.size))
-    best = None
+    best: Pair | None = None
     value = 0.0
     upper = 0.0
     scratch = np.empty((step, *channel.shape))
     for by_ratio in (False, True):
-        for start in range(0, len(channel), step):
-            rows = channel[start : start + step]
-            space = None if by_ratio else scratch[: len(rows)]
-            better = dinkelbach_rows(rows, channel, epsilon, value, size, space)
+        for first in range(0, len(channel), step):
+            rows = channel[first : first + step]
+            better = dinkelbach_rows(
+                rows,
+                channel,
+                epsilon,
+                start=value,
+                size=size,
+                scratch=None if by_ratio else scratch[: len(rows)],
+            )
             if better:
                 value = better.value
-                best = (
-                    better._replace(likelier=start + better.likelier)
-                    if start
-                    else better
-                )
+                best = replace(better, likelier=first + better.likelier)
             hidden = _hidden(value, epsilon, size)
+            # At an infinite value `hidden` is NaN.
             upper = max(upper, value + hidden) if hidden < math.inf else math.inf
         if best and upper - value <= NEGLIGIBLE * value:
-            return Pair(upper, *best[1:])
+            return replace(best, value=upper)
     return best or Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
 
 
@@ -140,6 +143,7 @@ def dinkelbach_rows(
     others: Floats,
     epsilon: float,
     start: float,
+    *,
     size: int | None = None,
     scratch: Floats | None = None,
 ) -> Pair | None:
@@ -160,44 +164,50 @@ def dinkelbach_rows(
         Memory of shape (rows, others, t) to compare pairs by their gains, which is
         faster; None to compare them by their log-ratios, right to a few roundings.
     """
+    best: Pair | None = None
     value = start
-    best = (-1, -1)
-    x = rows[:, None]
     trial = 0.0 if start else FIRST_SHARE * epsilon
-    likely: Booleans | None = None
-    if (
-        rows.shape[1] <= MAX_PRODUCT_TERMS
-    ):  # contiguous pairs: NumPy's inner loops are longer
+    x = rows[:, None]
+    if rows.shape[1] <= MAX_PRODUCT_TERMS:
+        # Contiguous pairs: NumPy's inner loops are longer.
         x = x.repeat(len(others), axis=1)
     while True:
         height = max(value, trial)
-        excess = min(max(0.0, height - LARGE_EPSILON), LARGE_EPSILON)
-        above = x * math.exp(-excess) if excess else x
-        below = others * math.exp(min(height, LARGE_EPSILON))
+        above, below = _scaled_rows(x, others, height)
         if scratch is None:
-            criterion = _ratios(best_sets(above - below, size), x, others, epsilon)
+            likely = best_sets(above - below, size)
+            criterion = _ratios(likely, x, others, epsilon)
         else:
             criterion = _gains(np.subtract(above, below, out=scratch), size)
         index = int(criterion.argmax())
         by_gain = scratch is not None and not trial
         if by_gain and not _can_raise(criterion.item(index), epsilon, height):
-            break
-        pair = divmod(index, len(others))
-        if size is None and pair == best:
-            break
-        ratio, chosen = _best_prefix(
-            rows[pair[0]], others[pair[1]], epsilon, value, size
+            return best
+        likelier, other = divmod(index, len(others))
+        if size is None and best and (likelier, other) == (best.likelier, best.other):
+            return best
+        ratio, likely = _best_set(
+            rows[likelier], others[other], epsilon, value=value, size=size
         )
         if trial and ratio > ATTAINED_SHARE * epsilon:
             ratio = 0.0
         if ratio > value:
             value = ratio
-            best = pair
-            likely = chosen
+            best = Pair(ratio, likelier, other, likely)
         elif not trial:
-            break
+            return best
         trial = 0.0
-    return None if likely is None else Pair(value, *best, likely)
+
+
+def _scaled_rows(rows: Floats, others: Floats, height: float) -> tuple[Floats, Floats]:
+    """Return the rows G[x] and H G[x'] at H = exp(height), both scaled down where H
+    would overflow.
+    """
+    above = rows
+    excess = min(max(0.0, height - LARGE_EPSILON), LARGE_EPSILON)
+    if excess:
+        above = rows * math.exp(-excess)
+    return above, others * math.exp(min(height, LARGE_EPSILON))
 
 
 def _hidden(value: float, epsilon: float, size: int | None) -> float:
@@ -231,12 +241,13 @@ def _gains(scores: Floats, size: int | None) -> Floats:
     """
     scores = scores.reshape(-1, scores.shape[-1])
     if size is not None:
-        return np.asarray(np.partition(scores, -size, axis=1)[:, -size:].sum(axis=1))
+        largest = np.partition(scores, -size, axis=1)[:, -size:]
+        return np.asarray(largest.sum(axis=1))
     np.maximum(scores, 0.0, out=scores)
     terms = scores.shape[1]
-    return np.asarray(
-        scores.sum(axis=1) if terms > MAX_PRODUCT_TERMS else scores.dot(ONES[:terms])
-    )
+    if terms <= MAX_PRODUCT_TERMS:
+        return np.asarray(scores.dot(ONES[:terms]))
+    return np.asarray(scores.sum(axis=1))
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -249,52 +260,14 @@ def best_sets(scores: Floats, size: int | None) -> Booleans:
     """Return the inputs of positive score, or those of the `size` largest scores."""
     if size is None:
         return scores > 0
-    chosen = np.zeros(scores.shape, dtype=np.bool_)
+    sets = np.zeros(scores.shape, dtype=np.bool_)
     kept = np.argpartition(scores, -size, axis=-1)[..., -size:]
-    np.put_along_axis(chosen, kept, True, axis=-1)
-    return chosen
-
-
-def _best_prefixes(
-    likelier: Floats,
-    other: Floats,
-    epsilon: Floats,
-    value: Floats,
-    size: int | None,
-    margin: float = 0.0,
-) -> tuple[Floats, Booleans]:
-    """Return a log-ratio and its S for each pair of rows, shape (n, t).
-
-    Over every S it is the largest.  The best S holds the u with the largest G[x,u] /
-    G[x',u], so the inputs are sorted by it and every prefix is tried [paper, Algorithm
-    2, lines 5 to 13], O(t log t).  For S of one size, it is that of the S with the
-    largest scores at `value`, each lowered by `margin` times the sum of its two terms.
-    """
-    gap = likelier - other
-    if size is not None:
-        half = np.minimum(value / 2, LARGE_EPSILON)[:, None]
-        scores = gap * np.exp(-half) - other * (2 * np.sinh(half))
-        if margin:
-            scores -= margin * (likelier * np.exp(-half) + other * np.exp(half))
-        chosen = best_sets(scores, size)
-        return _ratios(chosen, likelier, other, epsilon), chosen
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        order = np.argsort(
-            np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable"
-        )
-    pairs = np.arange(len(gap))
-    cells = pairs[:, None], order
-    ratios = log_ratio(
-        gap[cells].cumsum(axis=1), other[cells].cumsum(axis=1), epsilon[:, None]
-    )
-    last = ratios.argmax(axis=1)
-    chosen = np.empty(gap.shape, dtype=np.bool_)
-    chosen[cells] = np.arange(gap.shape[1]) <= last[:, None]
-    return ratios[pairs, last], chosen
+    np.put_along_axis(sets, kept, True, axis=-1)
+    return sets
 
 
 def best_of_pairs(
-    likelier: Floats, other: Floats, budget: Floats, size: int | None
+    likelier: Floats, other: Floats, epsilon: Floats, size: int | None
 ) -> tuple[Floats, Booleans]:
     """Return the largest log-ratio and its S for each pair of rows, shape (n, t).
 
@@ -305,34 +278,99 @@ def best_of_pairs(
     score of S and M(S) its mass, the S of the largest F - margin M has a ratio above H
     by about the margin wherever any set's is above it by twice as much].
     """
-    value, likely = _best_prefixes(likelier, other, budget, np.zeros(len(other)), size)
-    margins = () if size is None else (0.0, 16 * (other.shape[1] + 4) * UNIT, 0.0)
-    for margin in margins:
+    if size is None:
+        return _best_prefixes(likelier, other, epsilon)
+    start = np.zeros(len(other))
+    values, likely = _best_of_size(likelier, other, epsilon, start, size)
+    for margin in (0.0, 16 * (other.shape[1] + 4) * UNIT, 0.0):
         better = np.ones(len(other), dtype=np.bool_)
         while better.any():
-            height = np.maximum(value, 0.0)
-            ratios, sets = _best_prefixes(likelier, other, budget, height, size, margin)
-            better = ratios > value
-            value[better], likely[better] = ratios[better], sets[better]
-    return value, likely
+            height = np.maximum(values, 0.0)
+            ratios, sets = _best_of_size(
+                likelier, other, epsilon, height, size, margin=margin
+            )
+            better = ratios > values
+            values[better] = ratios[better]
+            likely[better] = sets[better]
+    return values, likely
+
+
+def _best_of_size(
+    likelier: Floats,
+    other: Floats,
+    epsilon: Floats,
+    value: Floats,
+    size: int,
+    *,
+    margin: float = 0.0,
+) -> tuple[Floats, Booleans]:
+    """Return the S of one size with the largest scores at `value`, and its log-ratio.
+
+    For each pair of rows, shape (n, t).  Each score is lowered by `margin` times the
+    sum of its two terms.
+    """
+    half = np.minimum(value / 2, LARGE_EPSILON)[:, None]
+    scores = (likelier - other) * np.exp(-half) - other * (2 * np.sinh(half))
+    if margin:
+        scores -= margin * (likelier * np.exp(-half) + other * np.exp(half))
+    likely = best_sets(scores, size)
+    return _ratios(likely, likelier, other, epsilon), likely
+
+
+def _best_prefixes(
+    likelier: Floats, other: Floats, epsilon: Floats
+) -> tuple[Floats, Booleans]:
+    """Return the largest log-ratio over every S, and its S, for each pair of rows.
+
+    The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted
+    by it and every prefix is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).
+    """
+    gap = likelier - other
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        keys = np.where(gap > 0, other / gap, np.inf)
+        order = np.argsort(keys, axis=1, kind="stable")
+    pairs = np.arange(len(gap))
+    cells = (pairs[:, None], order)
+    ratios = log_ratio(
+        gap[cells].cumsum(axis=1), other[cells].cumsum(axis=1), epsilon[:, None]
+    )
+    last = ratios.argmax(axis=1)
+    likely = np.empty(gap.shape, dtype=np.bool_)
+    likely[cells] = np.arange(gap.shape[1]) <= last[:, None]
+    return ratios[pairs, last], likely
+
+
+def _best_set(
+    likelier: Floats,
+    other: Floats,
+    epsilon: float,
+    *,
+    value: float = 0.0,
+    size: int | None = None,
+) -> tuple[float, Booleans]:
+    """Return the log-ratio of two rows and its S: the best S, or that of one size with
+    the largest scores at `value`.
+
+    Short rows are compared in pure Python, which is faster.
+    """
+    if size is None and len(other) <= MAX_SHORT_ROW and epsilon <= LARGE_EPSILON:
+        return _best_prefix(likelier, other, epsilon)
+    rows = (likelier[None], other[None], np.array([epsilon]))
+    if size is None:
+        ratios, sets = _best_prefixes(*rows)
+    else:
+        ratios, sets = _best_of_size(*rows, np.array([value]), size)
+    return float(ratios[0]), sets[0]
 
 
 def _best_prefix(
-    likelier: Floats, other: Floats, epsilon: float, value: float, size: int | None
+    likelier: Floats, other: Floats, epsilon: float
 ) -> tuple[float, Booleans]:
-    """Return `_best_prefixes` of two rows; in pure Python for short rows, which is
-    faster.
+    """Return `_best_prefixes` of two rows, in pure Python.
 
     In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of
     tiny mass can leave it unchanged before others raise it, so every prefix is tried.
     """
-    if size is not None or len(other) > MAX_SHORT_ROW or epsilon > LARGE_EPSILON:
-        budget = np.array([epsilon])
-        current = np.array([value])
-        ratios, sets = _best_prefixes(
-            likelier[None], other[None], budget, current, size
-        )
-        return float(ratios[0]), sets[0]
     scale, floor = _scale_and_floor(epsilon)
     terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
     order = sorted(
@@ -349,7 +387,7 @@ def _best_prefix(
         if quotient > largest:
             largest = quotient
             length = index + 1
-    chosen = [False] * len(other)
+    likely = np.zeros(len(other), dtype=np.bool_)
     for _, u, _, _ in order[:length]:
-        chosen[u] = True
-    return float(np.log1p(largest)), np.array(chosen)
+        likely[u] = True
+    return float(np.log1p(largest)), likely

@@ -18,9 +18,14 @@ from seepage._core.errors import InputError
 from seepage._core.log_ratios import nearest_distribution
 from seepage._core.results import Result
 from seepage.channel.channel import Channel, as_matrix
-from seepage.leakage.delta import budget_profile, delta_at
+from seepage.leakage.bound import relaxed_leakage
+from seepage.leakage.delta import (
+    budget_profile,
+    delta_from_profile,
+    delta_of_reports,
+)
 from seepage.leakage.leakage import Leakage
-from seepage.leakage.likely_sets import LikelySets, relaxed_leakage, two_level_leakage
+from seepage.leakage.likely_sets import LikelySets, two_level_leakage
 from seepage.mechanisms.randomness import (
     ROWS,
     Randomness,
@@ -29,6 +34,10 @@ from seepage.mechanisms.randomness import (
     randomness,
 )
 from seepage.mechanisms.reports import Reports, ValueReports
+
+PUBLIC = "public"
+"""Stands in place of a mechanism's name for a public attribute; no mechanism has it."""
+
 
 MAX_GUESS_CELLS = 1 << 20
 """Reports times values for which guesses are made at once."""
@@ -371,9 +380,12 @@ class Mechanism(ABC):
                 f"got {matrix.shape[1]}"
             )
         pure = self.pure_leakage(G)
-        budget = (self.epsilon, self.delta)
         return relaxed_leakage(
-            G, pure, budget, partial(self._delta_at, matrix, pure.value)
+            G,
+            pure,
+            partial(self._delta_of_leakage, matrix, pure=pure.value),
+            epsilon=self.epsilon,
+            delta=self.delta,
         )
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
@@ -384,7 +396,7 @@ class Mechanism(ABC):
             raise InputError(
                 f"mechanism {self.name!r} defines no likely_sets or pure_leakage"
             )
-        return two_level_leakage(G, self.likely_sets, report=self.report_of)
+        return two_level_leakage(G, self.likely_sets, report_of=self.report_of)
 
     def report_of(self, likely: Booleans) -> Reports | None:
         """Return a report with this likely set, for a witness; None where none is
@@ -398,12 +410,13 @@ class Mechanism(ABC):
         """
         return budget_profile(self.epsilon, self.delta, checks.epsilon(epsilon))
 
-    def _delta_at(self, matrix: Floats, pure: float, leakage: float) -> float:
+    def _delta_of_leakage(self, matrix: Floats, leakage: float, pure: float) -> float:
         """Return the delta of a leakage, exact where the transition matrix is known."""
         try:
-            return delta_at(matrix, pure, self.channel(), leakage)
-        except InputError:
-            return delta_at(matrix, pure, self.privacy_profile, leakage)
+            transition = self.channel()
+        except InputError:  # too many reports
+            return delta_from_profile(matrix, self.privacy_profile, leakage, pure)
+        return delta_of_reports(matrix, transition, leakage, pure)
 
     # Checks ---------------------------------------------------------------------------
 

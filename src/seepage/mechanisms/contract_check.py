@@ -1,4 +1,9 @@
-"""`check_mechanism`: whether a mechanism does what it states."""
+"""`check_mechanism`: whether a mechanism does what it states.
+
+The truth comes from enumerating every report of a small alphabet (of local hashing: of
+some seeds), and from reports that are drawn.  Statistical checks allow 5 standard
+errors or more; the seed is fixed, so what is found does not change from run to run.
+"""
 
 import itertools
 import math
@@ -9,13 +14,16 @@ from typing import Any
 import numpy as np
 
 from seepage._core import checks
-from seepage._core.arrays import Floats, Integers
+from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS
-from seepage.leakage.delta import delta_at
+from seepage.leakage.delta import delta_of_reports
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
-from seepage.mechanisms.two_level import TwoLevelMechanism
+from seepage.mechanisms.support_independence import (
+    counts_fit,
+    supports_are_independent,
+)
 
 K = 4
 
@@ -44,16 +52,8 @@ SEEDS = 400
 enumeration."""
 
 
-INDEPENDENCE_DRAWS = 1 << 12
-"""Reports drawn to see whether values are supported independently."""
-
-
 EXACT = 1e-9
-
-
-FALSE_ALARM = 1e-6
-"""Relative difference up to which two exact values are equal; how often right counts
-misfit."""
+"""Relative difference up to which two exact values are equal."""
 
 
 MAX_ENUMERATED = 10
@@ -177,44 +177,6 @@ def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Flo
     return np.asarray(np.log(rows.max(axis=0) / rows.min(axis=0)))
 
 
-def supports_are_independent(tested: Mechanism) -> bool:
-    """Return whether drawn reports support the first four values independently of each
-    other.
-
-    Any set is then a likely set, which the closed forms of `TwoLevelMechanism` without
-    a `size` assume.  From reports of value 0 with a fixed seed: false where the numbers
-    of sets do not fit. True for other mechanisms.
-    """
-    sets = tested.likely_sets
-    if not isinstance(tested, TwoLevelMechanism) or sets is None or sets.kind != "all":
-        return True
-    reports = tested.perturb(np.zeros(INDEPENDENCE_DRAWS, np.int64), 11)
-    width = min(tested.k, 4)
-    masks = (np.arange(1 << width)[:, None] >> np.arange(width)) & 1 > 0
-    numbers = tested.contributions(reports)[:, :width] @ (1 << np.arange(width))
-    p, q = tested.support
-    chances = np.where(
-        masks, [p] + [q] * (width - 1), [1 - p] + [1 - q] * (width - 1)
-    ).prod(axis=1)
-    return _fit(np.bincount(numbers, minlength=len(masks)), chances)
-
-
-def _fit(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts fit chances: each within 6 deviations, and all by
-    chi-square.
-    """
-    from scipy.special import chdtrc
-
-    expected = stated * seen.sum(axis=-1, keepdims=True)
-    possible = expected > 0
-    distance = np.abs(seen - expected)
-    slack = np.where(possible, 6 * np.sqrt(expected * (1 - stated)) + 6, 0.0)
-    statistic = float(np.sum(distance[possible] ** 2 / expected[possible]))
-    freedom = np.count_nonzero(possible) - np.atleast_2d(seen).shape[0]
-    likely = not freedom or chdtrc(freedom, statistic) >= FALSE_ALARM
-    return bool(likely and (distance <= slack).all())
-
-
 def _probabilities(tested: Mechanism) -> str:
     groups = every_report(tested, seeds=3)
     for group in groups:
@@ -231,7 +193,7 @@ def _probabilities(tested: Mechanism) -> str:
         drawn = Counter(map(repr, reports.array().to_pylist()))
         seen = np.array([drawn[repr(one)] for one in groups[0].array().to_pylist()])
         stated = np.exp(tested.log_likelihood(groups[0])[:, 0])
-        far = seen.sum() < DRAWS or not _fit(seen, stated)
+        far = seen.sum() < DRAWS or not counts_fit(seen, stated)
     else:  # E[P(y given v) / P(y given u)] = 1 under u
         ratios = np.exp(np.diff(tested.log_likelihood(reports)[:, [0, tested.k - 1]]))
         error = max(float(ratios.std()) / math.sqrt(DRAWS), EXACT)
@@ -246,7 +208,7 @@ def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
         return f"({tested.epsilon:.6g}, {tested.delta:.3g}) exceeds ({epsilon:g}, {delta:g})"
     for group in every_report(tested, seeds=20):
         rows = np.exp(tested.log_likelihood(group)).T
-        if delta_at(values, math.inf, rows, tested.epsilon) > tested.delta + EXACT:
+        if delta_of_reports(values, rows, tested.epsilon) > tested.delta + EXACT:
             needed = report_leakages(tested, group, values).max()
             return f"states epsilon {tested.epsilon:.4f}, and a report has {needed:.4f}"
     return ""
@@ -279,7 +241,7 @@ def _attack(tested: Mechanism) -> str:
     codes = np.repeat(np.arange(tested.k), DRAWS // 4)
     guesses = tested.infer(tested.perturb(codes, 41), 42)
     seen = np.bincount(codes * k + guesses, minlength=k * k).reshape(k, k)
-    fits = _fit(seen, tested.inferred_channel())
+    fits = counts_fit(seen, tested.inferred_channel())
     return "" if fits else "guesses do not follow inferred_channel"
 
 

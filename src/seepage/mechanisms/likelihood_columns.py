@@ -13,7 +13,7 @@ the epsilon-LDP polytope, and those have two levels [theory: The bound].
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,8 +22,10 @@ from seepage._core.errors import GuaranteeError, InputError
 from seepage._core.log_ratios import pair_log_ratios, quotient
 from seepage.channel.domain import Domain
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.release import Release, View
+from seepage.mechanisms.release import Release, View
+
+if TYPE_CHECKING:
+    from seepage.leakage.matrix import LeakageMatrix
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def likelihood_columns(
     return columns
 
 
-def pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
+def pure_columns(matrix: "LeakageMatrix") -> list[LikelihoodColumns]:
     """Return the columns of totals with delta 0; raise where a likelihood ratio has no
     bound.
     """

@@ -16,9 +16,9 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.files import read_small
-from seepage._core.registry import MECHANISMS
 from seepage.channel.channel import as_matrix
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.two_level import TwoLevelMechanism
 from seepage.mechanisms.unary import BasicRAPPOR, Bits
 

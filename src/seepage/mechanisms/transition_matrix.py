@@ -88,26 +88,28 @@ class ListedMechanism(Mechanism):
         factor above e^700 the value may be as large as `epsilon`.
         """
         matrix = as_matrix(G)
-        if (
-            self.outputs == 1 or (matrix == matrix[0]).all()
-        ):  # exactly 0, without rounding errors
-            return Leakage(0.0, None)
+        if self.outputs == 1 or (matrix == matrix[0]).all():
+            return Leakage(0.0, None)  # exactly 0, without rounding errors
         high = self._relative.max(axis=0)
         low = self._relative.min(axis=0)
         excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
-        value, likelier, other, output = largest_mixed_ratio(
-            matrix, excess, np.exp(low - high)
-        )
+        best = largest_mixed_ratio(matrix, excess, np.exp(low - high))
         terms = self.k + self.outputs + 64
         epsilon = self.epsilon
-        value += UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
-        if likelier == other or not epsilon:
-            return Leakage(min(value, epsilon), None)
-        report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
-        likely = self._relative[:, output] == high[output]
-        return Leakage(
-            min(value, epsilon), named_witness(G, likelier, other, likely, report)
+        guard = UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
+        value = min(best.value + guard, epsilon)
+        if best.likelier == best.other or not epsilon:
+            return Leakage(value, None)
+        witness = named_witness(
+            G,
+            best.likelier,
+            best.other,
+            self._relative[:, best.report] == high[best.report],
+            report=ValueReports.of(
+                self.describe(), np.array([best.report]), self.outputs
+            ),
         )
+        return Leakage(value, witness)
 
 
 class MatrixMechanism(ListedMechanism):

@@ -24,8 +24,10 @@ from seepage.channel.domain import MISSING, sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.charts.chart_files import inline_svg
 from seepage.charts.result_charts import about_chart, totals_chart
-from seepage.leakage.leaks import same_attributes, skip_patterns, support
+from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.skip_patterns import skip_patterns
+from seepage.leakage.strongest_leaks import witness_records
 from seepage.pages.render import render_page, template_text
 from seepage.totals.guarantees import GUARANTEES, KINDS
 from seepage.totals.joint_witness import JointWitness
@@ -111,9 +113,9 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         limits=_limits(analysis.verdict),
         leaks=analysis.leaks(LEAKS),
         budgets=dict(zip(matrix.domain.names, matrix.epsilons.tolist(), strict=True)),
-        same=same_attributes(matrix),
+        same=same_attributes(matrix.pairs),
         skips=skip_patterns(matrix.pairs),
-        support=support(matrix),
+        support=witness_records(matrix.pairs),
         people_picture=_people_picture(analysis),
         totals_picture=_totals_picture(analysis),
         about_picture=_about_picture(analysis),
@@ -293,7 +295,7 @@ def _about_picture(analysis: Analysis) -> Markup | None:
     """
     matrix = analysis.matrix
     for leak in analysis.leaks(1):
-        least = support(matrix)
+        least = witness_records(matrix.pairs)
         release = matrix.releases[matrix.domain.index(leak.target)]
         names = [name for name in matrix.domain.names if name != leak.target]
         told = {name: matrix.leak_among(leak.target, name, least) for name in names}

@@ -11,7 +11,7 @@ from seepage._core.files import write_text
 from seepage._core.text import short_list
 from seepage.collection.frequencies import Frequencies
 from seepage.collection.report_batches import open_reports
-from seepage.leakage.leaks import Leak
+from seepage.leakage.pair_leak import Leak
 from seepage.pages.plan_page import STYLES
 from seepage.pages.render import render_page
 from seepage.plan.content import wanted_of

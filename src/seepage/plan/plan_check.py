@@ -27,7 +27,7 @@ from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.question import Question
 from seepage.leakage.matrix import leakage_matrix
-from seepage.leakage.release import PUBLIC
+from seepage.mechanisms.base import PUBLIC
 from seepage.mechanisms.exact_probabilities import exact_cells
 from seepage.plan.attributes import PlannedAttribute, weakest_kind
 from seepage.plan.content import PlanContent

@@ -11,7 +11,7 @@ from seepage._core.errors import InputError
 from seepage._core.files import read_small, whole_file
 from seepage.designs.forms.question import Stored
 from seepage.leakage.matrix import direct_leakage
-from seepage.leakage.release import Release
+from seepage.mechanisms.release import Release
 from seepage.plan.content import PlanContent
 from seepage.plan.wire import Wire, undrawable
 

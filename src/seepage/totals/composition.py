@@ -10,7 +10,8 @@ from seepage._core.progress import Progress
 from seepage._core.rounding import round_up, summed_up
 from seepage.channel.records import Records
 from seepage.confidence.all_sets_bound import upper_over_all_sets
-from seepage.leakage.likely_sets import LikelySets, relaxation
+from seepage.leakage.bound import relaxation
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
 from seepage.totals.exact_total import MAX_CELLS
 

@@ -19,9 +19,9 @@ from seepage._core.progress import Progress
 from seepage._core.rounding import UNIT
 from seepage.channel.domain import Domain
 from seepage.channel.records import Records
-from seepage.leakage.release import Release, View
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.release import Release, View
 
 IMPOSSIBLE = -1e6
 """Finite value for ln 0: negligible beside any positive likelihood, and sums of it stay

@@ -28,7 +28,7 @@ from seepage.channel.domain import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.confidence.proportion_limits import proportion_interval, quantile_intervals
-from seepage.leakage.release import Release, View
+from seepage.mechanisms.release import Release, View
 from seepage.totals.drawn_reports import (
     Draws,
     draw_indices,

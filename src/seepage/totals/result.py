@@ -30,7 +30,7 @@ from seepage._core.rounding import summed_up
 from seepage._core.text import delta_text
 from seepage.channel.domain import Domain
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.release import View
+from seepage.mechanisms.release import View
 from seepage.totals.guarantees import IS_MATRIX, Kind
 from seepage.totals.joint_witness import JointWitness
 

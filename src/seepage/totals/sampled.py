@@ -31,7 +31,7 @@ from seepage._core.arrays import Floats, Integers
 from seepage._core.log_ratios import nearest_distribution
 from seepage._core.progress import Progress
 from seepage.channel.records import Records
-from seepage.leakage.release import Release, View
+from seepage.mechanisms.release import Release, View
 from seepage.totals.drawn_reports import (
     Draws,
     draw_indices,

@@ -36,8 +36,8 @@ from seepage.benchmarks.statistical.simulated_intervals import interval
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
-from seepage.leakage.release import releases
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.release import releases
 from seepage.tables.read import as_pairs, as_records
 from seepage.tables.table_options import DataOptions, TableKeywords
 

@@ -10,9 +10,9 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage._core.registry import MECHANISMS
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.unary import BasicRAPPOR
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
