@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 import pytest
-from collector import collecting
 from scipy.stats import chisquare
 
 import wires
+from collector import collecting
 from command import run
 from plan_examples import counts, people, plan_for, three_forms
 from seepage.collection.client_files import client_vectors, write_client
