@@ -10,7 +10,7 @@ from scipy import stats
 import seepage as sp
 from seepage._core.errors import GuaranteeError
 from seepage.mechanisms.release import releases
-from seepage.totals import drawn
+from seepage.totals import drawn_reports
 from seepage.totals.drawn_reports import (
     draw_people,
     report_sums,
@@ -110,7 +110,7 @@ def test_every_block_size_leaves_the_same_people_out(monkeypatch):
     _, draws = drawn_from(people, "grr", epsilon=4.0, count=600)
     assert (people.weights[draws.left_out] == 1).any()
     whole = report_sums(people, draws)
-    monkeypatch.setattr(drawn, "RECORDS_PER_BLOCK", 1)
+    monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 1)
     single = report_sums(people, draws)
     assert single[:-1] / single[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-10)
 

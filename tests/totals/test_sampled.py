@@ -22,7 +22,7 @@ from seepage._core.errors import GuaranteeError, InputError
 from seepage.channel.records import Records
 from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.mechanisms.release import releases
-from seepage.totals import drawn
+from seepage.totals import drawn_reports
 from seepage.totals import sampled as sampled_module
 from seepage.totals.drawn_reports import (
     IMPOSSIBLE,
@@ -183,8 +183,8 @@ def test_blocks_of_every_size_give_the_same_sums(monkeypatch):
     released = releases(tuples.domain, 0.8, "grr")
     draws = draw_reports(tuples, released, "report", 700, needed=50, rng=3)
     whole = report_sums(tuples, draws)
-    monkeypatch.setattr(drawn, "RECORDS_PER_BLOCK", 700)
-    monkeypatch.setattr(drawn, "REPORTS_PER_BLOCK", 300)
+    monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 700)
+    monkeypatch.setattr(drawn_reports, "REPORTS_PER_BLOCK", 300)
     calls = []
     pieces = report_sums(tuples, draws, lambda done, work: calls.append((done, work)))
     assert pieces[:-1] / pieces[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-11)

@@ -192,7 +192,7 @@ class Records(Result):
             rng=rng,
             scope=scope,
             answers=answers,
-            order=order or {},
+            order={} if order is None else order,
             keep=keep,
             **table,
         )

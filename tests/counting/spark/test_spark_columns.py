@@ -319,4 +319,4 @@ def test_progress_is_not_called(spark):
     called = []
     sp.count_pairs(spark.range(5), progress=lambda *rows: called.append(rows))
     assert called == []
-    assert "not called by Spark" in " ".join(sp.count_pairs.__doc__.split())
+    assert "not called by Spark" in " ".join(sp.TableKeywords.__doc__.split())
