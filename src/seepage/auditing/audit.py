@@ -1,14 +1,13 @@
 """`audit`: what somebody else's randomiser really spends."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage._core.options import takes
 from seepage._core.rounding import summed_up
 from seepage._core.text import short_list
 from seepage.auditing.audit_options import AuditOptions
@@ -20,10 +19,30 @@ from seepage.auditing.sampled_claim import sampled_claim
 from seepage.auditing.samples import Samples, Sampling, samples_of
 from seepage.channel.domain import Attribute, Domain, for_each
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
+from seepage.tables.table_options import DataOptions, TableKeywords
 
 
-@takes(AuditOptions)
-def audit(randomiser: Any, options: AuditOptions) -> Audit:
+def audit(
+    randomiser: Any,
+    claim: Any,
+    *,
+    delta: float = 0.0,
+    record_claim: float | None = None,
+    values: Sequence[Any] | None = None,
+    reports: Sequence[Any] | None = None,
+    samples: int = 20_000,
+    rounds: int | None = None,
+    memoised: bool | None = None,
+    linked: bool | Sequence[Sequence[str]] | None = None,
+    attribute: str | None = None,
+    confidence: float = 0.95,
+    rng: Any = 0,
+    data: Any = None,
+    reported: str | Sequence[str] = (),
+    guarantee: str | Iterable[str] = ("independent", "worst"),
+    command: str = "",
+    **table: Unpack[TableKeywords],
+) -> Audit:
     """Return what a randomiser realises beside what is claimed, with verdict and
     witness.
 
@@ -36,6 +55,48 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
         function `randomise`, a table of samples (a frame, a CSV or Parquet file with
         the column `value`, its other columns are the report; or a pair of arrays).  Or
         a mapping by attribute of what is sampled.
+    claim
+        The claimed epsilon of each attribute over all rounds: one number, or a mapping
+        by name.
+    delta
+        The claimed delta.
+    record_claim
+        The claimed epsilon of all reports of a person together; None for none.
+    values
+        The values of a randomiser that is sampled; needed for a function.
+    reports
+        All possible reports of a randomiser that is sampled, if known: permits an upper
+        limit.
+    samples
+        How often each value is sampled.
+    rounds
+        How often each attribute is reported; by default what the specification says,
+        else once.  A function that is sampled is called with the value and the rounds,
+        and returns the reports of all rounds.
+    memoised
+        Whether rounds repeat a stored report; by default what the specification says.
+    linked
+        Whether the reports of a person can be linked; or groups of attributes whose
+        reports can be.
+    attribute
+        The name of the attribute, for a randomiser that names none.
+    confidence
+        Confidence of limits from samples, for all attributes at once.
+    rng
+        Seed of the split of the samples.
+    data
+        A table, see `analyse`: leakages and totals under the audited and the claimed
+        channels.
+    reported
+        Audited columns of the data that hold reports in place of true values.
+    guarantee
+        Guarantees of the totals, as in `analyse`.
+    command
+        Provenance for the page.
+    **table
+        How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Notes
     -----
@@ -54,13 +115,32 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     >>> print(found.witness)
     a report 0 is 140 times likelier from value 0 than from value 1; the claim allows 7.4
     """
+    options = AuditOptions(
+        claim=claim,
+        delta=delta,
+        record_claim=record_claim,
+        values=values,
+        reports=reports,
+        samples=samples,
+        rounds=rounds,
+        memoised=memoised,
+        linked=linked,
+        attribute=attribute,
+        confidence=confidence,
+        rng=rng,
+        data=data,
+        reported=reported,
+        guarantee=guarantee,
+        command=command,
+        table=DataOptions.from_keywords(table, audit),
+    )
     opened = _opened(randomiser, options)
     names = Domain(Attribute(name, ("",)) for name in opened.whole)
-    claims = for_each(names, options.claim, "claim")
+    epsilons = for_each(names, options.claim, "claim")
     beta = (1 - options.confidence) / len(names)
     rows = []
-    for name, claim in zip(names.names, claims, strict=True):
-        epsilon = checks.epsilon(claim, "claim")
+    for name, value in zip(names.names, epsilons, strict=True):
+        epsilon = checks.epsilon(value, "claim")
         rows.append(_claim(opened, name, epsilon, beta, options))
     if len(rows) > 1 or options.record_claim is not None:
         rows.append(_record_claim(rows, opened, options))

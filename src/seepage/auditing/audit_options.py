@@ -1,78 +1,54 @@
-"""Keywords of `audit`."""
+"""Options of `audit` as one object, checked."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from seepage._core import checks
-from seepage._core.options import option
 from seepage.tables.table_options import DataOptions
+
+CONSTRAINTS: dict[str, checks.Check] = {
+    "delta": checks.delta,
+    "record_claim": checks.epsilon,
+    "samples": partial(checks.draws, minimum=1),
+    "rounds": partial(checks.integer, minimum=1, maximum=checks.MAX_RECORDS),
+    "attribute": checks.text,
+    "confidence": checks.confidence,
+}
+"""What each option of an audit must be, if it is not the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(DataOptions):
-    """Options of `audit`.
+class AuditOptions:
+    """Options of `audit`, which describes them.
 
     Parameters
     ----------
-    claim
-        The claimed epsilon of each attribute over all rounds: one number, or a mapping
-        by name.
-    delta
-        The claimed delta.
-    record_claim
-        The claimed epsilon of all reports of a person together; None for none.
-    values
-        The values of a randomiser that is sampled; needed for a function.
-    reports
-        All possible reports of a randomiser that is sampled, if known: permits an upper
-        limit.
-    samples
-        How often each value is sampled.
-    rounds
-        How often each attribute is reported; by default what the specification says,
-        else once.  A function that is sampled is called with the value and the rounds,
-        and returns the reports of all rounds.
-    memoised
-        Whether rounds repeat a stored report; by default what the specification says.
-    linked
-        Whether the reports of a person can be linked; or groups of attributes whose
-        reports can be.
-    attribute
-        The name of the attribute, for a randomiser that names none.
-    confidence
-        Confidence of limits from samples, for all attributes at once.
-    rng
-        Seed of the split of the samples.
-    data
-        A table, see `analyse`: leakages and totals under the audited and the claimed
-        channels.
-    reported
-        Audited columns of the data that hold reports in place of true values.
-    guarantee
-        Guarantees of the totals, as in `analyse`.
-    command
-        Provenance for the page.
+    table
+        How the data are read.
     """
 
-    claim: Any = field(kw_only=False)
-    delta: float = option(0.0, check=checks.delta)
-    record_claim: float | None = option(None, check=checks.epsilon)
-    values: Any = option(None, type=Sequence[str])
-    reports: Any = option(None, type=Sequence[str])
-    samples: int = option(20_000, check=partial(checks.draws, minimum=1))
-    rounds: int | None = option(
-        None, check=partial(checks.integer, minimum=1, maximum=2**53)
-    )
-    memoised: bool | None = option(None, opposite="fresh")
-    linked: Any = option(None, type=bool, opposite="unlinked")
-    attribute: str | None = option(None, check=checks.text)
-    confidence: float = option(0.95, check=checks.confidence)
-    rng: Any = option(0, name="seed")
-    data: Any = None
-    reported: Any = option((), type=Sequence[str])
-    guarantee: str | Iterable[str] = option(
-        ("independent", "worst"), type=Sequence[str]
-    )
-    command: str = ""
+    claim: Any
+    delta: float
+    record_claim: float | None
+    values: Sequence[Any] | None
+    reports: Sequence[Any] | None
+    samples: int
+    rounds: int | None
+    memoised: bool | None
+    linked: bool | Sequence[Sequence[str]] | None
+    attribute: str | None
+    confidence: float
+    rng: Any
+    data: Any
+    reported: str | Sequence[str]
+    guarantee: str | Iterable[str]
+    command: str
+    table: DataOptions
+
+    def __post_init__(self) -> None:
+        for name, check in CONSTRAINTS.items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, check(value, name))

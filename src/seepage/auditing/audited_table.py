@@ -102,7 +102,7 @@ def with_table(
     reported = checks.choices(options.reported, "reported", audited)
     guarantees = checks.choices(options.guarantee, "guarantee", GUARANTEES)
     needs_records = not set(guarantees) <= set(FROM_PAIRS)
-    counted = as_counted(options.data, records=needs_records, **options.reading)
+    counted = as_counted(options.data, records=needs_records, **options.table.keywords)
     as_audited = _Release()
     as_claimed = _Release()
     notes = list(audit.notes)
