@@ -60,113 +60,143 @@ class AnswerRule:
     scale: float
 
     def attribute(
-        self, found: Attribute, counts: Integers, numbers: NumberSummary | None
+        self, attribute: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> Attribute:
-        """Return the attribute that every value, seen or not, is coded in."""
+        """Return the attribute that every value, seen or not, is coded in.
+
+        Parameters
+        ----------
+        attribute, counts
+            The attribute with the values of the part, and their counts there.
+        numbers
+            Its numbers, if it is a column of numbers that no option bins or orders.
+        """
         options = self.options
+        if attribute.name in options.order:
+            scale = [str(value) for value in options.order[attribute.name]]
+            return self._ordered(attribute, counts, scale)
+        if attribute.edges:
+            return self._intervals(attribute, counts, numbers)
+        if options.pool is not None:
+            return self._labels(attribute, counts, self._pooled_below(counts))
+        if not options.merges_answers or options.given_rule(attribute.name) == "none":
+            return with_catch_all(attribute, counts)
+        if counts.min() < self.least:
+            scale = number_scale(attribute.values)
+            if scale:
+                return self._ordered(attribute, counts, scale)
+        return self._labels(attribute, counts, self.least)
+
+    def _pooled_below(self, counts: Integers) -> float:
+        """Return the number of records of the part below which `pool` merges a value."""
         pool = self.options.pool
-        if found.name in options.order:
-            return self._ordered(
-                found, counts, [str(v) for v in options.order[found.name]]
-            )
-        if found.edges:
-            return self._intervals(found, counts, numbers)
-        if pool is not None:
-            least = (
-                max(2.0, pool * self.scale)
-                if pool >= 1
-                else pool * max(int(counts.sum()), 1)
-            )
-            return self._labels(found, counts, least)
-        if not options.merges_answers or options.given_rule(found.name) == "none":
-            return with_catch_all(found, counts)
-        if counts.min() < self.least and (scale := number_scale(found.values)):
-            return self._ordered(found, counts, scale)
-        return self._labels(found, counts, self.least)
+        assert pool is not None
+        if pool >= 1:
+            return max(2.0, pool * self.scale)
+        return pool * max(int(counts.sum()), 1)
 
     def _intervals(
-        self, found: Attribute, counts: Integers, numbers: NumberSummary | None
+        self, attribute: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> Attribute:
         """Return intervals, the outer ones open; a declared range stays as it is."""
-        bins = len(found.edges) - 1
         options = self.options
-        labels, edges, commonest = (
-            found.values[:bins],
-            found.edges,
-            int(np.argmax(counts[:bins])),
-        )
-        rare = options.merges_answers and counts[bins:].sum() < self.least
-        missing = [] if rare or found.size == bins else [MISSING]
-        if isinstance(options.bins_of(found.name), Edges):
-            others = [] if missing or options.dropping else [MISSING]
-        else:
-            edges = (-math.inf, *edges[1:-1], math.inf)
+        bins = len(attribute.edges) - 1
+        has_missing = attribute.size > bins
+        merges_missing = options.merges_answers and counts[bins:].sum() < self.least
+        missing = list[str]()
+        if has_missing and not merges_missing:
+            missing = [MISSING]
+        labels = attribute.values[:bins]
+        edges = attribute.edges
+        others = list[str]()
+        if not isinstance(options.bins_of(attribute.name), Edges):
             others = [ALL_OTHERS]
-            labels = (
-                bin_labels(edges)
-                if numbers is None
-                else interval_labels(edges, numbers)
-            )
-        merged = tuple((other, labels[commonest]) for other in others)
-        return Attribute(found.name, (*labels, *missing), edges, merged)
+            edges = (-math.inf, *edges[1:-1], math.inf)
+            labels = bin_labels(edges)
+            if numbers is not None:
+                labels = interval_labels(edges, numbers)
+        elif not missing and not options.dropping:
+            others = [MISSING]
+        commonest = labels[int(np.argmax(counts[:bins]))]
+        merged = tuple((other, commonest) for other in others)
+        return Attribute(attribute.name, (*labels, *missing), edges, merged)
 
-    def _labels(self, found: Attribute, counts: Integers, least: float) -> Attribute:
+    def _labels(
+        self, attribute: Attribute, counts: Integers, least: float
+    ) -> Attribute:
         """Return the attribute with rare labels merged into "(other)".
 
         Where a common label must join them, it gives the answer its name: "Asian or
         other".
         """
-        order = np.argsort(counts, kind="stable")  # the first ones are merged
-        rare = merged = int((counts < least).sum())
-        total = int(counts[order[:rare]].sum())
+        ascending = np.argsort(counts, kind="stable")  # the first ones are merged
+        rare = int((counts < least).sum())
+        total = int(counts[ascending[:rare]].sum())
         if self.options.merges_answers and total < NEGLIGIBLE * least:
-            kept = np.sort(order[rare:])
-            return (
-                with_catch_all(found.restrict(kept), counts[kept])
-                if len(kept)
-                else found
-            )
-        while total < least and merged < found.size - 1:
-            total += int(counts[order[merged]])
+            common = np.sort(ascending[rare:])
+            if not len(common):
+                return attribute
+            return with_catch_all(attribute.restrict(common), counts[common])
+        merged = rare
+        while total < least and merged < attribute.size - 1:
+            total += int(counts[ascending[merged]])
             merged += 1
-        if merged >= found.size - 1 and total < least:
-            return found.restrict(order[-1:])
-        joining = [found.values[code] for code in order[rare:merged]]
-        other = OTHER
-        named = " or ".join([*joining, "other"])
-        if joining and not {MISSING, OTHER} & {*joining} and named not in found.values:
-            other = named
-        shown = [found.values[code] for code in np.sort(order[merged:])]
-        last = [value for value in shown if value == MISSING]
-        values = (
-            *(value for value in shown if value not in (OTHER, MISSING)),
-            other,
-            *last,
-        )
-        pairs = [(value, other) for value in (*joining, ALL_OTHERS) if other != OTHER]
-        return Attribute(found.name, values, (), tuple(pairs))
+        if merged >= attribute.size - 1 and total < least:
+            return attribute.restrict(ascending[-1:])
+        joining = [attribute.values[code] for code in ascending[rare:merged]]
+        other = _name_of_others(joining, attribute.values)
+        alone = [attribute.values[code] for code in np.sort(ascending[merged:])]
+        values = [value for value in alone if value not in (OTHER, MISSING)]
+        values.append(other)
+        if MISSING in alone:
+            values.append(MISSING)
+        pairs = list[tuple[str, str]]()
+        if other != OTHER:
+            pairs = [(value, other) for value in (*joining, ALL_OTHERS)]
+        return Attribute(attribute.name, tuple(values), (), tuple(pairs))
 
     def _ordered(
-        self, found: Attribute, counts: Integers, scale: Sequence[str]
+        self, attribute: Attribute, counts: Integers, scale: Sequence[str]
     ) -> Attribute:
         """Return the attribute with neighbours of an ordered scale merged until none is
         rare.
         """
-        of = dict(zip(found.values, counts.tolist(), strict=True))
-        for value in found.values:
+        for value in attribute.values:
             if value not in scale and value != MISSING:
                 rule = f"a list of all its values, also {value!r}"
-                raise checks.violation(f"order of {found.name!r}", rule, list(scale))
-        starts = joined([of.get(value, 0) for value in scale], self.least, len(scale))
-        groups = [scale[start:stop] for start, stop in pairwise([*starts, len(scale)])]
-        sizes = [sum(of.get(value, 0) for value in group) for group in groups]
-        labels = [g[0] if len(g) == 1 else f"{g[0]} to {g[-1]}" for g in groups]
-        merged = [
-            (v, b) for g, b in zip(groups, labels, strict=True) if len(g) > 1 for v in g
-        ]
-        missing = [MISSING] if of.get(MISSING, 0) >= self.least else []
-        merged.append((ALL_OTHERS, labels[sizes.index(max(sizes))]))
-        return Attribute(found.name, (*labels, *missing), (), tuple(merged))
+                raise checks.violation(
+                    f"order of {attribute.name!r}", rule, list(scale)
+                )
+        people = dict(zip(attribute.values, counts.tolist(), strict=True))
+        along_scale = [people.get(value, 0) for value in scale]
+        starts = joined(along_scale, self.least, len(scale))
+        labels = list[str]()
+        merged = list[tuple[str, str]]()
+        sizes = list[int]()
+        for start, stop in pairwise([*starts, len(scale)]):
+            group = scale[start:stop]
+            sizes.append(sum(along_scale[start:stop]))
+            if len(group) == 1:
+                labels.append(group[0])
+            else:
+                label = f"{group[0]} to {group[-1]}"
+                labels.append(label)
+                merged += [(value, label) for value in group]
+        commonest = labels[sizes.index(max(sizes))]
+        merged.append((ALL_OTHERS, commonest))
+        if people.get(MISSING, 0) >= self.least:
+            labels.append(MISSING)
+        return Attribute(attribute.name, tuple(labels), (), tuple(merged))
+
+
+def _name_of_others(joining: Sequence[str], values: Sequence[str]) -> str:
+    """Return the label of merged values: "Asian or other" if a common one joins them."""
+    if not joining or MISSING in joining or OTHER in joining:
+        return OTHER
+    name = " or ".join([*joining, "other"])
+    if name in values:
+        return OTHER
+    return name
 
 
 def with_catch_all(attribute: Attribute, counts: Integers) -> Attribute:
@@ -187,13 +217,17 @@ def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
     certified as missing, and collected as another answer.
     """
     markers = marker_labels(options.markers_of(attribute.name)) - {MISSING}
-    coded = {value: value for value in attribute.values} | dict(attribute.merged)
-    missing = coded.get(MISSING, attribute.catch_all)
-    for marker in sorted(markers & coded.keys()):
-        if coded[marker] != missing:
+    label_of = {value: value for value in attribute.values}
+    label_of.update(attribute.merged)
+    missing = label_of.get(MISSING, attribute.catch_all)
+    for marker in sorted(markers & label_of.keys()):
+        if label_of[marker] != missing:
             rule = (
                 f"texts that the domain of {attribute.name!r} does not code otherwise"
             )
             raise checks.violation("missing_markers", rule, marker)
-    new = [(marker, missing) for marker in sorted(markers - coded.keys()) if missing]
-    return replace(attribute, merged=(*new, *attribute.merged)) if new else attribute
+    new_markers = sorted(markers - label_of.keys())
+    if missing is None or not new_markers:
+        return attribute
+    as_missing = tuple((marker, missing) for marker in new_markers)
+    return replace(attribute, merged=(*as_missing, *attribute.merged))

@@ -1,6 +1,6 @@
 """The domain of answers, fixed on a random part of the records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from seepage.tables.bins import NumberSummary, interval_edges
 from seepage.tables.column import Column
 from seepage.tables.frames import open_frame
 from seepage.tables.opening import open_source
+from seepage.tables.persons import RecordChoice
 from seepage.tables.relations import least_share
 from seepage.tables.scan import TableScan, summaries_of
 from seepage.tables.sources import is_number_type
@@ -30,7 +31,7 @@ from seepage.tables.table_options import MAX_ALPHABET, is_spark_frame
 
 if TYPE_CHECKING:
     from seepage.tables.sources import Source
-    from seepage.tables.table_options import RecordOptions
+    from seepage.tables.table_options import BinRule, Bins, RecordOptions
 
 
 NOT_ASKED = "not asked, and nothing is promised about them"
@@ -73,15 +74,23 @@ class FixedDomain:
         """Return what a plan states: records that fixed the answers, values, what is
         left out.
         """
-        found: dict[str, Any] = (
-            {} if self.part is None else {"fixing records": self.records}
-        )
+        settings = dict[str, Any]()
+        if self.part is not None:
+            settings["fixing records"] = self.records
         if self.merging:
-            sizes = {attribute.name: attribute.size for attribute in self.domain}
-            found["values"] = {
-                n: v for n, v in self.values.items() if v > sizes.get(n, v)
-            }
-        return found | ({"missing": "drop"} if self.dropping else {})
+            settings["values"] = self._values_merged()
+        if self.dropping:
+            settings["missing"] = "drop"
+        return settings
+
+    def _values_merged(self) -> dict[str, int]:
+        """Return the number of values of the attributes that have fewer answers."""
+        answers = {attribute.name: attribute.size for attribute in self.domain}
+        return {
+            name: values
+            for name, values in self.values.items()
+            if name in answers and values > answers[name]
+        }
 
     def notes(self) -> Iterator[str]:
         """Yield remarks on the part, on what was merged, and on what is not asked."""
@@ -97,11 +106,16 @@ class FixedDomain:
                 Setting("importance"),
                 f"): {', '.join(self.left_out)}",
             )
-        for attribute in self.domain if self.merging else ():
-            listed = ", ".join(attribute.values)
-            values = self.values[attribute.name]
-            merged = f" ({values:,} values)" if values != attribute.size else ""
-            yield f"{attribute.name}: {listed}{merged}"
+        if self.merging:
+            for attribute in self.domain:
+                yield self._answers_of(attribute)
+
+    def _answers_of(self, attribute: Attribute) -> str:
+        answers = ", ".join(attribute.values)
+        values = self.values[attribute.name]
+        if values == attribute.size:
+            return f"{attribute.name}: {answers}"
+        return f"{attribute.name}: {answers} ({values:,} values)"
 
 
 def fix_domain(
@@ -122,79 +136,158 @@ def fix_domain(
     if is_spark_frame(data):
         from seepage.counting.spark.engine import split_frame
 
-        held_frame, others = split_frame(data, rng)
-        return others, fix_domain(
-            held_frame, replace(options, engine="auto", scope="table"), rng
-        )[1]
+        part_frame, others = split_frame(data, rng)
+        of_the_part = replace(options, engine="auto", scope="table")
+        _, fixed = fix_domain(part_frame, of_the_part, rng)
+        return others, fixed
     source = open_source(data, options)
+    fixed = _fix(source, options, rng)
+    if source.frame is None:
+        return data, fixed
+    return source, fixed
+
+
+def _fix(source: "Source", options: "RecordOptions", rng: int) -> FixedDomain:
+    """Return the domain of a source, for the population fixed on a random part."""
     whole = options.scope == "table"
-    held, part = read_part(
-        source, options.choose(source.names), options.person, rng, whole=whole
-    )
+    names = options.choose(source.names)
+    table, part = read_part(source, names, options.person, rng, whole=whole)
     scale = min(1.0, part.threshold / 2**64)
-    people = held.num_rows / scale
-    share = least_share(round(people if whole else people * (1 - scale)))
-    merging = options.merges_answers
-    numbers = _numbers(held, options, source.fields) if merging else {}
-    cuts = {
-        name: interval_edges(one, held.num_rows, share) for name, one in numbers.items()
-    }
-    for name in options.keep:
-        if len(cuts.get(name, ())) == 2:  # a single interval
-            cuts[name] = interval_edges(numbers[name], held.num_rows, 0.0)
-    domain, counts = _scan(held, options, source.fields, cuts)
+    share = least_share(_certifying(table.num_rows, scale, whole=whole))
+    numbers = dict[str, NumberSummary]()
+    if options.merges_answers:
+        numbers = _numbers(table, options, source.fields)
+    cuts = _cuts(numbers, table.num_rows, share, options.keep)
+    domain, counts = _scan(table, options, source.fields, cuts)
     for name in options.order:
         domain.index(name)
-    rule = AnswerRule(options, share * max(int(counts[0].sum()), 1), scale)
-    attributes = list[Attribute]()
-    left_out = list[str]()
-    for attribute, marginal in zip(domain, counts, strict=True):
-        found = rule.attribute(attribute, marginal, numbers.get(attribute.name))
-        if found.size == 1 and merging and attribute.name not in options.keep:
-            left_out.append(attribute.name)
-        else:
-            lost = found.size == 1 < attribute.size
-            found = with_catch_all(attribute, marginal) if lost else found
-            attributes.append(with_markers(found, options))
+    least = share * max(int(counts[0].sum()), 1)
+    attributes, left_out = _answers(
+        AnswerRule(options, least, scale), domain, counts, numbers
+    )
     if not attributes:
         raise InputError(
             "no column has two answers with enough people; ask for the values as they are",
             parameter="answers",
         )
-    values = {a.name: int((m > 0).sum()) for a, m in zip(domain, counts, strict=True)}
-    values |= {
-        name: len(one.distinct()[0]) for name, one in numbers.items() if cuts[name]
-    }
-    about = held.num_rows, values, tuple(left_out), merging, options.dropping
-    fixed = FixedDomain(Domain(attributes), None if whole else part, *about)
-    return (data if source.frame is None else source), fixed
+    return FixedDomain(
+        domain=Domain(attributes),
+        part=None if whole else part,
+        records=table.num_rows,
+        values=_numbers_of_values(domain, counts, numbers, cuts),
+        left_out=tuple(left_out),
+        merging=options.merges_answers,
+        dropping=options.dropping,
+    )
+
+
+def _certifying(part_records: int, scale: float, *, whole: bool) -> int:
+    """Return about how many records certify the limits: all, or those not in the part.
+
+    Parameters
+    ----------
+    part_records, scale
+        The number of records of the part, and the share of all records that it is.
+    whole
+        Whether the part certifies too.
+    """
+    people = part_records / scale
+    if whole:
+        return round(people)
+    return round(people * (1 - scale))
+
+
+def _cuts(
+    numbers: Mapping[str, NumberSummary],
+    records: int,
+    share: float,
+    keep: Collection[str],
+) -> dict[str, tuple[float, ...]]:
+    """Return the edges of the intervals of each column of numbers, see
+    `interval_edges`.
+
+    A column that is kept is not left as a single interval: answers below the share are
+    then allowed.
+    """
+    cuts = dict[str, tuple[float, ...]]()
+    for name, summary in numbers.items():
+        edges = interval_edges(summary, records, share)
+        is_single = len(edges) == 2
+        if is_single and name in keep:
+            edges = interval_edges(summary, records, 0.0)
+        cuts[name] = edges
+    return cuts
+
+
+def _answers(
+    rule: AnswerRule,
+    domain: Domain,
+    counts: Sequence[Integers],
+    numbers: Mapping[str, NumberSummary],
+) -> tuple[list[Attribute], list[str]]:
+    """Return the attributes after the rule, and the names of those that are left out:
+    all their answers but one are too rare.
+    """
+    options = rule.options
+    attributes = list[Attribute]()
+    left_out = list[str]()
+    for attribute, marginal in zip(domain, counts, strict=True):
+        ruled = rule.attribute(attribute, marginal, numbers.get(attribute.name))
+        if ruled.size > 1:
+            attributes.append(with_markers(ruled, options))
+        elif options.merges_answers and attribute.name not in options.keep:
+            left_out.append(attribute.name)
+        elif attribute.size > 1:  # kept, with the values as they are
+            attributes.append(
+                with_markers(with_catch_all(attribute, marginal), options)
+            )
+        else:
+            attributes.append(with_markers(ruled, options))
+    return attributes, left_out
+
+
+def _numbers_of_values(
+    domain: Domain,
+    counts: Sequence[Integers],
+    numbers: Mapping[str, NumberSummary],
+    cuts: Mapping[str, tuple[float, ...]],
+) -> dict[str, int]:
+    """Return how many values each attribute has in the part, before any merging."""
+    values = dict[str, int]()
+    for attribute, marginal in zip(domain, counts, strict=True):
+        values[attribute.name] = int((marginal > 0).sum())
+    for name, summary in numbers.items():
+        if cuts[name]:
+            distinct_numbers, _ = summary.distinct()
+            values[name] = len(distinct_numbers)
+    return values
 
 
 def _numbers(
-    held: pa.Table, options: "RecordOptions", fields: bool
+    table: pa.Table, options: "RecordOptions", fields: bool
 ) -> dict[str, NumberSummary]:
     """Return summaries of the columns of numbers that the options neither bin nor
     order.
     """
-    chosen = [
-        Column(name, options, fields=fields)
-        for name in held.column_names
-        if options.given_rule(name) is None
-        and name not in options.order
-        and (fields or is_number_type(held.schema.field(name).type))
-    ]
-    found = zip(
-        chosen, summaries_of(open_frame(held), chosen) if chosen else (), strict=True
-    )
-    return {
-        column.name: summary
-        for column, summary in found
-        if summary.stray is None and summary.low <= summary.high
-    }
+    columns = list[Column]()
+    for name in table.column_names:
+        settled = options.given_rule(name) is not None or name in options.order
+        may_hold_numbers = fields or is_number_type(table.schema.field(name).type)
+        if may_hold_numbers and not settled:
+            columns.append(Column(name, options, fields=fields))
+    if not columns:
+        return {}
+    numbers = dict[str, NumberSummary]()
+    summaries = summaries_of(open_frame(table), columns)
+    for column, summary in zip(columns, summaries, strict=True):
+        has_numbers = summary.low <= summary.high
+        if has_numbers and summary.stray is None:
+            numbers[column.name] = summary
+    return numbers
 
 
 def _scan(
-    held: pa.Table,
+    table: pa.Table,
     options: "RecordOptions",
     fields: bool,
     cuts: Mapping[str, tuple[float, ...]],
@@ -202,61 +295,75 @@ def _scan(
     """Return the domain of the part, with the cuts as bins, and the counts of its
     values.
     """
-    bins = options.bins
-    if cuts:
-        rest = bins if isinstance(bins, Mapping) else {}
-        bins = {**rest, **{name: edges or "none" for name, edges in cuts.items()}}
-    most = MAX_ALPHABET if options.merges_answers else options.max_values
-    table = replace(options, bins=bins, pool=None, max_values=most, person=None)
-    columns = [Column(name, table, fields=fields) for name in held.column_names]
-    scan = TableScan(open_frame(held), columns, table)
-    codes = scan.read(lambda batches: [batch.codes for batch in batches])
+    most = options.max_values
+    if options.merges_answers:
+        most = MAX_ALPHABET
+    reading = replace(
+        options,
+        bins=_bins_with_cuts(options.bins, cuts),
+        pool=None,
+        max_values=most,
+        person=None,
+    )
+    columns = [Column(name, reading, fields=fields) for name in table.column_names]
+    scan = TableScan(open_frame(table), columns, reading)
+    batches = scan.read(lambda coded: [batch.codes for batch in coded])
     domain, orders = scan.finish()
-    return domain, [
-        np.bincount(np.concatenate(column), minlength=int(order.max()) + 1)[order]
-        for *column, order in zip(*codes, orders, strict=True)
-    ]
+    counts = list[Integers]()
+    for index, order in enumerate(orders):
+        codes = np.concatenate([batch[index] for batch in batches])
+        in_order_of_discovery = np.bincount(codes, minlength=int(order.max()) + 1)
+        counts.append(in_order_of_discovery[order])
+    return domain, counts
+
+
+def _bins_with_cuts(bins: "Bins", cuts: Mapping[str, tuple[float, ...]]) -> "Bins":
+    """Return the rules of binning with the cuts as those of their columns."""
+    if not cuts:
+        return bins
+    rules: dict[str, BinRule] = {}
+    if isinstance(bins, Mapping):
+        rules.update(bins)
+    for name, edges in cuts.items():
+        rules[name] = edges or "none"
+    return rules
 
 
 def read_part(
     source: "Source", names: Sequence[str], person: str | None, rng: int, *, whole: bool
-) -> "tuple[pa.Table, RandomPart]":
+) -> tuple[pa.Table, RandomPart]:
     """Return the records of a random part, one of each person, and the part.
 
     It is the share of `part_share`, and less where that is more than `MAX_PART`;
     `whole`: all, up to `MAX_PART`.
     """
-    import pyarrow as pa
-
-    from seepage.tables.persons import RecordChoice
-
     threshold = 2**64
     part = RandomPart(own_seed("part", rng), threshold)
     choice = RecordChoice(person, fields=source.fields)
-    kept = list[tuple["pa.RecordBatch", Priorities]]()
+    read = list(names)
+    if person is not None:
+        read.append(person)
+    batches = list[tuple[pa.RecordBatch, Priorities]]()
     rows = 0
-    for batch in source.batches(names if person is None else [*names, person]):
-        kept.append(
-            (batch, part.priorities(choice.keys(batch, rows), rows, batch.num_rows))
-        )
+    for batch in source.batches(read):
+        keys = choice.keys(batch, rows)
+        batches.append((batch, part.priorities(keys, rows, batch.num_rows)))
         rows += batch.num_rows
         if not whole:
             threshold = min(threshold, int(part_share(rows) * 2**64))
-        kept = below_share(threshold, kept)
-        while sum(len(priorities) for _, priorities in kept) > MAX_PART:
+        batches = below_share(threshold, batches)
+        while sum(len(priorities) for _, priorities in batches) > MAX_PART:
             threshold //= 2
-            kept = below_share(threshold, kept)
+            batches = below_share(threshold, batches)
     if not rows:
         raise TableError("the table has no records")
-    if not kept:
+    if not batches:
         raise TableError(
             f"{rows:,} records are too few to fix the answers on a part of them; declare a domain"
         )
-    masks = [choice.chosen(batch) for batch, _ in kept]
-    chosen = [
-        b if mask is None else b.filter(mask)
-        for (b, _), mask in zip(kept, masks, strict=True)
-    ]
-    return pa.Table.from_batches(chosen).select(names), replace(
-        part, threshold=threshold
-    )
+    records = list[pa.RecordBatch]()
+    for batch, _ in batches:
+        mask = choice.chosen(batch)
+        records.append(batch if mask is None else batch.filter(mask))
+    table = pa.Table.from_batches(records).select(names)
+    return table, replace(part, threshold=threshold)
