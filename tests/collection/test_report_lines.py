@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
 from seepage._core.errors import InputError
+from seepage.channel.domain import Attribute, Domain
+from seepage.channel.pairs import PairCounts
 from seepage.collection.reference_client import draw_form, form_bytes, perturb_record
 from seepage.collection.report_lines import MAX_LINE_BYTES, read_report_lines
 from seepage.mechanisms.randomness import Randomness
@@ -138,9 +140,6 @@ def test_estimates_from_lines_are_near_the_truth(tmp_path):
 
 
 def test_many_words_of_bits_are_packed_in_order(tmp_path):
-    from seepage.channel.domain import Attribute, Domain
-    from seepage.channel.pairs import PairCounts
-
     domain = Domain([Attribute("x", tuple(map(str, range(130))))])
     plan = plan_for(PairCounts(domain, [[1] * 130], []), 1.0, "oue")
     line = {"plan": plan.collection, "form": 1, "reports": {"x": [0, 63, 64, 127, 129]}}
@@ -178,6 +177,20 @@ def test_a_line_that_arrives_twice_counts_once(tmp_path):
         "reports.jsonl: 1 line left out as malformed (line 6)",
         "reports.jsonl: 1 line left out as sent twice (line 3)",
     )
+
+
+def test_an_id_with_sets_of_equal_hash_belongs_to_two_reports(tmp_path):
+    """Bit 61 alone and bit 0 alone have one hash: integers modulo 2^61 - 1."""
+    domain = Domain([Attribute("x", tuple(map(str, range(62))))])
+    plan = plan_for(PairCounts(domain, [[1] * 62], []), 1.0, "oue")
+    assert hash(1 << 61) == hash(1 << 0)
+    lines = [
+        {"plan": plan.collection, "form": 1, "id": "a", "reports": {"x": [value]}}
+        for value in (61, 0)
+    ]
+    found = read(written(tmp_path / "reports.jsonl", lines), plan=plan)
+    assert found.table.num_rows == 1
+    assert found.notes == ("reports.jsonl: 1 line left out as malformed (line 2)",)
 
 
 def test_a_line_may_arrive_in_two_files(tmp_path):

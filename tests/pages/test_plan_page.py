@@ -20,6 +20,7 @@ from plan_examples import (
     survey_design,
 )
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
+from seepage._core.text import points
 from seepage.designs.forms.form import Form
 from seepage.designs.strategies import NO_NOISE
 from seepage.pages.plan_page import compare_page, plan_page
@@ -29,7 +30,6 @@ from seepage.plan.plan_precision import (
     answer_variances,
     pairs_together,
     plan_precision,
-    points,
 )
 from seepage.plan.promises import ground, promise, unpromised
 from seepage.workflow.within_limits import plan_of_design

@@ -186,3 +186,32 @@ def factor(value: float) -> str:
     digits = 1 - math.floor(math.log10(grown))
     above = math.ceil(grown * 10.0**digits * (1 - 1e-15)) / 10.0**digits
     return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
+
+
+def points(width: float) -> str:
+    """Return a half-width in percentage points with two digits, rounded up.
+
+    Examples
+    --------
+    >>> points(0.00801), points(0.2), points(0.034), points(math.inf)
+    ('0.81', '20', '3.4', 'not known')
+    """
+    if not math.isfinite(width):
+        return "not known"
+    if width <= 0:
+        return "0"
+    grown = 100 * width
+    digits = 1 - math.floor(math.log10(grown))
+    return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
+
+
+def rounded_people(number: int) -> str:
+    """Return a number of people, rounded up to three digits.
+
+    Examples
+    --------
+    >>> rounded_people(4207), rounded_people(987), rounded_people(123_456)
+    ('4,210', '987', '124,000')
+    """
+    unit = 10 ** max(0, len(str(number)) - 3)
+    return f"{math.ceil(number / unit) * unit:,}"

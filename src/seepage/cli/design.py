@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
-from seepage._core.text import delta_text, floor_text, shortest_above
+from seepage._core.text import (
+    delta_text,
+    floor_text,
+    points,
+    rounded_people,
+    shortest_above,
+)
 from seepage.channel.domain import ALL_OTHERS
 from seepage.cli import console, options, parsing, reading
 from seepage.cli.command import FileCommand, with_option_names
@@ -447,7 +453,6 @@ def design_text(plan: Any, name: str) -> str:
 def limits_text(found: Any, name: str) -> str:
     """Return what each limit costs as text, and how to keep the plan of one."""
     from seepage._core.text import factor
-    from seepage.plan.plan_precision import points, rounded_people
 
     width = points(found.width).removesuffix(".0")
     heads = ["limit", "odds change at most", f"share within, {found.people:,} people"]
@@ -513,7 +518,6 @@ def _questions(form: Any) -> str:
 
 
 def _attributes_text(plan: Any, precision: Any) -> str:
-    from seepage.plan.plan_precision import points
 
     is_proven = plan.attributes[0].observed is not None
     total = "total in the table" if is_proven else "largest total"

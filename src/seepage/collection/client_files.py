@@ -163,10 +163,8 @@ def write_client(
     checks.integer(vectors, "vectors", 1, MAX_VECTORS)
     header = {"format": "seepage test vectors", "plan": plan.collection}
     contents = {
-        **{
-            name: (CLIENT / name).read_bytes()
-            for name in ("seepage.js", "seepage.d.ts")
-        },
+        "seepage.js": (CLIENT / "seepage.js").read_bytes(),
+        "seepage.d.ts": (CLIENT / "seepage.d.ts").read_bytes(),
         "package.json": PACKAGE,
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
         "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors))

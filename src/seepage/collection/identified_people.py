@@ -22,25 +22,26 @@ from seepage.mechanisms.randomness import Randomness
 from seepage.plan.content import PlanContent
 from seepage.tables.scan import CodedBatch
 
-# Records ------------------------------------------------------------------------------
-
 FIXED = ("domain", "bins", "pool")
 """Table options that a plan fixes."""
 
 
 # Identifiers --------------------------------------------------------------------------
 
-PURPOSE = b"seepage form\0"
+FORM_PREFIX = b"seepage form\0"
+"""Prefix of the HMAC messages that draw forms: other uses of the key give other bytes."""
 
 
-NOISE = b"seepage noise\0"
-"""Prefixes of HMAC messages: other uses of the key give other bytes."""
+NOISE_PREFIX = b"seepage noise\0"
+"""Prefix of the HMAC messages that draw noise."""
 
 
 MIN_KEY_BYTES = 16
+"""Least length of a key."""
 
 
 NEW_KEY_BYTES = 32
+"""Length of a key that is generated."""
 
 
 def new_key(path: str | os.PathLike[str]) -> bytes:
@@ -87,13 +88,13 @@ def derived_forms(
     with the identifier as UTF-8 text without surrounding blanks; an integer is its
     decimal digits.
     """
-    words = b"".join(
-        hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
+    digests = [
+        hmac.digest(key, FORM_PREFIX + identifier.strip().encode(), "sha256")
         for identifier in identifiers
-    )
-    return form_of_words(
-        plan.forms, np.frombuffer(words, dtype=">u8").astype(np.uint64)
-    )
+    ]
+    first_words = b"".join(digest[:8] for digest in digests)
+    words = np.frombuffer(first_words, dtype=">u8").astype(np.uint64)
+    return form_of_words(plan.forms, words)
 
 
 class KeyedRandomness(Randomness):
@@ -101,7 +102,7 @@ class KeyedRandomness(Randomness):
 
     def __init__(self, key: bytes, message: bytes) -> None:
         super().__init__(None)
-        self._mac = hmac.new(key, NOISE + message + b"\0", "sha256")
+        self._mac = hmac.new(key, NOISE_PREFIX + message + b"\0", "sha256")
         self._blocks = 0
         self._unused = b""
 
@@ -110,7 +111,8 @@ class KeyedRandomness(Randomness):
         while len(self._unused) < count:
             mac = self._mac.copy()
             mac.update(self._blocks.to_bytes(8, "big"))
-            self._blocks, self._unused = self._blocks + 1, self._unused + mac.digest()
+            self._unused += mac.digest()
+            self._blocks += 1
         octets = self._unused[:count]
         self._unused = self._unused[count:]
         return np.frombuffer(octets, dtype=np.uint8)
@@ -146,6 +148,8 @@ class IdentifiedPeople(NamedTuple):
 
         `report` has the numbers of the form and of the report, from 0.
         """
+        if not len(rows):
+            return mechanism.perturb(codes).array()
         arrays = []
         for index, row in enumerate(rows):
             message = (
@@ -153,19 +157,29 @@ class IdentifiedPeople(NamedTuple):
             )
             noise = KeyedRandomness(self.key, message.encode())
             arrays.append(mechanism.draw(codes[index : index + 1], noise).array())
-        return pa.concat_arrays(arrays) if arrays else mechanism.perturb(codes).array()
+        return pa.concat_arrays(arrays)
 
 
 def read_identifiers(column: pa.Array, name: str, batch: CodedBatch) -> list[str]:
     """Return the identifiers of the records of a batch, from the column that has them."""
-    found = [identifier_text(value) for value in column.to_pylist()]
-    if None in found:
-        row = found.index(None)
-        if batch.kept is not None:
-            row = int(np.flatnonzero(batch.kept)[row])
-        where = f"record {batch.first + row + 1:,}: column {name!r}"
-        raise InputError(f"{where} must be an identifier, text or an integer")
-    return [text for text in found if text is not None]
+    identifiers = list[str]()
+    for row, value in enumerate(column.to_pylist()):
+        identifier = identifier_text(value)
+        if identifier is None:
+            record = _record_number(batch, row)
+            raise InputError(
+                f"record {record:,}: column {name!r} must be an identifier, text or an "
+                "integer"
+            )
+        identifiers.append(identifier)
+    return identifiers
+
+
+def _record_number(batch: CodedBatch, row: int) -> int:
+    """Return the number in the table, from 1, of a row that a batch has kept."""
+    if batch.kept is not None:
+        row = int(np.flatnonzero(batch.kept)[row])
+    return batch.first + row + 1
 
 
 def identifier_text(value: Any) -> str | None:
@@ -181,5 +195,6 @@ def identifier_text(value: Any) -> str | None:
         return value.strip() or None
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return None
-    is_integer = math.isfinite(value) and value == int(value)
-    return str(int(value)) if is_integer else None
+    if math.isfinite(value) and value == int(value):
+        return str(int(value))
+    return None

@@ -215,15 +215,15 @@ class ReportSource:
         ]
         return pa.Table.from_batches(batches).column(0)
 
-    def weights(self, given: Any) -> Floats | None:
+    def weights(self, weights: Any) -> Floats | None:
         """Return one weight per report, from a column beside them or an array; None for
         none.
         """
-        if given is None:
+        if weights is None:
             return None
-        return checked_weights(
-            self.column(given) if isinstance(given, str) else given, self.records
-        )
+        if isinstance(weights, str):
+            weights = self.column(weights)
+        return checked_weights(weights, self.records)
 
     def _batches(
         self, columns: Sequence[str]
@@ -368,7 +368,7 @@ def _table_of_frame(plan: PlanContent, frame: Any) -> pa.Table:
     raise.
     """
     try:
-        given = nw.from_native(frame, eager_only=True)
+        reports = nw.from_native(frame, eager_only=True)
     except TypeError:
         raise InputError(
             "reports must be an Arrow table as `perturb` returns it, a frame of it, or the path of "
@@ -376,26 +376,24 @@ def _table_of_frame(plan: PlanContent, frame: Any) -> pa.Table:
             parameter="reports",
         ) from None
     schema = reports_schema(plan)
-    columns = list[Any]()
-    for field in schema:
-        if field.name not in given.columns:
-            raise InputError(
-                f"the frame must have one column of reports {field.name!r}"
-            )
-        column = given[field.name]
-        try:
-            if column.implementation.is_pandas_like():
-                columns.append(
-                    pa.array(column.to_native(), field.type, from_pandas=True)
-                )
-            else:
-                columns.append(column.to_arrow().cast(field.type))
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
-            what = " ".join(str(reason).split())[:200]
-            raise InputError(
-                f"column {field.name!r} holds no reports of the plan: {what}"
-            ) from None
+    columns = [_frame_column(reports, field) for field in schema]
     return pa.table(columns, schema=schema)
+
+
+def _frame_column(frame: Any, field: pa.Field) -> Any:
+    """Return a column of a frame in the type that the schema of reports has."""
+    if field.name not in frame.columns:
+        raise InputError(f"the frame must have one column of reports {field.name!r}")
+    column = frame[field.name]
+    try:
+        if column.implementation.is_pandas_like():
+            return pa.array(column.to_native(), field.type, from_pandas=True)
+        return column.to_arrow().cast(field.type)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
+        what = " ".join(str(reason).split())[:200]
+        raise InputError(
+            f"column {field.name!r} holds no reports of the plan: {what}"
+        ) from None
 
 
 def _format_of(file: Path) -> str:
@@ -418,16 +416,25 @@ def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:
             )
         field = schema.field(expected.name)
         if expected.name == FORM and not plan.is_single:
-            if not pa.types.is_integer(field.type):
-                raise InputError(
-                    f"column {FORM!r} of {where} must hold integers, got {field.type}"
-                )
-            continue
-        if (
-            described_reports(field) != described_reports(expected)
-            or field.type != expected.type
-        ):
-            raise InputError(
-                f"column {field.name!r} of {where} must hold reports of "
-                f"{described_reports(expected)}, got {described_reports(field) or field.type}"
-            )
+            _check_form_column(field, where)
+        else:
+            _check_report_column(field, expected, where)
+
+
+def _check_form_column(field: pa.Field, where: str) -> None:
+    """Raise an InputError if the column of the numbers of forms holds no integers."""
+    if not pa.types.is_integer(field.type):
+        raise InputError(
+            f"column {FORM!r} of {where} must hold integers, got {field.type}"
+        )
+
+
+def _check_report_column(field: pa.Field, expected: pa.Field, where: str) -> None:
+    """Raise an InputError if a column does not hold reports of its mechanism."""
+    stated = described_reports(field)
+    required = described_reports(expected)
+    if stated != required or field.type != expected.type:
+        raise InputError(
+            f"column {field.name!r} of {where} must hold reports of {required}, "
+            f"got {stated or field.type}"
+        )

@@ -101,55 +101,91 @@ def read_report_lines(
     Of lines with the same `id` the first counts: an equal line is a duplicate, a different one
     malformed.  Blank lines are ignored.  O(1) per line; the reports are held in memory.
     """
-    checker = LineChecker(plan)
-    forms = list[int]()
+    reader = _LineReader(plan)
     notes = list[str]()
-    columns = [{name: list[int]() for name in names} for names in plan.form_mechanisms]
     for file in files:
+        notes += reader.read(file)
+    if not reader.forms:
+        reasons = ""
+        if notes:
+            reasons = f": {'; '.join(notes)}"
+        raise InputError(
+            f"{checks.shown(str(files[0]))} holds no report of the plan{reasons}"
+        )
+    return reader.table(), notes
+
+
+class _LineReader:
+    """Gathers the reports of files of lines.
+
+    Attributes
+    ----------
+    forms
+        The number of the form of each report so far, from 1.
+    columns
+        By form and by name of the report: the reports so far, as integers.
+    """
+
+    def __init__(self, plan: PlanContent) -> None:
+        self._plan = plan
+        self._checker = LineChecker(plan)
+        self.forms = list[int]()
+        self.columns = [
+            {name: list[int]() for name in mechanisms}
+            for mechanisms in plan.form_mechanisms
+        ]
+
+    def read(self, file: Path) -> Iterator[str]:
+        """Read a file to its end; yield notes on the lines that were skipped."""
         skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
         try:
             with _open(file) as stream:
                 for number, content in enumerate(read_lines(stream), 1):
-                    if content is not None and not content.strip():
-                        continue
                     try:
-                        line, encoded = checker.check(content)
-                        if checker.is_known(line, encoded):
-                            raise LineError(DUPLICATE)
+                        self._add(content)
                     except LineError as error:
                         skipped[error.reason].append(number)
-                        continue
-                    forms.append(line.form)
-                    for name, report in encoded.items():
-                        columns[line.form - 1][name].append(report)
         except (OSError, EOFError, zlib.error):
             raise InputError(
-                f"{file} is damaged: it cannot be read further than {len(forms):,} reports"
+                f"{file} is damaged: it cannot be read further than "
+                f"{len(self.forms):,} reports"
             ) from None
-        notes += [
-            _note(file, reason, lines) for reason, lines in skipped.items() if lines
-        ]
-    if not forms:
-        reasons = f": {'; '.join(notes)}" if notes else ""
-        raise InputError(
-            f"{checks.shown(str(files[0]))} holds no report of the plan{reasons}"
-        )
-    arrays = spread_reports(
-        plan,
-        np.array(forms) - 1,
-        lambda index, name, _: _as_reports(
-            plan.form_mechanisms[index][name], columns[index][name]
-        ).array(),
-    )
-    return pa.Table.from_arrays(arrays, schema=reports_schema(plan)), notes
+        for reason, numbers in skipped.items():
+            if numbers:
+                yield _note(file, reason, numbers)
+
+    def _add(self, content: bytes | None) -> None:
+        """Add the reports of a line; a blank line has none."""
+        if content is not None and not content.strip():
+            return
+        line, encoded = self._checker.check(content)
+        if self._checker.is_known(line, encoded):
+            raise LineError(DUPLICATE)
+        self.forms.append(line.form)
+        for name, report in encoded.items():
+            self.columns[line.form - 1][name].append(report)
+
+    def table(self) -> pa.Table:
+        """Return all reports, one row per person."""
+        forms = np.array(self.forms) - 1
+        arrays = spread_reports(self._plan, forms, self._reports)
+        return pa.Table.from_arrays(arrays, schema=reports_schema(self._plan))
+
+    def _reports(self, index: int, name: str, _: Any) -> pa.Array:
+        """Return one report of a form as an Arrow array."""
+        mechanism = self._plan.form_mechanisms[index][name]
+        return _as_reports(mechanism, self.columns[index][name]).array()
 
 
 def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
     """Return a sentence on the lines of a file that are skipped for a reason."""
     lines = "line" if len(numbers) == 1 else "lines"
     shown = ", ".join(f"{number:,}" for number in numbers[:SHOWN_NUMBERS])
-    more = ", ..." if len(numbers) > SHOWN_NUMBERS else ""
-    return f"{file.name}: {len(numbers):,} {lines} left out as {reason} ({lines} {shown}{more})"
+    if len(numbers) > SHOWN_NUMBERS:
+        shown += ", ..."
+    return (
+        f"{file.name}: {len(numbers):,} {lines} left out as {reason} ({lines} {shown})"
+    )
 
 
 class LineChecker:
@@ -162,12 +198,14 @@ class LineChecker:
     def __init__(self, plan: PlanContent) -> None:
         self._plan = plan
         self._decoder = msgspec.json.Decoder(ReportLine)
-        for made in (made for form in plan.form_mechanisms for made in form.values()):
-            if made.reports not in (ValueReports, BitReports):
-                raise InputError(
-                    f"reports of mechanism {made.name!r} cannot be read from JSON Lines"
-                )
-        self._hash_by_id = dict[str, int]()
+        for mechanisms in plan.form_mechanisms:
+            for mechanism in mechanisms.values():
+                if mechanism.reports not in (ValueReports, BitReports):
+                    raise InputError(
+                        f"reports of mechanism {mechanism.name!r} cannot be read from "
+                        "JSON Lines"
+                    )
+        self._content_by_id = dict[str, tuple[int, ...]]()
 
     def check(self, content: bytes | None) -> tuple[ReportLine, dict[str, int]]:
         """Return a line and its reports as integers; None stands for a line that is too
@@ -195,11 +233,11 @@ class LineChecker:
         """
         if line.id is None:
             return False
-        content_hash = hash((line.form, *encoded.values()))
-        before = len(self._hash_by_id)
-        if self._hash_by_id.setdefault(line.id, content_hash) != content_hash:
+        content = (line.form, *encoded.values())
+        before = self._content_by_id.setdefault(line.id, content)
+        if before != content:
             raise LineError(MALFORMED, "its id belongs to another report")
-        return len(self._hash_by_id) == before
+        return before is not content
 
     def _encoded(self, line: ReportLine) -> dict[str, int]:
         """Return the reports of a line as integers; raise if mechanisms cannot output
@@ -209,23 +247,31 @@ class LineChecker:
         if not 1 <= line.form <= len(forms):
             raise LineError(MALFORMED, f"its form must be from 1 to {len(forms)}")
         mechanisms = self._plan.form_mechanisms[line.form - 1]
-        reports: dict[str, Any] | None = line.reports
-        other: Any = line.report
-        if not forms[line.form - 1].is_product:
-            reports = {REPORT: line.report}
-            other = line.reports
-        if reports is None or other is not None or reports.keys() != mechanisms.keys():
+        reports = _reports_of(line, is_product=forms[line.form - 1].is_product)
+        if reports.keys() != mechanisms.keys():
             raise LineError(
                 MALFORMED, "it must have the reports that its form asks for"
             )
         encoded = dict[str, int]()
         for name, mechanism in mechanisms.items():
-            if (report := _encoded(mechanism, reports[name])) is None:
+            report = _encoded(mechanism, reports[name])
+            if report is None:
                 raise LineError(
                     MALFORMED, "a report is none that its mechanism can output"
                 )
             encoded[name] = report
         return encoded
+
+
+def _reports_of(line: ReportLine, *, is_product: bool) -> dict[str, Any]:
+    """Return the reports of a line by name; none if it has those of another kind of
+    form.
+    """
+    if is_product and line.report is None:
+        return line.reports or {}
+    if not is_product and line.reports is None:
+        return {REPORT: line.report}
+    return {}
 
 
 def _encoded(mechanism: Mechanism, report: Any) -> int | None:
@@ -234,13 +280,12 @@ def _encoded(mechanism: Mechanism, report: Any) -> int | None:
     It is None for what the mechanism cannot output.
     """
     if mechanism.reports is ValueReports:
-        return (
-            report
-            if isinstance(report, int) and 0 <= report < mechanism.outputs
-            else None
-        )
-    size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
-    if not isinstance(report, list) or (size is not None and len(report) != size):
+        if isinstance(report, int) and 0 <= report < mechanism.outputs:
+            return report
+        return None
+    if not isinstance(report, list):
+        return None
+    if isinstance(mechanism, SubsetSelection) and len(report) != mechanism.size:
         return None
     bits = 0
     last = -1

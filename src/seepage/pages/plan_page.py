@@ -10,7 +10,7 @@ from typing import Any
 
 from seepage._core import checks
 from seepage._core.results import json_text
-from seepage._core.text import FACTOR, nats, span
+from seepage._core.text import FACTOR, nats, points, rounded_people, span
 from seepage.pages.render import render_page
 from seepage.plan.advice import advice, assessment, people_sentence
 from seepage.plan.content import wanted_of
@@ -21,8 +21,6 @@ from seepage.plan.plan_precision import (
     pairs_together,
     people_text,
     plan_precision,
-    points,
-    rounded_people,
 )
 from seepage.plan.promises import answer_text, form_sizes, merged_text, statements
 from seepage.workflow.plan import Plan

@@ -8,7 +8,7 @@ from typing import Any
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
-from seepage._core.text import short_list
+from seepage._core.text import points, short_list
 from seepage.collection.frequencies import Frequencies
 from seepage.collection.report_batches import open_reports
 from seepage.leakage.pair_leak import Leak
@@ -16,7 +16,7 @@ from seepage.pages.plan_page import STYLES
 from seepage.pages.render import render_page
 from seepage.plan.content import wanted_of
 from seepage.plan.plan_check import PlanCheck
-from seepage.plan.plan_precision import NORMAL, points
+from seepage.plan.plan_precision import NORMAL
 from seepage.plan.promises import promised, statements
 from seepage.workflow.plan import Plan
 

@@ -2,10 +2,10 @@
 
 import math
 
-from seepage._core.text import nats
+from seepage._core.text import nats, points, rounded_people
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan.content import PlanContent
-from seepage.plan.plan_precision import NO_BETTER, Precision, points, rounded_people
+from seepage.plan.plan_precision import NO_BETTER, Precision
 from seepage.plan.promises import (
     form_sizes,
     ground,

@@ -19,7 +19,7 @@ from seepage.designs.forms.question import (
 from seepage.totals.guarantees import GUARANTEES, KINDS
 
 PlanKind = Literal["certified", "statistical", "assumed"]
-"""The kinds of those guarantees."""
+"""The kinds of the guarantees of a plan's totals."""
 
 
 class StoredAttribute(Stored, frozen=True, kw_only=True):
@@ -143,27 +143,59 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
         forms.
         """
         totals = [float(form.totals[index]) for form in forms]
-        observed = [float((form.observed or form.totals)[index]) for form in forms]
         asking = tuple(
-            one for one in enumerate(forms, 1) if stored.name in one[1].attributes
+            (number, form)
+            for number, form in enumerate(forms, 1)
+            if stored.name in form.attributes
         )
-        asked = [(form.question(stored.name), form.record) for _, form in asking]
-        names = [question.mechanism if question else "matrix" for question, _ in asked]
+        total = max(totals)
         return cls(
             **msgspec.structs.asdict(stored),
             asking=asking,
-            mechanism=", ".join(dict.fromkeys(names)) or None,
-            epsilon=max(
-                (one.epsilon if one else record for one, record in asked), default=0.0
-            ),
-            delta=max(
-                (question.delta for question, _ in asked if question), default=0.0
-            ),
-            total=max(totals),
+            mechanism=_mechanism_names(stored.name, asking),
+            epsilon=_largest_budget(stored.name, asking),
+            delta=_largest_delta(stored.name, asking),
+            total=total,
             total_delta=max(form.deltas[index] for form in forms),
-            form=totals.index(max(totals)) + 1,
-            observed=max(observed) if any(form.observed for form in forms) else None,
+            form=totals.index(total) + 1,
+            observed=_largest_observed(index, forms),
         )
+
+
+def _mechanism_names(name: str, asking: Sequence[tuple[int, Form]]) -> str | None:
+    """Return the names of the mechanisms that perturb an attribute; None for none."""
+    names = dict[str, None]()
+    for _, form in asking:
+        question = form.question(name)
+        names["matrix" if question is None else question.mechanism] = None
+    return ", ".join(names) or None
+
+
+def _largest_budget(name: str, asking: Sequence[tuple[int, Form]]) -> float:
+    """Return the largest budget of an attribute; that of a matrix is its whole record's."""
+    largest = 0.0
+    for _, form in asking:
+        question = form.question(name)
+        budget = form.record if question is None else question.epsilon
+        largest = max(largest, budget)
+    return largest
+
+
+def _largest_delta(name: str, asking: Sequence[tuple[int, Form]]) -> float:
+    """Return the largest delta of an attribute's own mechanisms."""
+    largest = 0.0
+    for _, form in asking:
+        question = form.question(name)
+        if question is not None:
+            largest = max(largest, question.delta)
+    return largest
+
+
+def _largest_observed(index: int, forms: Sequence[Form]) -> float | None:
+    """Return the largest total on the table itself; None if no form states one."""
+    if not any(form.observed for form in forms):
+        return None
+    return max(float((form.observed or form.totals)[index]) for form in forms)
 
 
 def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
@@ -174,5 +206,7 @@ def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
     """
     names = {form.guarantee for form in forms}
     kind = max((GUARANTEES[name].kind for name in names), key=list(KINDS).index)
-    is_proven = scope == "table" or names == {"worst"}
-    return cast(PlanKind, kind if is_proven or kind != "certified" else "statistical")
+    holds_for_certain = scope == "table" or names == {"worst"}
+    if kind == "certified" and not holds_for_certain:
+        return "statistical"
+    return cast(PlanKind, kind)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Literal, SupportsIndex
@@ -98,7 +99,9 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
     def guarantee(self) -> str:
         """The guarantee of the totals; `"by form"` if forms differ."""
         names = {form.guarantee for form in self.forms}
-        return names.pop() if len(names) == 1 else BY_FORM
+        if len(names) > 1:
+            return BY_FORM
+        return names.pop()
 
     @cached_property
     def kind(self) -> PlanKind:
@@ -201,17 +204,14 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
             return "for everybody"
         if self.scope == "population":
             return f"for the population at {self.confidence:g}"
-        return "" if self.kind == "assumed" else "for this table only"
+        if self.kind == "assumed":
+            return ""
+        return "for this table only"
 
 
 def _check_plan(plan: PlanContent) -> None:
-    """Raise unless forms and alternatives fit the attributes, and totals are within
-    limits.
-    """
-    for form in checks.items(plan.forms, "forms"):
-        checks.instance(form, "each of forms", Form, "a Form")
-    for stored in checks.items(plan.listed, "listed"):
-        checks.instance(stored, "each of listed", StoredAttribute, "a StoredAttribute")
+    """Raise unless the fields of a plan agree with each other."""
+    _check_types(plan)
     if not 1 <= len(plan.forms) <= MAX_FORMS:
         number = len(plan.forms) or "none"
         raise InputError(f"a plan must have from 1 to {MAX_FORMS} forms, got {number}")
@@ -219,25 +219,21 @@ def _check_plan(plan: PlanContent) -> None:
         raise InputError("totals for the population must have a confidence, got none")
     for number, form in enumerate(plan.forms, 1):
         _check_form(plan, number, form)
-    if (total := sum(form.chance for form in plan.forms)) != CERTAIN:
-        raise InputError(
-            f"the shares of all forms must sum to 2^64 = {CERTAIN}, got {total}"
-        )
-    for other in plan.alternatives:
-        for name in other.errors:
-            if name not in plan.domain:
-                raise InputError(
-                    f"{other.name!r} has an error of {name!r}, which is no attribute"
-                )
-    for planned in plan.attributes:
-        if planned.limit is not None and not planned.total <= planned.limit:
-            raise InputError(
-                f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
-                f"got {planned.total} in form {planned.form}"
-            )
+    _check_shares(plan.forms)
+    _check_alternatives(plan)
+    _check_limits(plan)
+
+
+def _check_types(plan: PlanContent) -> None:
+    """Raise unless forms and attributes are objects of their classes."""
+    for form in checks.items(plan.forms, "forms"):
+        checks.instance(form, "each of forms", Form, "a Form")
+    for stored in checks.items(plan.listed, "listed"):
+        checks.instance(stored, "each of listed", StoredAttribute, "a StoredAttribute")
 
 
 def _check_form(plan: PlanContent, number: int, form: Form) -> None:
+    """Raise unless a form fits the attributes of its plan."""
     checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES)
     if not form.chance:
         raise InputError(
@@ -251,17 +247,47 @@ def _check_form(plan: PlanContent, number: int, form: Form) -> None:
             )
         if name in plan.public:
             raise InputError(
-                f"attribute {name!r} is public, so no form must ask for it, and form {number} does"
+                f"attribute {name!r} is public, so no form must ask for it, and form "
+                f"{number} does"
             )
     if len(form.totals) != len(plan.listed):
         raise InputError(
-            f"form {number} must have one total for each of {len(plan.listed)} attributes, "
-            f"got {len(form.totals)}"
+            f"form {number} must have one total for each of {len(plan.listed)} "
+            f"attributes, got {len(form.totals)}"
         )
     try:
         form.channel.mechanisms(plan.domain)
     except InputError as problem:
         raise InputError(f"form {number}: {problem}") from None
+
+
+def _check_shares(forms: Sequence[Form]) -> None:
+    """Raise unless the shares of all forms sum to 2^64."""
+    total = sum(form.chance for form in forms)
+    if total != CERTAIN:
+        raise InputError(
+            f"the shares of all forms must sum to 2^64 = {CERTAIN}, got {total}"
+        )
+
+
+def _check_alternatives(plan: PlanContent) -> None:
+    """Raise if another strategy has an error of something that is no attribute."""
+    for strategy in plan.alternatives:
+        for name in strategy.errors:
+            if name not in plan.domain:
+                raise InputError(
+                    f"{strategy.name!r} has an error of {name!r}, which is no attribute"
+                )
+
+
+def _check_limits(plan: PlanContent) -> None:
+    """Raise if a total is above the limit of its attribute."""
+    for planned in plan.attributes:
+        if planned.limit is not None and not planned.total <= planned.limit:
+            raise InputError(
+                f"the total of {planned.name!r} must be at most its limit "
+                f"{planned.limit}, got {planned.total} in form {planned.form}"
+            )
 
 
 def wanted_of(plan: PlanContent) -> Wanted:

@@ -9,6 +9,7 @@ s_f the share of form f and v(f) as in `seepage.collection.frequencies`.
 """
 
 import math
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.results import json_ready
+from seepage._core.text import rounded_people
 from seepage.designs.strategies import NO_NOISE, Strategy
 from seepage.plan.content import BY_FORM, PlanContent
 from seepage.plan.report_vectors import (
@@ -92,25 +94,11 @@ class Precision(NamedTuple):
 
     def named(self, *names: str) -> Strategy | None:
         """Return the first strategy that there is of these names."""
-        found = {strategy.name: strategy for strategy in self.strategies}
-        return next((found[name] for name in names if name in found), None)
-
-
-def points(width: float) -> str:
-    """Return a half-width in percentage points with two digits, rounded up.
-
-    Examples
-    --------
-    >>> points(0.00801), points(0.2), points(0.034), points(math.inf)
-    ('0.81', '20', '3.4', 'not known')
-    """
-    if not math.isfinite(width):
-        return "not known"
-    if width <= 0:
-        return "0"
-    grown = 100 * width
-    digits = 1 - math.floor(math.log10(grown))
-    return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
+        by_name = {strategy.name: strategy for strategy in self.strategies}
+        for name in names:
+            if name in by_name:
+                return by_name[name]
+        return None
 
 
 def plan_precision(plan: PlanContent) -> Precision:
@@ -121,23 +109,22 @@ def plan_precision(plan: PlanContent) -> Precision:
     every share needs to be known within `DEFAULT_WIDTH`.  Attributes with one value are
     excluded: there is nothing to estimate.
     """
-    settings = plan.provenance.settings
     variances = answer_variances(plan)
     sizes = {name: len(each) for name, each in variances.items() if len(each) > 1}
     largest = max((float(variances[name].max()) for name in sizes), default=0.0)
-    base: Any = settings.get("people") or plan.provenance.records or DEFAULT_PEOPLE
-    wanted: Any = settings.get("precision", DEFAULT_WIDTH)
-    is_counted = "people" in settings or not 0 < largest < math.inf
-    people = base if is_counted else people_needed(largest, wanted)
+    people = _people_of(plan, largest)
     width = NORMAL * math.sqrt(largest / people)
-    sampling = max((_sampling(plan, name) for name in sizes), default=0.0)
-    errors = {name: float(v.sum()) / people for name, v in variances.items()}
-    others = [other.for_people(base / people) for other in plan.alternatives]
+    errors = {name: float(each.sum()) / people for name, each in variances.items()}
+    scale = _known_people(plan) / people
+    others = [strategy.for_people(scale) for strategy in plan.alternatives]
     compared = tuple(
         name
         for name in sizes
-        if math.isfinite(errors[name]) and all(name in other.errors for other in others)
+        if math.isfinite(errors[name])
+        and all(name in strategy.errors for strategy in others)
     )
+    if not compared:
+        others = []
     this_plan = Strategy(
         name=THIS_PLAN,
         rests_on=_with_confidence(plan, plan.guarantee),
@@ -146,18 +133,43 @@ def plan_precision(plan: PlanContent) -> Precision:
         record=json_ready(max(form.record for form in plan.forms)),
     )
     shown = [
-        msgspec.structs.replace(other, rests_on=_with_confidence(plan, other.rests_on))
-        for other in (others if compared else ())
+        msgspec.structs.replace(
+            strategy, rests_on=_with_confidence(plan, strategy.rests_on)
+        )
+        for strategy in others
     ]
     return Precision(
-        people,
-        width,
-        people_needed(sampling, width) if 0 < width < math.inf else 0,
-        str(settings.get("objective", "mean")),
-        (this_plan, *shown),
-        sizes,
-        compared,
+        people=people,
+        half_width=width,
+        without_privacy=_people_without_noise(plan, sizes, width),
+        objective=str(plan.provenance.settings.get("objective", "mean")),
+        strategies=(this_plan, *shown),
+        sizes=sizes,
+        compared=compared,
     )
+
+
+def _known_people(plan: PlanContent) -> float:
+    """Return the number of people that the errors of a plan's alternatives are for."""
+    stated: Any = plan.provenance.settings.get("people")
+    return stated or plan.provenance.records or DEFAULT_PEOPLE
+
+
+def _people_of(plan: PlanContent, largest: float) -> Any:
+    """Return how many people a precision is stated for, with the largest variance."""
+    settings = plan.provenance.settings
+    if "people" in settings or not 0 < largest < math.inf:
+        return _known_people(plan)
+    wanted: Any = settings.get("precision", DEFAULT_WIDTH)
+    return people_needed(largest, wanted)
+
+
+def _people_without_noise(plan: PlanContent, sizes: Iterable[str], width: float) -> int:
+    """Return how many people give a half-width if everyone answers without noise."""
+    if not 0 < width < math.inf:
+        return 0
+    largest = max((_sampling(plan, name) for name in sizes), default=0.0)
+    return people_needed(largest, width)
 
 
 def _sampling(plan: PlanContent, name: str) -> float:
@@ -243,23 +255,31 @@ def cross_tables(plan: PlanContent, precision: Precision) -> str:
     limit by composition, whoever the people are; its people come on top.
     """
     together, pairs = pairs_together(plan)
-    text = f"{len(together)} of {len(pairs)} cross-tables of two questions can be estimated: "
-    text += "those that a form asks for together."
-    limits = [p.limit for p in plan.attributes if p.limit is not None]
+    text = (
+        f"{len(together)} of {len(pairs)} cross-tables of two questions can be "
+        "estimated: those that a form asks for together."
+    )
+    has_limits = any(planned.limit is not None for planned in plan.attributes)
     missing = [pair for pair in pairs if pair not in together]
-    if not missing or not limits or plan.public:
+    if not missing or not has_limits or plan.public:
         return text
     missing.sort(key=lambda pair: plan.domain[pair[0]].size * plan.domain[pair[1]].size)
-    ends = [missing[0]] if len(missing) == 1 else [missing[0], missing[-1]]
-    costs = [
-        f"{rounded_people(people_needed(joint_variances(plan, pair).max(), precision.half_width))} "
-        f"({' by '.join(pair)})"
-        for pair in ends
-    ]
+    smallest_and_largest = dict.fromkeys([missing[0], missing[-1]])
+    costs = [_cost_of_table(plan, pair, precision) for pair in smallest_and_largest]
     return (
-        f"{text} Any other one needs its own form: name it as wanted in a new design. For the same "
-        f"precision that takes at most {' to '.join(costs)} further people for each."
+        f"{text} Any other one needs its own form: name it as wanted in a new design. For "
+        f"the same precision that takes at most {' to '.join(costs)} further people for "
+        "each."
     )
+
+
+def _cost_of_table(
+    plan: PlanContent, pair: tuple[str, str], precision: Precision
+) -> str:
+    """Return how many further people the table of two attributes takes."""
+    variance = joint_variances(plan, pair).max()
+    people = people_needed(variance, precision.half_width)
+    return f"{rounded_people(people)} ({' by '.join(pair)})"
 
 
 def people_text(precision: Precision, ratio: float) -> str:
@@ -269,18 +289,6 @@ def people_text(precision: Precision, ratio: float) -> str:
     if not math.isfinite(ratio):
         return "not known"
     return f"{rounded_people(math.ceil(ratio * precision.people))} ({ratio:.3g} ×)"
-
-
-def rounded_people(number: int) -> str:
-    """Return a number of people, rounded up to three digits.
-
-    Examples
-    --------
-    >>> rounded_people(4207), rounded_people(987), rounded_people(123_456)
-    ('4,210', '987', '124,000')
-    """
-    unit = 10 ** max(0, len(str(number)) - 3)
-    return f"{math.ceil(number / unit) * unit:,}"
 
 
 # Expected variances -------------------------------------------------------------------

@@ -4,7 +4,7 @@ precision.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from seepage._core.text import FACTOR, factor, nats, short_list, span
@@ -19,19 +19,31 @@ def headline(plan: PlanContent) -> str:
     """Return the plan in one line: forms, attributes, budgets, largest total and
     guarantee.
     """
-    products = [form for form in plan.forms if form.is_product]
-    rounded = {
-        float(f"{epsilon:.4g}") for form in products for epsilon in form.epsilons
-    }
-    parts = [f"epsilon {span(rounded)}"] if rounded else []
-    shaped = len(plan.forms) - len(products)
-    parts += [f"{shaped} shaped"] if shaped else []
-    forms = f"{len(plan.forms)} forms, " if len(plan.forms) > 1 else ""
+    forms = ""
+    if len(plan.forms) > 1:
+        forms = f"{len(plan.forms)} forms, "
+    claim = plan.kind
+    if plan.whom:
+        claim = f"{plan.kind}, {plan.whom}"
     return (
-        f"Plan({forms}{len(plan.collected)} of {len(plan.attributes)} attributes collected, "
-        f"{', '.join(parts)}, largest total {plan.totals.max():.4g}, "
-        f"guarantee {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))}))"
+        f"Plan({forms}{len(plan.collected)} of {len(plan.attributes)} attributes "
+        f"collected, {_budgets(plan)}, largest total {plan.totals.max():.4g}, "
+        f"guarantee {plan.guarantee} ({claim}))"
     )
+
+
+def _budgets(plan: PlanContent) -> str:
+    """Return the range of the budgets of products, and the number of shaped forms."""
+    products = [form for form in plan.forms if form.is_product]
+    shaped = len(plan.forms) - len(products)
+    parts = list[str]()
+    if products:
+        epsilons = {epsilon for form in products for epsilon in form.epsilons}
+        rounded = {float(f"{epsilon:.4g}") for epsilon in epsilons}
+        parts.append(f"epsilon {span(rounded)}")
+    if shaped:
+        parts.append(f"{shaped} shaped")
+    return ", ".join(parts)
 
 
 def form_sizes(plan: PlanContent) -> str:
@@ -54,11 +66,9 @@ def but_for(delta: float) -> str:
     >>> but_for(0.0), but_for(2e-5)
     ('', ', but for delta 2e-05 in the probability of any set of reports')
     """
-    return (
-        f", but for delta {delta:g} in the probability of any set of reports"
-        if delta
-        else ""
-    )
+    if not delta:
+        return ""
+    return f", but for delta {delta:g} in the probability of any set of reports"
 
 
 BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
@@ -73,9 +83,13 @@ def answer_text(value: str) -> str:
     >>> answer_text("[18, 40)"), answer_text("[40, 60]"), answer_text("yes")
     ('18 to under 40', '40 to 60', 'yes')
     """
-    if (ends := BIN.fullmatch(value)) is None:
+    ends = BIN.fullmatch(value)
+    if ends is None:
         return value
-    return f"{ends[1]} to {'under ' if ends[3] == ')' else ''}{ends[2]}"
+    low, high, bracket = ends.groups()
+    if bracket == ")":
+        return f"{low} to under {high}"
+    return f"{low} to {high}"
 
 
 def merged_text(attribute: Attribute) -> str:
@@ -87,21 +101,25 @@ def merged_text(attribute: Attribute) -> str:
     >>> merged_text(Attribute("rank", ("low", "mid to top"), (), merged))
     'mid to top: mid, top; low: anything else'
     """
-    found = dict[str, list[str]]()
+    values_by_answer = dict[str, list[str]]()
     for value, answer in attribute.merged:
-        found.setdefault(answer, []).append(
-            "anything else" if value == ALL_OTHERS else value
-        )
+        shown = "anything else" if value == ALL_OTHERS else value
+        values_by_answer.setdefault(answer, []).append(shown)
     if OTHER in attribute.values:
-        found.setdefault(OTHER, ["anything else"])
+        values_by_answer.setdefault(OTHER, ["anything else"])
     return "; ".join(
-        f"{answer_text(a)}: {short_list(values, 6)}" for a, values in found.items()
+        f"{answer_text(answer)}: {short_list(values, 6)}"
+        for answer, values in values_by_answer.items()
     )
 
 
 def unlimited(plan: PlanContent) -> list[PlannedAttribute]:
     """Return the attributes without a limit that are not public."""
-    return [p for p in plan.attributes if p.limit is None and not p.public]
+    return [
+        planned
+        for planned in plan.attributes
+        if planned.limit is None and not planned.public
+    ]
 
 
 def promise(plan: PlanContent) -> str:
@@ -240,59 +258,118 @@ def statements(plan: PlanContent) -> dict[str, Any]:
     }
 
 
-def unpromised(plan: PlanContent) -> Iterator[tuple[str, str]]:
-    """Yield (heading, sentences) for everything that the limits do not cover."""
+Exclusion = tuple[str, str]
+"""The heading and the sentences of something that the limits do not cover."""
+
+
+def unpromised(plan: PlanContent) -> Iterator[Exclusion]:
+    """Yield everything that the limits do not cover."""
+    for exclusion in EXCLUSIONS:
+        stated = exclusion(plan)
+        if stated is not None:
+            yield stated
+
+
+def _whole_record(plan: PlanContent) -> Exclusion:
     records = [form.record for form in plan.forms]
     largest = max(range(len(records)), key=records.__getitem__)
-    where = f" (form {largest + 1})" if min(records) < records[largest] else ""
-    is_product = plan.forms[largest].is_product
-    bound = "the sum of its budgets" if is_product else "the budget of its matrix"
-    yield (
+    where = ""
+    if min(records) < records[largest]:
+        where = f" (form {largest + 1})"
+    bound = "the budget of its matrix"
+    if plan.forms[largest].is_product:
+        bound = "the sum of its budgets"
+    return (
         "The whole record.",
-        f"About all attributes at once a form tells up to {nats(records[largest])} nats{where}, "
-        f"{bound}: a factor of {factor(records[largest])} between two whole records"
-        f"{but_for(max(form.record_delta for form in plan.forms))}.",
+        f"About all attributes at once a form tells up to {nats(records[largest])} nats"
+        f"{where}, {bound}: a factor of {factor(records[largest])} between two whole "
+        f"records{but_for(max(form.record_delta for form in plan.forms))}.",
     )
-    if plan.guarantee != "worst":
-        yield (
-            "Adversaries with further knowledge.",
-            "Whoever already knows other answers of the person can learn more about an attribute "
-            "than its total, up to what the form tells about the whole record.",
-        )
-    named = f", by the column {plan.person!r}," if plan.person else ""
-    yield (
+
+
+def _further_knowledge(plan: PlanContent) -> Exclusion | None:
+    if plan.guarantee == "worst":
+        return None
+    return (
+        "Adversaries with further knowledge.",
+        "Whoever already knows other answers of the person can learn more about an "
+        "attribute than its total, up to what the form tells about the whole record.",
+    )
+
+
+def _repeats(plan: PlanContent) -> Exclusion:
+    named = ""
+    if plan.person:
+        named = f", by the column {plan.person!r},"
+    second_form = ""
+    if len(plan.forms) > 1:
+        second_form = ", or of a second form,"
+    return (
         "Repeats.",
-        f"Each person{named} answers once. Reports of a second collection"
-        + (", or of a second form," if len(plan.forms) > 1 else "")
-        + " add to what is told, and no limit covers both: keep reports and do not ask again.",
+        f"Each person{named} answers once. Reports of a second collection{second_form} "
+        "add to what is told, and no limit covers both: keep reports and do not ask "
+        "again.",
     )
-    yield (
+
+
+def _declining(_: PlanContent) -> Exclusion:
+    return (
         "Declining.",
         "To decline after seeing the questions is itself a message, and has no noise: "
         "make “missing” a value that gets noise like any other, and always send a report.",
     )
-    if plan.view == "inferred":
-        yield (
-            "Whole reports.",
-            "The totals are for an adversary who keeps only the value inferred from each report; "
-            "whoever keeps the whole report can learn more.",
-        )
-    if plan.public:
-        yield (
-            "Public attributes.",
-            f"{', '.join(plan.public)}: released as they are, without noise.",
-        )
-    free = [planned.name for planned in unlimited(plan)]
-    if free and len(free) < len(plan.attributes):
-        yield (
-            "Attributes without a limit.",
-            f"{', '.join(free)}: nothing bounds what is told.",
-        )
-    rare = [
-        note.partition("): ")[2] for note in plan.notes if note.startswith(NOT_ASKED)
-    ]
-    such = f", such as {rare[0]}, whose answers but one are too rare" if rare else ""
-    yield (
+
+
+def _whole_reports(plan: PlanContent) -> Exclusion | None:
+    if plan.view != "inferred":
+        return None
+    return (
+        "Whole reports.",
+        "The totals are for an adversary who keeps only the value inferred from each "
+        "report; whoever keeps the whole report can learn more.",
+    )
+
+
+def _public_attributes(plan: PlanContent) -> Exclusion | None:
+    if not plan.public:
+        return None
+    return (
+        "Public attributes.",
+        f"{', '.join(plan.public)}: released as they are, without noise.",
+    )
+
+
+def _without_limit(plan: PlanContent) -> Exclusion | None:
+    names = [planned.name for planned in unlimited(plan)]
+    if not names or len(names) == len(plan.attributes):
+        return None
+    return (
+        "Attributes without a limit.",
+        f"{', '.join(names)}: nothing bounds what is told.",
+    )
+
+
+def _other_attributes(plan: PlanContent) -> Exclusion:
+    such = ""
+    for note in plan.notes:
+        if note.startswith(NOT_ASKED):
+            names = note.partition("): ")[2]
+            such = f", such as {names}, whose answers but one are too rare"
+            break
+    return (
         "Other attributes.",
         f"Nothing is said about attributes that the plan does not name{such}.",
     )
+
+
+EXCLUSIONS: tuple[Callable[[PlanContent], Exclusion | None], ...] = (
+    _whole_record,
+    _further_knowledge,
+    _repeats,
+    _declining,
+    _whole_reports,
+    _public_attributes,
+    _without_limit,
+    _other_attributes,
+)
+"""What the limits of a plan do not cover, in the order of its page."""
