@@ -22,7 +22,7 @@ def headline(plan: PlanContent) -> str:
     forms = ""
     if len(plan.forms) > 1:
         forms = f"{len(plan.forms)} forms, "
-    claim = plan.kind
+    claim: str = plan.kind
     if plan.whom:
         claim = f"{plan.kind}, {plan.whom}"
     return (
