@@ -54,8 +54,9 @@ def people_sentence(plan: PlanContent, precision: Precision) -> str:
         return ""
     sizes = form_sizes(plan)
     what = f"{sizes} question{'' if sizes == '1' else 's'}"
-    forms = f"each gets one of {len(plan.forms)} forms of {what}"
-    asked = forms if len(plan.forms) > 1 else f"everyone gets the same {what}"
+    asked = f"everyone gets the same {what}"
+    if len(plan.forms) > 1:
+        asked = f"each gets one of {len(plan.forms)} forms of {what}"
     width = points(precision.half_width).removesuffix(".0")
     text = (
         f"Ask {rounded_people(precision.people)} people: {asked}; every share will be known to "
@@ -67,10 +68,11 @@ def people_sentence(plan: PlanContent, precision: Precision) -> str:
         parts.append(
             f"One question each needs {precision.ratio(smp):.2g} times as many people"
         )
-    clear = f"{rounded_people(precision.without_privacy)}"
-    parts.append(
-        f"without privacy {clear} would do" if parts else f"Without privacy {clear} do"
-    )
+    clear = rounded_people(precision.without_privacy)
+    if parts:
+        parts.append(f"without privacy {clear} would do")
+    else:
+        parts.append(f"Without privacy {clear} do")
     return f"{text} {', '.join(parts)}."
 
 
@@ -96,11 +98,9 @@ def advice(plan: PlanContent, precision: Precision) -> list[str]:
 
 def _change(plan: PlanContent) -> str:
     """Return the one change that makes forms of several questions possible."""
-    note = next(
-        (note for note in plan.notes if note.startswith("no form of several")), None
-    )
-    if note is not None:
-        return f"What would help: {note.partition(': ')[2]}."
+    for note in plan.notes:
+        if note.startswith("no form of several"):
+            return f"What would help: {note.partition(': ')[2]}."
     if plan.scope == "population":
         return "What would help: more records, from which the limits are certified."
     return (

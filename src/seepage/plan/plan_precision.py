@@ -9,7 +9,7 @@ s_f the share of form f and v(f) as in `seepage.collection.frequencies`.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -117,12 +117,7 @@ def plan_precision(plan: PlanContent) -> Precision:
     errors = {name: float(each.sum()) / people for name, each in variances.items()}
     scale = _known_people(plan) / people
     others = [strategy.for_people(scale) for strategy in plan.alternatives]
-    compared = tuple(
-        name
-        for name in sizes
-        if math.isfinite(errors[name])
-        and all(name in strategy.errors for strategy in others)
-    )
+    compared = tuple(name for name in _known_to_all(others, errors) if name in sizes)
     if not compared:
         others = []
     this_plan = Strategy(
@@ -147,6 +142,16 @@ def plan_precision(plan: PlanContent) -> Precision:
         sizes=sizes,
         compared=compared,
     )
+
+
+def _known_to_all(
+    strategies: Sequence[Strategy], errors: Mapping[str, float]
+) -> list[str]:
+    """Return the attributes of which the plan and every strategy have an error."""
+    names = [name for name, error in errors.items() if math.isfinite(error)]
+    for strategy in strategies:
+        names = [name for name in names if name in strategy.errors]
+    return names
 
 
 def _known_people(plan: PlanContent) -> float:
@@ -231,19 +236,22 @@ def _with_confidence(plan: PlanContent, guarantee: str) -> str:
     """Return a guarantee with its confidence, or with its kind if it is not certified."""
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
         return f"{guarantee}, with confidence {plan.confidence:.4g}"
-    kind = GUARANTEES[guarantee].kind if guarantee in GUARANTEES else "certified"
-    return guarantee if kind == "certified" else f"{guarantee} ({kind})"
+    if guarantee not in GUARANTEES:
+        return guarantee
+    kind = GUARANTEES[guarantee].kind
+    if kind == "certified":
+        return guarantee
+    return f"{guarantee} ({kind})"
 
 
 def pairs_together(
     plan: PlanContent,
 ) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
     """Return the pairs of attributes that some form asks for together, and all pairs."""
-    together = {
-        pair
-        for form in plan.forms
-        for pair in combinations(sorted(form.attributes, key=plan.domain.index), 2)
-    }
+    together = set[tuple[str, str]]()
+    for form in plan.forms:
+        names = sorted(form.attributes, key=plan.domain.index)
+        together.update(combinations(names, 2))
     return together, list(combinations(plan.collected.names, 2))
 
 
@@ -311,12 +319,13 @@ def _variances(plan: PlanContent, name: str) -> Floats:
     if not forms:
         return np.full(2 if is_mean else plan.domain[name].size, np.inf)
     shares = np.array([plan.forms[index].share for index in forms])
-    each = [
-        np.full(2, f.variance / 2) if is_mean else f.variances for f in forms.values()
-    ]
-    sums = np.sum(each, axis=1)
+    variances = np.array([vectors.variances for vectors in forms.values()])
+    if is_mean:
+        sums_of_forms = [vectors.variance for vectors in forms.values()]
+        variances = np.repeat(np.array(sums_of_forms)[:, None] / 2, 2, axis=1)
+    sums = variances.sum(axis=1)
     if (sums <= 0).any():
-        return np.zeros(len(each[0]))
+        return np.zeros(variances.shape[1])
     precision = shares / sums
     weights = precision / precision.sum()
-    return np.asarray((weights**2 / shares) @ np.array(each))
+    return np.asarray((weights**2 / shares) @ variances)

@@ -136,13 +136,15 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
             f"{subject} has no limits; {_claim(plan)}all reports of a person together tell at most "
             f"{nats(largest)} nats about any one attribute ({FACTOR})."
         )
-    about = (
-        "any one attribute"
-        if not unlimited(plan)
-        else "any one attribute that has a limit"
-    )
-    each = ", by attribute" if len(limits) > 1 else ""
-    promises = "does not prove but assumes" if plan.kind == "assumed" else "promises"
+    about = "any one attribute"
+    if unlimited(plan):
+        about = "any one attribute that has a limit"
+    each = ""
+    if len(limits) > 1:
+        each = ", by attribute"
+    promises = "promises"
+    if plan.kind == "assumed":
+        promises = "does not prove but assumes"
     return (
         f"{subject} {promises}, {_claim(plan)}that all reports of a person together tell at most "
         f"{span(limits)} nats about {about}{each}: they change the odds between any two of its "
@@ -166,11 +168,9 @@ def _collection(plan: PlanContent) -> str:
     """Return a clause: how many attributes everyone is asked for."""
     if len(plan.forms) == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
-        noise = (
-            "each answer gets"
-            if plan.forms[0].is_product
-            else "the answers together get"
-        )
+        noise = "the answers together get"
+        if plan.forms[0].is_product:
+            noise = "each answer gets"
         return f"Everyone is asked for the same {number}, and {noise} noise"
     return (
         f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their record, "
@@ -224,7 +224,9 @@ def whom(plan: PlanContent) -> str:
     if known := plan.provenance.known:
         knows += f" and the person's {', '.join(known)}"
     knows += " and nothing else about the person"
-    person = f"person (column {plan.person!r})" if plan.person else "person"
+    person = "person"
+    if plan.person:
+        person = f"person (column {plan.person!r})"
     if plan.guarantee == "worst":
         return "It holds for everybody, whoever they are."
     if plan.scope == "population":

@@ -46,10 +46,12 @@ class Provenance(Stored, frozen=True, kw_only=True):
         """Table options by which records are read as those that the plan was computed
         from.
         """
-        person = {"person": self.person} if self.person else {}
-        return person | (
-            {"missing": "drop"} if self.settings.get("missing") == "drop" else {}
-        )
+        options = dict[str, Any]()
+        if self.person:
+            options["person"] = self.person
+        if self.settings.get("missing") == "drop":
+            options["missing"] = "drop"
+        return options
 
     @property
     def known(self) -> list[str]:

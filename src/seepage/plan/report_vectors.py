@@ -41,12 +41,10 @@ MAX_DISTINCT = 1 << 22
 def nominal_frequencies(plan: PlanContent, name: str) -> Floats:
     """Return the nominal frequencies of an attribute; uniform if the plan has none."""
     planned = plan[name]
+    if planned.frequencies:
+        return np.array(planned.frequencies)
     size = planned.attribute.size
-    return (
-        np.array(planned.frequencies)
-        if planned.frequencies
-        else np.full(size, 1.0 / size)
-    )
+    return np.full(size, 1.0 / size)
 
 
 def summing_matrix(shape: Sequence[int], axes: Sequence[int]) -> Floats:
@@ -63,11 +61,9 @@ def wanted_rows(plan: PlanContent, *names: str) -> Floats | None:
     """Return B of one attribute whose mean is wanted; None for frequencies and joint
     tables.
     """
-    return (
-        wanted_of(plan).rows.get(plan.domain.index(names[0]))
-        if len(names) == 1
-        else None
-    )
+    if len(names) != 1:
+        return None
+    return wanted_of(plan).rows.get(plan.domain.index(names[0]))
 
 
 def product_variances(
@@ -79,10 +75,12 @@ def product_variances(
     multiply.
     """
     moments = [
-        one.variance(1, f) + f for one, f in zip(mechanisms, nominal, strict=True)
+        mechanism.variance(1, frequencies) + frequencies
+        for mechanism, frequencies in zip(mechanisms, nominal, strict=True)
     ]
-    second, first = (reduce(np.multiply.outer, part) for part in (moments, nominal))
-    return np.maximum(np.asarray(second - first**2), 0.0).ravel()
+    second = np.asarray(reduce(np.multiply.outer, moments))
+    first = np.asarray(reduce(np.multiply.outer, nominal))
+    return np.maximum(second - first**2, 0.0).ravel()
 
 
 def joint_variances(plan: PlanContent, names: Sequence[str]) -> Floats:
@@ -97,8 +95,9 @@ def joint_variances(plan: PlanContent, names: Sequence[str]) -> Floats:
     limit = min(planned.limit for planned in plan.attributes if planned.limit)
     epsilon = equal_split(limit, len(names))
     sizes = [plan.domain[name].size for name in names]
-    made = [best_mechanism(size, epsilon) for size in sizes]
-    return product_variances(made, [nominal_frequencies(plan, name) for name in names])
+    mechanisms = [best_mechanism(size, epsilon) for size in sizes]
+    nominal = [nominal_frequencies(plan, name) for name in names]
+    return product_variances(mechanisms, nominal)
 
 
 class FormVectors(NamedTuple):
@@ -146,23 +145,16 @@ class FormVectors(NamedTuple):
         """
         if plan.forms[index].is_product:
             mechanisms = [plan.form_mechanisms[index][name] for name in names]
-            entries = [partial(_one_hot_vectors, made, margins) for made in mechanisms]
-            return cls(
-                names,
-                mechanisms,
-                entries,
-                _mechanism_variances(plan, names, mechanisms),
-            )
+            entries = [
+                partial(_one_hot_vectors, mechanism, margins)
+                for mechanism in mechanisms
+            ]
+            variances = _mechanism_variances(plan, names, mechanisms)
+            return cls(names, mechanisms, entries, variances)
         coefficients, variances = matrix_coefficients(plan, index, names)
         if margins:
-            table = coefficients.reshape(
-                -1, *(plan.domain[name].size for name in names)
-            )
-            for axis in range(1, table.ndim):
-                table = np.concatenate(
-                    [table.sum(axis=axis, keepdims=True), table], axis=axis
-                )
-            coefficients = table.reshape(len(table), -1)
+            shape = [plan.domain[name].size for name in names]
+            coefficients = _with_sums(coefficients, shape)
         mechanisms = list(plan.form_mechanisms[index].values())
         entry = partial(_rows, coefficients)
         return cls((REPORT,), mechanisms, [entry], variances)
@@ -174,9 +166,10 @@ class FormVectors(NamedTuple):
 
     def vectors(self, reports: Sequence[Any]) -> Floats:
         """Return the vector of each report, one row per report and one column per cell."""
-        return row_products(
-            [part(one) for part, one in zip(self.entries, reports, strict=True)]
-        )
+        parts = [
+            entry(column) for entry, column in zip(self.entries, reports, strict=True)
+        ]
+        return row_products(parts)
 
     def distinct(
         self, reports: Sequence[Any], weights: Floats | None
@@ -187,38 +180,48 @@ class FormVectors(NamedTuple):
         Reports are equal if their likelihoods are: single values, and sets of up to 64
         values that they have or hash to; others are returned as they are.
         """
-        given = np.ones(len(reports[0])) if weights is None else weights
-        codes = np.zeros(len(given), dtype=np.int64)
+        weight = weights
+        if weight is None:
+            weight = np.ones(len(reports[0]))
+        codes = np.zeros(len(weight), dtype=np.int64)
         size = 1
-        for made, column in zip(self.mechanisms, reports, strict=True):
-            values, outputs = _coded(made, column)
+        for mechanism, column in zip(self.mechanisms, reports, strict=True):
+            values, outputs = _coded(mechanism, column)
             if size * outputs >= MAX_DISTINCT:
                 codes, size = _numbered(codes)
             size *= outputs
             if size >= MAX_DISTINCT:
-                return list(reports), given, given**2
+                return list(reports), weight, weight**2
             codes = codes * outputs + values
         last = np.zeros(size, dtype=np.int64)
         last[codes] = np.arange(len(codes))
-        sums = np.bincount(codes, given).astype(np.float64)
-        squares = (
-            sums if weights is None else np.bincount(codes, given**2).astype(np.float64)
-        )
+        sums = np.bincount(codes, weight).astype(np.float64)
+        squares = np.bincount(codes, weight**2).astype(np.float64)
         kept = np.flatnonzero(sums)
         return [column[last[kept]] for column in reports], sums[kept], squares[kept]
 
 
-def _coded(made: Mechanism, reports: Any) -> tuple[Any, int]:
+def _with_sums(coefficients: Floats, shape: Sequence[int]) -> Floats:
+    """Return rows over the cells of a table with the sum of each axis before it."""
+    table = coefficients.reshape(-1, *shape)
+    for axis in range(1, table.ndim):
+        sums = table.sum(axis=axis, keepdims=True)
+        table = np.concatenate([sums, table], axis=axis)
+    return table.reshape(len(table), -1)
+
+
+def _coded(mechanism: Mechanism, reports: Any) -> tuple[Any, int]:
     """Return an integer for each report, equal for equal likelihoods, and their number.
 
     `MAX_DISTINCT` for reports that are not compared.
     """
     if isinstance(reports, ValueReports):
         return reports.values, int(reports.values.max()) + 1
-    if isinstance(reports, BitReports) and made.k <= 64:
+    if isinstance(reports, BitReports) and mechanism.k <= 64:
         return _numbered(reports.words[:, 0])
-    if isinstance(made, LocalHashing) and made.k <= 64:
-        return _numbered(BitReports.pack_blocks(made.k, reports, made.supported)[:, 0])
+    if isinstance(mechanism, LocalHashing) and mechanism.k <= 64:
+        words = BitReports.pack_blocks(mechanism.k, reports, mechanism.supported)
+        return _numbered(words[:, 0])
     return 0, MAX_DISTINCT
 
 
@@ -237,18 +240,22 @@ def _rows(coefficients: Floats, reports: Any) -> Floats:
 
 def row_products(parts: Sequence[Floats]) -> Floats:
     """Return the outer products of the rows of several arrays, flattened."""
-    return reduce(
-        lambda one, two: (one[:, :, None] * two[:, None]).reshape(len(one), -1), parts
-    )
+    products = parts[0]
+    for part in parts[1:]:
+        outer = products[:, :, None] * part[:, None]
+        products = outer.reshape(len(part), -1)
+    return products
 
 
-def _one_hot_vectors(made: Mechanism, margins: bool, reports: Any) -> Floats:
+def _one_hot_vectors(mechanism: Mechanism, margins: bool, reports: Any) -> Floats:
     """Return an unbiased one-hot vector of each report, after its expected sum 1 if
     `margins`.
     """
-    scale, shift = made.one_hot_map
-    vectors = np.asarray((made.contributions(reports) - shift) / scale)
-    return np.insert(vectors, 0, 1.0, axis=1) if margins else vectors
+    scale, shift = mechanism.one_hot_map
+    vectors = np.asarray((mechanism.contributions(reports) - shift) / scale)
+    if not margins:
+        return vectors
+    return np.insert(vectors, 0, 1.0, axis=1)
 
 
 def _mechanism_variances(
@@ -257,7 +264,7 @@ def _mechanism_variances(
     """Return the variances of the vectors of a product form."""
     nominal = [nominal_frequencies(plan, name) for name in names]
     rows = wanted_rows(plan, *names)
-    if not all(made.informative for made in mechanisms):
+    if not all(mechanism.informative for mechanism in mechanisms):
         return np.array([np.inf])
     if rows is None or not isinstance(mechanisms[0], DirectResponse):
         return product_variances(mechanisms, nominal)
@@ -273,22 +280,28 @@ def matrix_coefficients(
     """Return A of a matrix form, one row per report and one column per cell, and its
     variances.
     """
-    made = plan.forms[index].channel
-    rows = wanted_rows(plan, *names)
-    assert isinstance(made, MatrixChannel)
-    nominal = [nominal_frequencies(plan, name) for name in made.attributes]
-    cells = np.array(made.frequencies or np.ravel(reduce(np.multiply.outer, nominal)))
-    channel = made.mechanism.channel()
-    shape = [len(f) for f in nominal]
-    marginal = summing_matrix(shape, [made.attributes.index(name) for name in names])
-    coefficients = found = least_squares_inverse(channel, cells @ channel) @ marginal.T
+    form_channel = plan.forms[index].channel
+    assert isinstance(form_channel, MatrixChannel)
+    asked = form_channel.attributes
+    nominal = [nominal_frequencies(plan, name) for name in asked]
+    if form_channel.frequencies:
+        cells = np.array(form_channel.frequencies)
+    else:
+        cells = np.ravel(reduce(np.multiply.outer, nominal))
+    channel = form_channel.mechanism.channel()
+    shape = [len(frequencies) for frequencies in nominal]
+    marginal = summing_matrix(shape, [asked.index(name) for name in names])
+    coefficients = least_squares_inverse(channel, cells @ channel) @ marginal.T
     if np.abs(channel @ coefficients - marginal.T).max() > IDENTITY_TOLERANCE:
         return coefficients, np.array([np.inf])
+    statistics = coefficients
     means = marginal @ cells
+    rows = wanted_rows(plan, *names)
     if rows is not None:
-        found = found @ rows.T
+        statistics = coefficients @ rows.T
         means = rows @ means
-    return coefficients, np.asarray((cells @ channel) @ found**2 - means**2)
+    variances = np.asarray((cells @ channel) @ statistics**2 - means**2)
+    return coefficients, variances
 
 
 def informative_forms(
@@ -297,13 +310,14 @@ def informative_forms(
     """Return the vectors of each form whose reports determine the table of these
     attributes.
     """
-    asking = (
-        i for i, form in enumerate(plan.forms) if set(names) <= set(form.attributes)
-    )
-    vectors = {
-        index: FormVectors.of(plan, index, names, margins=margins) for index in asking
-    }
-    return {index: one for index, one in vectors.items() if np.isfinite(one.variance)}
+    informative = dict[int, FormVectors]()
+    for index, form in enumerate(plan.forms):
+        if not set(names) <= set(form.attributes):
+            continue
+        vectors = FormVectors.of(plan, index, names, margins=margins)
+        if np.isfinite(vectors.variance):
+            informative[index] = vectors
+    return informative
 
 
 def count_cells(plan: PlanContent, names: Sequence[str]) -> int:

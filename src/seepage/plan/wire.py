@@ -76,8 +76,12 @@ def drawable(wire: Wire) -> Wire:
 
 def undrawable(wire: Wire) -> list[Wire]:
     """Return the questions whose mechanisms a client cannot draw."""
-    questions = [one for form in wire["forms"] for one in form.get("questions", ())]
-    return [question for question in questions if question["draw"] == "other"]
+    questions = list[Wire]()
+    for form in wire["forms"]:
+        for question in form.get("questions", ()):
+            if question["draw"] == "other":
+                questions.append(question)
+    return questions
 
 
 def described_collection(
@@ -95,16 +99,15 @@ def described_collection(
     forms, form_mechanisms
         The forms with their shares, and the mechanisms of each by their report.
     """
+    ends = cumulative(forms)
+    described = list[Wire]()
+    for form, mechanisms, until in zip(forms, form_mechanisms, ends, strict=True):
+        described.append({"until": str(until), **_form_fields(form, mechanisms)})
     return {
         "format": "seepage collection",
         "version": 1,
         "attributes": [attribute_wire(attribute) for attribute in collected],
-        "forms": [
-            {"until": str(until), **_form_fields(form, mechanisms)}
-            for form, mechanisms, until in zip(
-                forms, form_mechanisms, cumulative(forms), strict=True
-            )
-        ],
+        "forms": described,
     }
 
 
@@ -112,22 +115,25 @@ def attribute_wire(attribute: Attribute) -> Wire:
     """Return an attribute, with the codes of further values and of all others if it has
     them.
     """
-    edges = [repr(float(edge)) for edge in attribute.edges]
-    found = {"name": attribute.name, "values": list(attribute.values), "edges": edges}
+    wire: Wire = {
+        "name": attribute.name,
+        "values": list(attribute.values),
+        "edges": [repr(float(edge)) for edge in attribute.edges],
+    }
     merged = [
-        [value, attribute.code(to)]
-        for value, to in attribute.merged
+        [value, attribute.code(answer)]
+        for value, answer in attribute.merged
         if value != ALL_OTHERS
     ]
-    other = (
-        {}
-        if attribute.catch_all is None
-        else {"other": attribute.code(attribute.catch_all)}
-    )
-    return found | ({"merged": merged} if merged else {}) | other
+    if merged:
+        wire["merged"] = merged
+    if attribute.catch_all is not None:
+        wire["other"] = attribute.code(attribute.catch_all)
+    return wire
 
 
 def _form_fields(form: Form, mechanisms: Mapping[str, Mechanism]) -> Wire:
+    """Return a form as a plain dict, without its share."""
     if isinstance(form.channel, MatrixChannel):
         rows = [list(row) for row in form.channel.thresholds]
         return {

@@ -51,60 +51,72 @@ class LimitComparison(Result):
         for limit, plan in zip(self.limits, self.plans, strict=True):
             precision = plan_precision(plan)
             variance = precision.people * precision.half_width**2
-            known = math.isfinite(variance)
+            people = None
+            if math.isfinite(variance):
+                people = math.ceil(variance / self.width**2 * (1 - 1e-12))
+            ratio = None
             smp = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
+            if smp is not None:
+                ratio = precision.ratio(smp)
             row = {
                 "limit": limit,
                 "half_width": math.sqrt(variance / self.people),
-                "people": math.ceil(variance / self.width**2 * (1 - 1e-12))
-                if known
-                else None,
+                "people": people,
                 "record": max(form.record for form in plan.forms),
                 "forms": len(plan.forms),
-                "one_question_each": None if smp is None else precision.ratio(smp),
+                "one_question_each": ratio,
             }
             rows.append(row)
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table, and what it is for, as plain JSON."""
-        stated = {one.name: getattr(self, one.name) for one in fields(self)[2:]}
-        return dict(json_ready({**stated, "designs": self._columns()}))
+        stated = {
+            "people": self.people,
+            "width": self.width,
+            "confidence": self.confidence,
+            "designs": self._columns(),
+        }
+        return dict(json_ready(stated))
 
     def chart(self) -> Any:
         """Return the half-width of a share and the whole record against the limit."""
         from seepage.charts.style import curve_panels
 
         columns = self._columns()
-        design = "the design"
-        rival = "one question each"
         rows = list[dict[str, Any]]()
         for number, limit in enumerate(self.limits):
             width = columns["half_width"][number]
+            record = columns["record"][number]
+            rows += self._points("the design", limit, width, record)
             ratio = columns["one_question_each"][number]
-            shown = {design: (width, columns["record"][number])}
             if ratio is not None:
-                shown[rival] = (width * math.sqrt(ratio), limit)
-            rows += [
-                {"panel": panel, "axis": axis, "series": series, "x": limit, "y": y}
-                for series, (half, record) in shown.items()
-                for panel, axis, y in (
-                    (
-                        f"Every share within, {self.people:,} people",
-                        "points",
-                        100 * half,
-                    ),
-                    (
-                        "Leakage of a form about the whole record",
-                        "at most, nats",
-                        record,
-                    ),
-                )
-            ]
+                rival_width = width * math.sqrt(ratio)
+                rows += self._points("one question each", limit, rival_width, limit)
         series = list(dict.fromkeys(row["series"] for row in rows))
         return curve_panels(
             rows, x_title="Limit for each attribute, nats", series=series
         )
+
+    def _points(
+        self, series: str, limit: float, width: float, record: float
+    ) -> list[dict[str, Any]]:
+        """Return the points of a series at a limit, one in each panel of the chart."""
+        precision_point = {
+            "panel": f"Every share within, {self.people:,} people",
+            "axis": "points",
+            "series": series,
+            "x": limit,
+            "y": 100 * width,
+        }
+        record_point = {
+            "panel": "Leakage of a form about the whole record",
+            "axis": "at most, nats",
+            "series": series,
+            "x": limit,
+            "y": record,
+        }
+        return [precision_point, record_point]
 
     def _headline(self) -> str:
         limits = ", ".join(f"{limit:g}" for limit in self.limits)
@@ -152,39 +164,40 @@ def compare_limits(
     from seepage.designs.forms.timer import Timer
     from seepage.plan.plan_precision import DEFAULT_WIDTH
 
-    checks.options(
-        options, [one.name for one in fields(DesignOptions) if one.name != "limit"]
-    )
-    chosen = sorted(set(checks.numbers(limits, "limits")))
-    if not 1 <= len(chosen) <= MAX_LIMITS:
+    names = [field.name for field in fields(DesignOptions) if field.name != "limit"]
+    checks.options(options, names)
+    compared = sorted(set(checks.numbers(limits, "limits")))
+    if not 1 <= len(compared) <= MAX_LIMITS:
         raise InputError(
-            f"limits must be 1 to {MAX_LIMITS} numbers, got {len(chosen)}",
+            f"limits must be 1 to {MAX_LIMITS} numbers, got {len(compared)}",
             parameter="limits",
         )
     each = [
         DesignOptions(limit=design_limit(limit, "limits"), **options)
-        for limit in chosen
+        for limit in compared
     ]
     shared = each[0]
-    timer = Timer(each[0].seconds)
+    timer = Timer(shared.seconds)
     plans = list[Plan]()
     records, notes = read_records(data, shared)
     timer.seconds = max(timer.seconds, timer.elapsed + shared.seconds / 2)
-    for number, one in enumerate(each):
+    level = divided(shared.confidence, len(each))
+    for number, limit_options in enumerate(each):
         left = max(timer.seconds - timer.elapsed, 0.1) / (len(each) - number)
-        level = divided(one.confidence, len(each))
-        found = search_design(
-            records, replace(one, seconds=left, confidence=level), notes
-        )
-        plans.append(plan_of_design(found))
-        if found.ended == "interrupted":
+        searched = replace(limit_options, seconds=left, confidence=level)
+        result = search_design(records, searched, notes)
+        plans.append(plan_of_design(result))
+        if result.ended == "interrupted":
             break
+    confidence = None
+    if shared.scope == "population":
+        confidence = shared.confidence
     return LimitComparison(
-        tuple(plans),
-        tuple(chosen[: len(plans)]),
-        shared.people or records.records,
-        shared.precision or DEFAULT_WIDTH,
-        shared.confidence if shared.scope == "population" else None,
+        plans=tuple(plans),
+        limits=tuple(compared[: len(plans)]),
+        people=shared.people or records.records,
+        width=shared.precision or DEFAULT_WIDTH,
+        confidence=confidence,
     )
 
 

@@ -2,6 +2,7 @@
 `compare_limits`.
 """
 
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal
 
 from seepage._core.options import takes
@@ -53,31 +54,36 @@ def plan_of(calibration: Calibration) -> Plan:
     totals = calibration.totals
     releases = totals.matrix.releases
     names = problem.domain.names
-    questions = tuple(
-        Question.of(
-            names[j],
-            releases[j].mechanism or best_mechanism(problem.domain.sizes[j], e),
-        )
-        for j, e in enumerate(calibration.epsilons.tolist())
-        if problem.collected[j]
-    )
-    channel = ProductChannel(questions=questions)
+    questions = list[Question]()
+    for index, epsilon in enumerate(calibration.epsilons.tolist()):
+        if problem.collected[index]:
+            mechanism = releases[index].mechanism
+            if mechanism is None:
+                mechanism = best_mechanism(problem.domain.sizes[index], epsilon)
+            questions.append(Question.of(names[index], mechanism))
     form = Form.of(
-        channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist()
+        ProductChannel(questions=tuple(questions)),
+        totals.guarantee,
+        totals.values.tolist(),
+        totals.deltas.tolist(),
     )
-    public = [
-        name for name, mask in zip(names, problem.roles.public, strict=True) if mask
-    ]
-    settings = {"guarantee": totals.guarantee}
+    settings: dict[str, Any] = {"guarantee": totals.guarantee}
     person = None
     if isinstance(problem.data, Records):
         person = problem.data.person
-        fixed = problem.data.fixed
-        settings |= {} if fixed is None else fixed.settings()
+        if problem.data.fixed is not None:
+            settings |= problem.data.fixed.settings()
+    basis: Literal["bound", "mechanism"] = "mechanism"
+    if all(release.mechanism is None for release in releases):
+        basis = "bound"
     return Plan(
-        listed=stored_attributes(problem.pairs, problem.limits.tolist(), public),
+        listed=stored_attributes(
+            problem.pairs,
+            problem.limits.tolist(),
+            compress(names, problem.roles.public),
+        ),
         forms=with_shares([form], [1.0]),
-        basis="bound" if all(r.mechanism is None for r in releases) else "mechanism",
+        basis=basis,
         view=totals.view,
         confidence=totals.confidence,
         scope=_scope(totals.scope),
@@ -87,7 +93,10 @@ def plan_of(calibration: Calibration) -> Plan:
 
 
 def _scope(name: str) -> Literal["table", "population"]:
-    return "population" if name == "population" else "table"
+    """Return whom totals hold for, as a plan states it."""
+    if name == "population":
+        return "population"
+    return "table"
 
 
 @takes(DesignOptions)
