@@ -7,7 +7,7 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
-from seepage.benchmarks.analysers import analyser
+from seepage.benchmarks.analysers import analyser_of_name
 from seepage.benchmarks.baselines import triad, triad_leakage
 
 DATASETS = ("adult",)
@@ -29,7 +29,7 @@ def _tables() -> Iterator[Figure]:
         others = ~np.eye(len(pairs.domain), dtype=bool)
         for epsilon in EPSILONS:
             budgets = np.full(len(pairs.domain), epsilon)
-            found = analyser("triad").leakages(pairs, budgets)[others]
+            found = analyser_of_name("triad").leakages(pairs, budgets)[others]
             bound = sp.leakage_matrix(pairs, epsilon).values[others]
             yield _excess(
                 f"{name}, {others.sum()} pairs, eps {epsilon:g}", found, bound

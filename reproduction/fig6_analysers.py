@@ -35,7 +35,7 @@ def fig6(data: Data, found: Finding) -> None:
     ]
     for panel, shown, reference, analysers in panels:
         epsilons = BENCHMARK_EPSILONS if panel in regions else (1.0,)
-        how: Any = {"reference": reference, "chosen": list(analysers), "rng": SEED}
+        how: Any = {"reference": reference, "analysers": list(analysers), "rng": SEED}
         scores = benchmark_analysers(shown, epsilons, **how).scores
         found.rows += [{"panel": panel, **asdict(score)} for score in scores]
     places = dict.fromkeys(

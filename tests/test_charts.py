@@ -146,7 +146,7 @@ def test_a_small_heat_map_has_room_for_its_titles(pairs):
 
 def test_the_axes_of_analysers_begin_at_0_and_budgets_are_in_order(pairs, tmp_path):
     scores = sp.benchmark_analysers(
-        pairs, [10.0, 1.0, 5.0], reference="grr", chosen=["ITS", "EXP-ANL"]
+        pairs, [10.0, 1.0, 5.0], reference="grr", analysers=["ITS", "EXP-ANL"]
     )
     words = _words(scores.chart(), tmp_path)
     assert [word for word in words if word in ("1", "5", "10")] == ["1", "5", "10"]

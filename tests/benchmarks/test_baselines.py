@@ -11,7 +11,7 @@ import seepage as sp
 from seepage.benchmarks.analysers import (
     ANALYSERS,
     analyse_with,
-    analyser,
+    analyser_of_name,
     register_analyser,
 )
 from seepage.benchmarks.baselines import dependency_graph, triad, triad_leakage
@@ -46,7 +46,7 @@ def test_registry_holds_the_papers_analysers():
 @pytest.mark.parametrize("name", sorted(ANALYSERS))
 def test_contract(name, pairs):
     epsilons = np.array([0.5, 1.0, 2.0])
-    values = analyse_with(analyser(name), pairs, epsilons)
+    values = analyse_with(analyser_of_name(name), pairs, epsilons)
     assert values.shape == (3, 3)
     assert (np.diag(values) == 0).all()
     assert (values <= epsilons[None, :] + 1e-12).all(), (
@@ -89,16 +89,18 @@ def test_covariance_based_never_exceeds_grr_on_random_pairs():
             table.ravel(),
         )
         budget = np.full(2, rng.uniform(0.1, 4))
-        symmetric = analyse_with(analyser("cbp"), pairs, budget)
+        symmetric = analyse_with(analyser_of_name("cbp"), pairs, budget)
         assert symmetric[0, 1] == pytest.approx(symmetric[1, 0], abs=1e-12)
-        assert (symmetric <= analyser("its").leakages(pairs, budget) + 1e-12).all()
+        assert (
+            symmetric <= analyser_of_name("its").leakages(pairs, budget) + 1e-12
+        ).all()
 
 
 def test_covariance_based_raises_for_larger_alphabets():
     with pytest.raises(
         sp.DomainError, match=r"binary attributes only, and 'age' has 6 values"
     ):
-        analyser("cbp").leakages(sp.load_pairs("adult"), np.ones(15))
+        analyser_of_name("cbp").leakages(sp.load_pairs("adult"), np.ones(15))
 
 
 class HalfOfEverything:
@@ -119,7 +121,7 @@ def half():
 
 
 def test_adding_an_analyser_is_one_class_and_one_line(half, pairs):
-    scores = sp.benchmark_analysers(pairs, [1.0], chosen=["half", "SPL-ANL"]).scores
+    scores = sp.benchmark_analysers(pairs, [1.0], analysers=["half", "SPL-ANL"]).scores
     assert [score.analyser for score in scores] == ["HALF", "SPL-ANL"]
     assert scores[0].overshoot < scores[1].overshoot
 
@@ -149,13 +151,13 @@ class Broken:
 )
 def test_an_invalid_matrix_raises_with_the_name_of_the_analyser(answer, message, pairs):
     with pytest.raises(sp.InputError, match=f"analyser 'BROKEN' {message}"):
-        sp.benchmark_analysers(pairs, [1.0], chosen=[Broken(answer)])
+        sp.benchmark_analysers(pairs, [1.0], analysers=[Broken(answer)])
 
 
 @pytest.mark.parametrize("name", ["grf two", "grf 1.5", "nothing"])
 def test_unknown_names_raise(name):
     with pytest.raises(sp.InputError):
-        analyser(name)
+        analyser_of_name(name)
 
 
 # The Dependency Triad -----------------------------------------------------------------
@@ -223,11 +225,11 @@ def test_triad_of_extreme_channels(channel, expected):
 
 def test_triad_of_adult_is_finite_though_it_has_zero_cells():
     pairs = sp.load_pairs("adult")
-    values = analyser("triad").leakages(pairs, np.ones(15))
+    values = analyser_of_name("triad").leakages(pairs, np.ones(15))
     bound = sp.leakage_matrix(pairs, 1.0).values
     assert np.isfinite(values).all()
     assert (values >= bound - 1e-12).all()
     assert (np.diag(values) == 0).all()
-    [score] = sp.benchmark_analysers(pairs, [1.0], chosen=["Triad"]).scores
+    [score] = sp.benchmark_analysers(pairs, [1.0], analysers=["Triad"]).scores
     assert score.region == "R2"
     assert 0 < score.overshoot < 0.2

@@ -5,7 +5,7 @@ import pytest
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.benchmarks.analyser_benchmark import _gaps
+from seepage.benchmarks.analyser_benchmark import gaps_between
 from seepage.benchmarks.mechanism_benchmark import EIGHT
 
 
@@ -17,9 +17,9 @@ def adult():
 def test_undershoot_and_overshoot_by_hand():
     reference = np.array([[0, 0.4], [0.2, 0]])
     found = np.array([[9, 0.1], [0.5, 9]])  # the diagonal does not count
-    undershoot, overshoot, _ = _gaps(reference, found, epsilon=2.0)
-    assert undershoot == pytest.approx(0.3 / 4)
-    assert overshoot == pytest.approx(0.3 / 4)
+    gaps = gaps_between(reference, found, epsilon=2.0)
+    assert gaps.undershoot == pytest.approx(0.3 / 4)
+    assert gaps.overshoot == pytest.approx(0.3 / 4)
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,10 @@ def test_undershoot_and_overshoot_by_hand():
 def test_regions(undershoot, overshoot, region):
     reference = np.array([[0, 0.5], [0.5, 0]])
     found = np.array([[0, 0.5 - 2 * undershoot], [0.5 + 2 * overshoot, 0]])
-    assert _gaps(reference, found, 1.0) == (
-        pytest.approx(undershoot),
-        pytest.approx(overshoot),
-        region,
-    )
+    gaps = gaps_between(reference, found, 1.0)
+    assert gaps.undershoot == pytest.approx(undershoot)
+    assert gaps.overshoot == pytest.approx(overshoot)
+    assert gaps.region == region
 
 
 def test_analysers_on_adult_lie_where_the_paper_says(adult):
@@ -63,12 +62,12 @@ def test_analysers_on_adult_lie_where_the_paper_says(adult):
 
 def test_an_error_of_a_chosen_analyser_is_raised(adult):
     with pytest.raises(sp.InputError, match="binary attributes only"):
-        sp.benchmark_analysers(adult, [1.0], chosen=["CBP"])
+        sp.benchmark_analysers(adult, [1.0], analysers=["CBP"])
 
 
 def test_its_is_exact_for_grr(adult):
     found = sp.benchmark_analysers(
-        adult, [1.0, 3.0], reference="grr", chosen=["ITS", "EXP-ANL"]
+        adult, [1.0, 3.0], reference="grr", analysers=["ITS", "EXP-ANL"]
     )
     assert {(s.analyser, s.region) for s in found.scores} == {
         ("ITS", "P1"),
@@ -95,11 +94,11 @@ def test_celeba_numbers():
 def test_its_overestimates_the_inferred_value_of_oue():
     tables = {name: pairs_of(name) for name in ("celeba", "cardio")}
     exact = sp.benchmark_analysers(
-        tables, [1.0], reference="oue:inferred", chosen=["ITS"]
+        tables, [1.0], reference="oue:inferred", analysers=["ITS"]
     )
     assert [score.region for score in exact.scores] == ["R2", "R2"]
     simulated = sp.benchmark_analysers(
-        tables["cardio"], [1.0], reference="statistical:oue", chosen=["ITS"]
+        tables["cardio"], [1.0], reference="statistical:oue", analysers=["ITS"]
     )
     assert simulated.scores[0].overshoot > 20 * simulated.scores[0].undershoot
 
@@ -155,7 +154,7 @@ def test_frames_and_dicts(adult, mechanisms):
     frame = mechanisms.to_pandas()
     assert list(frame["mechanism"]) == list(EIGHT)
     found = sp.benchmark_analysers(
-        {"a": adult, "b": adult}, [1.0, 2.0], chosen=["SPL-ANL"]
+        {"a": adult, "b": adult}, [1.0, 2.0], analysers=["SPL-ANL"]
     )
     assert found.to_pandas()["data"].tolist() == ["a", "a", "b", "b"]
     assert len(found.to_dict()["scores"]) == 4
@@ -167,7 +166,9 @@ def test_benchmarks_of_a_sample_have_a_note(adult):
     part = sp.Records(
         domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000
     ).pairs()
-    analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
+    analysed = sp.benchmark_analysers(
+        {"all": adult, "few": part}, analysers=["SPL-ANL"]
+    )
     assert len(analysed.notes) == 1
     assert analysed.notes[0].startswith(
         "few: from a sample of 30 of 4,000 records: valid only if"
@@ -180,7 +181,7 @@ def test_benchmarks_of_a_sample_have_a_note(adult):
         assert found.to_dict()["notes"] == list(found.notes)
         assert "sample of 30 of 4,000 records" in found.chart().to_json()
     assert "all: against bound" in analysed.chart().to_json()
-    whole = sp.benchmark_analysers(adult, chosen=["SPL-ANL"])
+    whole = sp.benchmark_analysers(adult, analysers=["SPL-ANL"])
     assert whole.notes == ()
     assert whole.to_dict()["notes"] == []
     assert "sample of" not in whole.chart().to_json()
@@ -188,7 +189,7 @@ def test_benchmarks_of_a_sample_have_a_note(adult):
 
 def test_charts_show_every_point(adult, mechanisms):
     chart = (
-        sp.benchmark_analysers(adult, [1.0], chosen=["SPL-ANL", "ITS"])
+        sp.benchmark_analysers(adult, [1.0], analysers=["SPL-ANL", "ITS"])
         .chart()
         .to_json()
     )
@@ -208,7 +209,10 @@ def test_charts_show_every_point(adult, mechanisms):
 def test_progress_is_reported(adult):
     seen = []
     sp.benchmark_analysers(
-        adult, [1.0], chosen=["SPL-ANL", "ITS"], progress=lambda *now: seen.append(now)
+        adult,
+        [1.0],
+        analysers=["SPL-ANL", "ITS"],
+        progress=lambda *now: seen.append(now),
     )
     assert seen == [(1, 2), (2, 2)]
 
@@ -311,7 +315,7 @@ def test_a_mechanism_object_is_a_reference_too() -> None:
     grr = sp.GRR(2, 1.0)
     for reference in (grr, {"sex": grr, "income": "grr"}):
         [score] = sp.benchmark_analysers(
-            pairs, [1.0], reference=reference, chosen=["ITS"]
+            pairs, [1.0], reference=reference, analysers=["ITS"]
         ).scores
         assert (score.reference, score.region) == ("grr", "P1")
     with pytest.raises(sp.InputError, match="reference must be"):

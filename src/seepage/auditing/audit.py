@@ -144,11 +144,17 @@ def audit(
         rows.append(_claim(opened, name, epsilon, beta, options))
     if len(rows) > 1 or options.record_claim is not None:
         rows.append(_record_claim(rows, opened, options))
-    file = Path(randomiser).name if isinstance(randomiser, (str, os.PathLike)) else ""
-    result = Audit(tuple(rows), options.confidence, name=file)
+    result = Audit(tuple(rows), options.confidence, name=_file_name(randomiser))
     if options.data is None:
         return result
     return with_table(result, opened.evidence, options)
+
+
+def _file_name(source: Any) -> str:
+    """Return the name of a file; empty for anything else."""
+    if isinstance(source, (str, os.PathLike)):
+        return Path(source).name
+    return ""
 
 
 @dataclass(frozen=True)
@@ -229,15 +235,18 @@ def _published_randomiser(
                 "attribute must be left out: it is named", parameter="attribute"
             )
         attributes = [replace(attributes[0], name=options.attribute)]
-    rounds = specified.rounds if options.rounds is None else options.rounds
-    memoised = specified.memoised if options.memoised is None else options.memoised
-    linked = specified.linked if options.linked is None else options.linked
-    whole = Randomiser(attributes, rounds, memoised, linked)
-    linked_rounds = 1 if whole.linked is False else whole.rounds
-    evidence = {
-        name: ExactPrivacy(attribute, linked_rounds, memoised)
-        for name, attribute in whole.items()
-    }
+    whole = Randomiser(
+        attributes,
+        rounds=specified.rounds if options.rounds is None else options.rounds,
+        memoised=specified.memoised if options.memoised is None else options.memoised,
+        linked=specified.linked if options.linked is None else options.linked,
+    )
+    linked_rounds = whole.rounds
+    if whole.linked is False:
+        linked_rounds = 1
+    evidence = {}
+    for name, attribute in whole.items():
+        evidence[name] = ExactPrivacy(attribute, linked_rounds, whole.memoised)
     return OpenedRandomiser(whole, evidence)
 
 

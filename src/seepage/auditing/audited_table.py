@@ -12,6 +12,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
+from seepage.analysis.analyse import analyse
 from seepage.auditing.audit_options import AuditOptions
 from seepage.auditing.audit_result import Audit, AuditedLeak
 from seepage.auditing.claims import RECORD, AuditedClaim
@@ -94,11 +95,10 @@ def with_table(
     attribute whose channel is unknown or too large has the bound over all mechanisms with
     its epsilon; one of infinite epsilon is as public.
     """
-    from seepage.analysis.analyse import analyse
-
-    audited = {
-        claim.attribute: claim for claim in audit.claims if claim.attribute != RECORD
-    }
+    audited = {}
+    for claim in audit.claims:
+        if claim.attribute != RECORD:
+            audited[claim.attribute] = claim
     reported = checks.choices(options.reported, "reported", audited)
     guarantees = checks.choices(options.guarantee, "guarantee", GUARANTEES)
     needs_records = not set(guarantees) <= set(FROM_PAIRS)
@@ -121,8 +121,9 @@ def with_table(
         else:
             mechanism = _audited_mechanism(attribute, evidence[name], epsilon)
             as_audited.mechanisms[name] = mechanism
-    table = options.data
-    is_file = isinstance(table, (str, os.PathLike))
+    table_name = ""
+    if isinstance(options.data, (str, os.PathLike)):
+        table_name = Path(options.data).name
 
     def analysed(release: _Release) -> Any:
         return analyse(
@@ -130,7 +131,7 @@ def with_table(
             release.epsilons,
             mechanism=release.mechanisms,
             guarantee=guarantees,
-            name=Path(table).name if is_file else "",
+            name=table_name,
             command=options.command,
         )
 

@@ -57,7 +57,9 @@ def _power_of_ten(epsilon: float) -> str:
 
 
 def _three_digits(ratio: float) -> str:
-    return f"{ratio:.0f}" if 99.5 <= ratio < 1e6 else f"{ratio:.2g}"
+    if 99.5 <= ratio < 1e6:
+        return f"{ratio:.0f}"
+    return f"{ratio:.2g}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,9 @@ class AuditedClaim:
     @property
     def epsilon(self) -> float:
         """The realised epsilon: exact, or the lower limit that samples prove."""
-        return self.lower if self.samples else self.upper
+        if self.samples:
+            return self.lower
+        return self.upper
 
     @property
     def verdict(self) -> State:
@@ -117,7 +121,9 @@ class AuditedClaim:
     @property
     def claim_words(self) -> str:
         """The claimed epsilon in words."""
-        return "no claim" if self.claim is None else f"claim {self.claim:g}"
+        if self.claim is None:
+            return "no claim"
+        return f"claim {self.claim:g}"
 
     @property
     def epsilon_words(self) -> str:

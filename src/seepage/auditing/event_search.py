@@ -72,12 +72,17 @@ class Part:
         """Return a set of categories in words."""
         if self.edges is None:
             labels = [self.labels[category] for category in categories]
-            among = "among " if len(labels) > 1 else ""
-            return f"a report {among}{short_list(labels, 4)}"
+            if len(labels) > 1:
+                return f"a report among {short_list(labels, 4)}"
+            return f"a report {short_list(labels, 4)}"
+        return self._range_words(categories, self.edges)
+
+    def _range_words(self, categories: Integers, edges: Floats) -> str:
+        """Return a set of ranges in words."""
         first = categories[0]
         last = categories[-1]
-        low = self.edges[first]
-        high = self.edges[last + 1]
+        low = edges[first]
+        high = edges[last + 1]
         ends = []
         if low > -np.inf:
             ends.append(f"of at least {low:.6g}")
@@ -104,7 +109,8 @@ def _combined(parts: Sequence[Part]) -> Part:
     """Return one part whose categories are the tuples of the categories of several."""
     sizes = [part.size for part in parts]
     codes = np.ravel_multi_index([part.codes for part in parts], sizes)
-    tuples = itertools.product(*([*part.labels, "?"] for part in parts))
+    labels_of_parts = [[*part.labels, "?"] for part in parts]
+    tuples = itertools.product(*labels_of_parts)
     labels = [f"({', '.join(categories)})" for categories in tuples]
     return Part("report", codes, labels)
 
@@ -132,11 +138,12 @@ def _part_in_ranges(
     levels = np.linspace(0, 1, ranges + 1)[1:-1]
     numbers = column[half].astype(np.float64)
     edges = np.unique(np.quantile(numbers, levels, method="lower"))
+    lower_ends = [-np.inf, *edges]
     return Part(
         name,
         codes=np.searchsorted(edges, column, side="right"),
-        labels=[f"{edge:.6g}" for edge in (-np.inf, *edges)],
-        edges=np.array([-np.inf, *edges, np.inf]),
+        labels=[f"{edge:.6g}" for edge in lower_ends],
+        edges=np.array([*lower_ends, np.inf]),
     )
 
 
@@ -204,7 +211,9 @@ class EventSearch:
 
     def best(self, values: Integers) -> Event:
         """Return the event with the largest limit, for two of these values."""
-        events = [self._best_threshold(*pair) for pair in self._promising(values)]
+        events = []
+        for likelier, other in self._promising(values):
+            events.append(self._best_threshold(likelier, other))
         return max(events, key=lambda event: event.limit)
 
     def _promising(self, values: Integers) -> list[tuple[int, int]]:

@@ -80,8 +80,12 @@ class ExactPrivacy:
         self, attribute: RandomisedAttribute, rounds: int, memoised: bool
     ) -> None:
         self.attribute = attribute
-        self.stored = rounds if memoised else 1
-        self.repeats = attribute.copies * (1 if memoised else rounds)
+        if memoised:
+            self.stored = rounds
+            self.repeats = attribute.copies
+        else:
+            self.stored = 1
+            self.repeats = attribute.copies * rounds
 
     @property
     def permanent(self) -> bool:

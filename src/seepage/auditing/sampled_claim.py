@@ -179,7 +179,9 @@ def _further_samples(
     square root of the samples; it must become that of the estimate from the claim.
     """
     excess = tested.estimate - claim
-    width = tested.estimate - lower if excess > 0 else upper - tested.estimate
+    width = upper - tested.estimate
+    if excess > 0:
+        width = tested.estimate - lower
     if not excess or not 0 < width < math.inf:
         return None
     growth = (width / excess) ** 2

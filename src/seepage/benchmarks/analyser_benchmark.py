@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Unpack
 
 import numpy as np
@@ -60,7 +61,7 @@ def benchmark_analysers(
     epsilons: Sequence[float] = (1.0,),
     *,
     reference: Any = "bound",
-    chosen: Sequence[str | Analyser] | None = None,
+    analysers: Sequence[str | Analyser] | None = None,
     delta: float = 0.0,
     rng: int = 0,
     **table: Unpack[TableKeywords],
@@ -81,7 +82,7 @@ def benchmark_analysers(
         `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or
         `"statistical:oue"`: the plug-in estimate of the statistical method with 50
         replicas; a `Mechanism`, or a mapping from attribute to name or `Mechanism`.
-    chosen
+    analysers
         Names of analysers, or analysers; all registered ones by default.
     delta
         The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
@@ -96,49 +97,68 @@ def benchmark_analysers(
     Examples
     --------
     >>> import seepage as sp
-    >>> benchmark = sp.benchmark_analysers("adult", [1.0], chosen=["SPL-ANL", "ITS"])
+    >>> benchmark = sp.benchmark_analysers("adult", [1.0], analysers=["SPL-ANL", "ITS"])
     >>> [(score.analyser, score.region) for score in benchmark.scores]
     [('SPL-ANL', 'R2'), ('ITS', 'R1')]
     """
     reading = DataOptions.from_keywords(table, benchmark_analysers)
     seed = checks.required_seed(rng)
     budgets = checked_budgets(epsilons)
-    tables = counted_tables(
-        data if isinstance(data, Mapping) else {"data": data}, reading
-    )
+    if not isinstance(data, Mapping):
+        data = {"data": data}
+    tables = counted_tables(data, reading)
     label = score_label(reference, "reference")
-    analysers = as_analysers(chosen)
+    used = as_analysers(analysers)
     scores: list[AnalyserScore] = []
     left_out: list[tuple[str, str, str]] = []
-    tasks = [(name, epsilon) for name in tables for epsilon in budgets]
+    tasks = list(product(tables, budgets))
     for name, epsilon in tasks:
         pairs = tables[name]
         expected = reference_leakages(reference, pairs, epsilon, seed, delta)
-        for analyser in analysers:
+        for analyser in used:
             try:
                 leakages = analyse_with(
                     analyser, pairs, np.full(len(pairs.domain), epsilon)
                 )
             except InputError as reason:
-                if chosen is not None:
+                if analysers is not None:
                     raise
                 left_out.append((name, analyser.name, str(reason)))
             else:
-                gaps = _gaps(expected, leakages, epsilon)
-                scores.append(AnalyserScore(name, analyser.name, epsilon, label, *gaps))
-            if reading.progress is not None:
-                reading.progress(
-                    len(scores) + len(left_out), len(tasks) * len(analysers)
+                gaps = gaps_between(expected, leakages, epsilon)
+                score = AnalyserScore(
+                    data=name,
+                    analyser=analyser.name,
+                    epsilon=epsilon,
+                    reference=label,
+                    undershoot=gaps.undershoot,
+                    overshoot=gaps.overshoot,
+                    region=gaps.region,
                 )
+                scores.append(score)
+            if reading.progress is not None:
+                reading.progress(len(scores) + len(left_out), len(tasks) * len(used))
     return Benchmark(tuple(scores), tables, tuple(dict.fromkeys(left_out)))
 
 
-def _gaps(
-    reference: Floats, leakages: Floats, epsilon: float
-) -> tuple[float, float, str]:
-    """Return undershoot, overshoot and their region, see `benchmark_analysers`."""
+@dataclass(frozen=True)
+class Gaps:
+    """Undershoot and overshoot of an analyser, see `benchmark_analysers`."""
+
+    undershoot: float
+    overshoot: float
+
+    @property
+    def region(self) -> str:
+        """The paper's region: P1, R1, R2 or R3."""
+        return REGIONS[self.undershoot > TOLERANCE, self.overshoot > TOLERANCE]
+
+
+def gaps_between(reference: Floats, leakages: Floats, epsilon: float) -> Gaps:
+    """Return undershoot and overshoot of leakages; the diagonals do not count."""
     off_diagonal = ~np.eye(len(reference), dtype=np.bool_)
     gaps = (reference - leakages)[off_diagonal] / (epsilon * off_diagonal.sum())
-    undershoot = float(np.maximum(gaps, 0).sum())
-    overshoot = float(np.maximum(-gaps, 0).sum())
-    return undershoot, overshoot, REGIONS[undershoot > TOLERANCE, overshoot > TOLERANCE]
+    return Gaps(
+        undershoot=float(np.maximum(gaps, 0).sum()),
+        overshoot=float(np.maximum(-gaps, 0).sum()),
+    )

@@ -22,7 +22,7 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.mechanism_registry import MECHANISMS
 
 
-def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
+def register_analyser(analyser: Analyser, *, replace: bool = False) -> Analyser:
     """Register an analyser under its name, which is case-insensitive and new or
     replaced.
 
@@ -36,7 +36,7 @@ def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
     seepage.InputError: an analyser named 'SPL-ANL' is registered already
     (replace=True ...
     """
-    [checked] = as_analysers([found])
+    [checked] = as_analysers([analyser])
     return ANALYSERS.add(checked.name, checked, replace=replace)
 
 
@@ -46,19 +46,22 @@ ANALYSERS: Registry[Analyser] = Registry(
 """Analysers of leakage by name."""
 
 
-def as_analysers(chosen: Any) -> list[Analyser]:
+def as_analysers(names_or_objects: Any) -> list[Analyser]:
     """Return analysers given by name or as objects; all registered ones for None."""
-    if chosen is None:
+    if names_or_objects is None:
         return list(ANALYSERS.values())
-    given = checks.items(chosen, "chosen")
-    objects = [analyser(item) if isinstance(item, str) else item for item in given]
-    for item in objects:
-        if isinstance(item, type) or not isinstance(item, Analyser):
+    analysers = []
+    for item in checks.items(names_or_objects, "analysers"):
+        if isinstance(item, str):
+            analysers.append(analyser_of_name(item))
+        elif isinstance(item, type) or not isinstance(item, Analyser):
             raise checks.violation("analyser", "a name or an Analyser", item)
-    return objects
+        else:
+            analysers.append(item)
+    return analysers
 
 
-def analyser(name: str, parameter: str = "analyser") -> Analyser:
+def analyser_of_name(name: str, parameter: str = "analyser") -> Analyser:
     """Return an analyser by name; `parameter` is the subject of the message for an
     unknown one.
 
@@ -67,26 +70,20 @@ def analyser(name: str, parameter: str = "analyser") -> Analyser:
 
     Examples
     --------
-    >>> analyser("grf 0.3").name, analyser("oue:inferred").name
+    >>> analyser_of_name("grf 0.3").name, analyser_of_name("oue:inferred").name
     ('GRF 0.3', 'oue:inferred')
     """
     key = checks.text(name, parameter).casefold()
     if key in ANALYSERS:
         return ANALYSERS[key]
     if key.startswith("grf "):
-        try:
-            return dependency_graph(
-                checks.probability(float(key[4:]), "the GRF threshold")
-            )
-        except ValueError:
-            raise InputError(
-                f"the GRF threshold must be from 0 to 1, got {name!r}"
-            ) from None
+        return dependency_graph(_graph_threshold(name, key.removeprefix("grf ")))
     mechanism, _, view = key.partition(":")
-    if mechanism in MECHANISMS and view in ("", "report", "inferred"):
-        return own_leakages(
-            name, mechanism, "inferred" if view == "inferred" else "report"
-        )
+    if mechanism in MECHANISMS:
+        if view == "inferred":
+            return own_leakages(name, mechanism, "inferred")
+        if view in ("", "report"):
+            return own_leakages(name, mechanism, "report")
     options = [*ANALYSERS, "grf THRESHOLD", *MECHANISMS]
     known = f"{parameter} must be one of {', '.join(options)}, got {name!r}"
     raise InputError(
@@ -94,25 +91,36 @@ def analyser(name: str, parameter: str = "analyser") -> Analyser:
     )
 
 
-def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
+def _graph_threshold(name: str, threshold: str) -> float:
+    """Return the threshold in the name of a dependency graph."""
+    try:
+        return checks.probability(float(threshold), "the GRF threshold")
+    except ValueError:
+        raise InputError(
+            f"the GRF threshold must be from 0 to 1, got {name!r}"
+        ) from None
+
+
+def analyse_with(analyser: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
     """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or
     negatives.
 
     The diagonal is 0, whatever the analyser says there.
     """
-    values = np.array(chosen.leakages(pairs, epsilons), dtype=np.float64)
+    values = np.array(analyser.leakages(pairs, epsilons), dtype=np.float64)
     count = len(pairs.domain)
     if values.shape != (count, count):
         raise InputError(
-            f"analyser {chosen.name!r} must return a {count} x {count} matrix, "
+            f"analyser {analyser.name!r} must return a {count} x {count} matrix, "
             f"got shape {values.shape}"
         )
     np.fill_diagonal(values, 0.0)
     if np.isnan(values).any():
-        raise InputError(f"analyser {chosen.name!r} must return numbers, got NaN")
+        raise InputError(f"analyser {analyser.name!r} must return numbers, got NaN")
     if (values < 0).any():
         raise InputError(
-            f"analyser {chosen.name!r} must return leakages of at least 0, got {values.min():g}"
+            f"analyser {analyser.name!r} must return leakages of at least 0, "
+            f"got {values.min():g}"
         )
     return values
 
@@ -121,27 +129,33 @@ def reference_leakages(
     reference: Any, pairs: PairCounts, epsilon: float, rng: int, delta: Any = 0.0
 ) -> Floats:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
-    kind, _, name = (
-        reference.partition(":") if isinstance(reference, str) else ("", "", "")
-    )
-    if not kind or (kind in MECHANISMS and MECHANISMS[kind].approximate):
-        view: Any = name or "report"
-        how = kind or reference
-        return leakage_matrix(
-            pairs, epsilon, mechanism=how, delta=delta, view=view
-        ).values
+    if not isinstance(reference, str) or reference == "":
+        return _leakages_of_mechanism(pairs, epsilon, reference, delta, "report")
+    kind, _, name = reference.partition(":")
+    if kind in MECHANISMS and MECHANISMS[kind].approximate:
+        return _leakages_of_mechanism(pairs, epsilon, kind, delta, name or "report")
     if kind == "statistical":
         from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
 
-        drawn: dict[str, Any] = {"surrogates": 0, "rng": rng}
-        return estimate_leakage(
-            pairs, epsilon, mechanism=name, delta=delta, **drawn
-        ).plug_in
-    chosen = analyser("Algorithm 2" if reference == "bound" else reference, "reference")
-    return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))
+        estimates = estimate_leakage(
+            pairs, epsilon, mechanism=name, delta=delta, surrogates=0, rng=rng
+        )
+        return estimates.plug_in
+    if reference == "bound":
+        reference = "Algorithm 2"
+    analyser = analyser_of_name(reference, "reference")
+    return analyse_with(analyser, pairs, np.full(len(pairs.domain), epsilon))
 
 
-for _analyser in (
+def _leakages_of_mechanism(
+    pairs: PairCounts, epsilon: float, mechanism: Any, delta: Any, view: Any
+) -> Floats:
+    """Return the leakages of one mechanism, at this delta."""
+    matrix = leakage_matrix(pairs, epsilon, mechanism=mechanism, delta=delta, view=view)
+    return matrix.values
+
+
+PUBLISHED = (
     PublishedMethod("SPL-ANL", split_budgets),
     dependency_graph(0.2),
     dependency_graph(0.4),
@@ -152,5 +166,8 @@ for _analyser in (
     PublishedMethod("Triad", dependency_triad),
     own_leakages("LTM"),
     own_leakages("Algorithm 2"),
-):
-    register_analyser(_analyser)
+)
+"""The analysers of the paper, and the Dependency Triad."""
+
+for _published in PUBLISHED:
+    register_analyser(_published)

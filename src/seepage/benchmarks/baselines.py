@@ -74,12 +74,12 @@ def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
     It agrees with all that the paper states: covariance-based, symmetric, never above
     the leakage of GRR.
     """
-    large = [attribute.name for attribute in pairs.domain if attribute.size > 2]
-    if large:
-        raise DomainError(
-            f"CBP is defined for binary attributes only, and {large[0]!r} has "
-            f"{pairs.domain[large[0]].size} values; leave it out or choose another analyser"
-        )
+    for attribute in pairs.domain:
+        if attribute.size > 2:
+            raise DomainError(
+                f"CBP is defined for binary attributes only, and {attribute.name!r} has "
+                f"{attribute.size} values; leave it out or choose another analyser"
+            )
     share = np.array([part[-1] / part.sum() for part in pairs.marginals])
     variance = share * (1 - share)
     deviations = np.sqrt(np.outer(variance, variance))
@@ -149,9 +149,9 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
     values = np.zeros((len(pairs.domain), len(pairs.domain)))
     for targets, sources, stack in leakage_matrix(pairs, epsilons).channel_stacks():
         for target, source, channel in zip(targets, sources, stack, strict=True):
-            values[target, source] = triad_leakage(
-                *triad(channel), float(epsilons[source])
-            )
+            alpha, delta, phi = triad(channel)
+            epsilon = float(epsilons[source])
+            values[target, source] = triad_leakage(alpha, delta, phi, epsilon)
     return values
 
 
@@ -189,6 +189,10 @@ def triad_leakage(alpha: float, delta: float, phi: float, epsilon: float) -> flo
     """
     growth = np.expm1(alpha)
     decreasing = growth * np.exp(-epsilon) < -delta * np.expm1(-epsilon)
-    b = 0.0 if decreasing or growth == 0 else (phi - delta) / growth
-    gap = delta if decreasing else phi
-    return min(float(log_ratio(gap, b, epsilon)), epsilon)
+    if decreasing:
+        mass = 0.0
+        gap = delta
+    else:
+        mass = 0.0 if growth == 0 else (phi - delta) / growth
+        gap = phi
+    return min(float(log_ratio(gap, mass, epsilon)), epsilon)

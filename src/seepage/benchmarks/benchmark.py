@@ -59,13 +59,14 @@ class Benchmark(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats: which leakages are those of a sample, and what was left out."""
-        cautions = [
-            (name, sample_caution(pairs)) for name, pairs in self.tables.items()
-        ]
-        left_out = [
-            (name, f"{one} left out: {reason}") for name, one, reason in self.left_out
-        ]
-        return tuple(f"{name}: {text}" for name, text in cautions + left_out if text)
+        notes = []
+        for name, pairs in self.tables.items():
+            caution = sample_caution(pairs)
+            if caution:
+                notes.append(f"{name}: {caution}")
+        for name, analyser, reason in self.left_out:
+            notes.append(f"{name}: {analyser} left out: {reason}")
+        return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores and notes as a JSON object."""
@@ -78,7 +79,9 @@ class Benchmark(Result):
         return f"Benchmark({len(self.scores)} scores, {len(self.notes)} notes)"
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = [part.name for part in fields(self.scores[0])] if self.scores else []
+        if not self.scores:
+            return {}
+        names = [part.name for part in fields(self.scores[0])]
         return {name: [getattr(score, name) for score in self.scores] for name in names}
 
     def chart(self) -> Any:
@@ -90,24 +93,27 @@ class Benchmark(Result):
         """
         from seepage.charts.benchmark_charts import analyser_chart, mechanism_chart
 
-        tables = self.tables.items()
         rows = [asdict(score) for score in self.scores]
-        sizes = {
-            name: how_many(pairs) for name, pairs in tables if sample_caution(pairs)
-        }
+        sample_sizes = {}
+        for name, pairs in self.tables.items():
+            if sample_caution(pairs):
+                sample_sizes[name] = how_many(pairs)
         if all("region" in row for row in rows):
             for row in rows:
-                row["data"] += (
-                    f" ({sizes[row['data']]})" if row["data"] in sizes else ""
-                )
+                if row["data"] in sample_sizes:
+                    row["data"] += f" ({sample_sizes[row['data']]})"
             return analyser_chart(rows)
         chart = mechanism_chart(rows)
-        return chart.properties(title=sizes["data"]) if sizes else chart
+        if sample_sizes:
+            return chart.properties(title=sample_sizes["data"])
+        return chart
 
 
 def panel_parts(choice: Any) -> list[Any]:
     """Return the names and objects of a choice of mechanisms."""
-    return list(choice.values()) if isinstance(choice, Mapping) else [choice]
+    if isinstance(choice, Mapping):
+        return list(choice.values())
+    return [choice]
 
 
 def score_label(choice: Any, parameter: str) -> str:

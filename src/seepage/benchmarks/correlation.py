@@ -48,7 +48,9 @@ class CorrelationMatrix(Result):
     def cautions(self) -> tuple[str, ...]:
         """Caveats: whether the counts are those of a sample."""
         caution = sample_caution(self.pairs)
-        return () if caution is None else (caution,)
+        if caution is None:
+            return ()
+        return (caution,)
 
     def __getitem__(
         self, pair: tuple[str | SupportsIndex, str | SupportsIndex]

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from seepage._core import checks
+from seepage._core.arrays import Booleans, Integers
 from seepage._core.errors import InputError
 from seepage.benchmarks.benchmark import (
     Benchmark,
@@ -16,7 +17,7 @@ from seepage.benchmarks.benchmark import (
     score_label,
 )
 from seepage.benchmarks.statistical.estimate_leakage import mechanisms_of
-from seepage.channel.domain import for_each
+from seepage.channel.domain import Domain, for_each
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
@@ -119,19 +120,55 @@ def benchmark_mechanisms(
     pairs = tables["data"]
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
-    tasks = [
-        (epsilon, label, choice)
-        for epsilon in budgets
-        for label, choice in _labelled(mechanisms).items()
-        if epsilon == budgets[0]
-        or any(isinstance(part, str) for part in panel_parts(choice))
-    ]
+    labelled = _labelled(mechanisms)
+    panels = []
+    for epsilon in budgets:
+        for label, choice in labelled.items():
+            if epsilon == budgets[0] or _takes_a_budget(choice):
+                panels.append(Panel(label, choice, epsilon, delta))
     scores: list[MechanismScore] = []
-    for epsilon, label, choice in tasks:
-        scores.append(_score(pairs, label, choice, (epsilon, delta), seed))
+    for panel in panels:
+        scores.append(_score(pairs, panel, seed))
         if reading.progress is not None:
-            reading.progress(len(scores), len(tasks))
+            reading.progress(len(scores), len(panels))
     return Benchmark(tuple(scores), tables)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A choice of mechanisms that is scored at one budget.
+
+    Parameters
+    ----------
+    label
+        Its name in the scores.
+    choice
+        A name, a `Mechanism`, or a mapping from attribute to either.
+    epsilon
+        The budget of mechanisms that are given by name.
+    slack
+        The delta of those among them that need one.
+    """
+
+    label: str
+    choice: Any
+    epsilon: float
+    slack: float
+
+    def deltas(self, domain: Domain) -> list[float]:
+        """Return the delta of the mechanism of each attribute."""
+        deltas = []
+        for mechanism in for_each(domain, self.choice, "mechanism"):
+            approximate = False
+            if isinstance(mechanism, str):
+                approximate = MECHANISMS.find(mechanism).approximate
+            deltas.append(self.slack if approximate else 0.0)
+        return deltas
+
+
+def _takes_a_budget(choice: Any) -> bool:
+    """Return whether a mechanism is given by name: objects have budgets of their own."""
+    return any(isinstance(part, str) for part in panel_parts(choice))
 
 
 def _labelled(mechanisms: Any) -> dict[str, Any]:
@@ -140,9 +177,9 @@ def _labelled(mechanisms: Any) -> dict[str, Any]:
         return {
             checks.text(label, "mechanisms"): mechanisms[label] for label in mechanisms
         }
-    given = checks.items(mechanisms, "mechanisms")
-    choices = {score_label(choice, "mechanisms"): choice for choice in given}
-    if len(choices) < len(given):
+    listed = checks.items(mechanisms, "mechanisms")
+    choices = {score_label(choice, "mechanisms"): choice for choice in listed}
+    if len(choices) < len(listed):
         raise InputError(
             "mechanisms must have different names; give a mapping from labels of your own",
             parameter="mechanisms",
@@ -150,71 +187,140 @@ def _labelled(mechanisms: Any) -> dict[str, Any]:
     return choices
 
 
-def _score(
-    pairs: PairCounts, label: str, choice: Any, budget: tuple[float, float], rng: int
-) -> MechanismScore:
-    """Return the score of one choice of mechanisms at (epsilon, delta)."""
-    epsilon, slack = budget
-    delta = [
-        slack if isinstance(name, str) and MECHANISMS.find(name).approximate else 0.0
-        for name in for_each(pairs.domain, choice, "mechanism")
-    ]
-    used = mechanisms_of(pairs.domain, epsilon, choice, delta)
-    report = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta)
+def _score(pairs: PairCounts, panel: Panel, rng: int) -> MechanismScore:
+    """Return the score of one choice of mechanisms at one budget."""
+    delta = panel.deltas(pairs.domain)
+    mechanisms = mechanisms_of(pairs.domain, panel.epsilon, panel.choice, delta)
+    report = leakage_matrix(pairs, panel.epsilon, mechanism=panel.choice, delta=delta)
     inferred = leakage_matrix(
-        pairs, epsilon, mechanism=choice, delta=delta, view="inferred"
+        pairs, panel.epsilon, mechanism=panel.choice, delta=delta, view="inferred"
     )
     budgets = [release.epsilon for release in report.releases]
     bound = leakage_matrix(pairs, budgets).tcpl
-    frequencies = [marginal / pairs.records for marginal in pairs.marginals]
-    seeds = np.random.SeedSequence([rng, *label.encode()]).spawn(len(used))
-    simulated = [
-        _simulate(each, marginal, np.random.default_rng(stream))
-        for each, marginal, stream in zip(used, pairs.marginals, seeds, strict=True)
-    ]
-    power = sum(float((f**2).sum()) for f in frequencies)
-    limited = [each for each in used if not each.informative]
-    parts = list(zip(used, frequencies, strict=True))
-    missed = [1 - np.diag(each.inferred_channel()) @ f for each, f in parts]
-    error = expected_error = None
-    if not limited:
-        variance = sum(
-            float(each.variance(pairs.records, f).sum()) for each, f in parts
-        )
-        error = sum(squared_error for squared_error, _ in simulated) / power
-        expected_error = variance / power
+    utilities = _utilities(pairs, mechanisms, panel.label, rng)
+    power = sum(utility.power for utility in utilities)
     return MechanismScore(
-        mechanism=label,
+        mechanism=panel.label,
         epsilon=max(budgets),
-        frequency_error=error,
-        expected_frequency_error=expected_error,
-        zero_one_error=float(np.mean([zero_one for _, zero_one in simulated])),
-        expected_zero_one_error=float(np.mean(missed)),
         delta=float(report.deltas.max(initial=0.0)),
-        normalised_tcpl=report.tcpl / bound if bound > 0 else 1.0,
-        normalised_tcpl_inferred=inferred.tcpl / bound if bound > 0 else 1.0,
-        bits=float(np.mean([each.bits for each in used])),
-        estimates=(limited or used)[0].estimable,
+        frequency_error=_normalised_error(
+            [utility.squared_error for utility in utilities], power
+        ),
+        expected_frequency_error=_normalised_error(
+            [utility.variance for utility in utilities], power
+        ),
+        zero_one_error=_mean([utility.zero_one_error for utility in utilities]),
+        expected_zero_one_error=_mean(
+            [utility.expected_zero_one_error for utility in utilities]
+        ),
+        normalised_tcpl=_normalised(report.tcpl, bound),
+        normalised_tcpl_inferred=_normalised(inferred.tcpl, bound),
+        bits=_mean([mechanism.bits for mechanism in mechanisms]),
+        estimates=_estimable(mechanisms),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+def _normalised_error(errors: Sequence[float | None], power: float) -> float | None:
+    """Return the NMSE of all frequencies; None where one attribute has no estimates."""
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
+        return None
+    return sum(known) / power
+
+
+def _normalised(tcpl: float, bound: float) -> float:
+    """Return a TCPL as a share of that of Algorithm 2; 1 where that is 0."""
+    if bound > 0:
+        return tcpl / bound
+    return 1.0
+
+
+def _estimable(mechanisms: Sequence[Mechanism]) -> str:
+    """Return what can be estimated from the reports: by the mechanism that limits it."""
+    for mechanism in mechanisms:
+        if not mechanism.informative:
+            return mechanism.estimable
+    return mechanisms[0].estimable
+
+
+# Utility ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Utility:
+    """Errors of the reports of one attribute.
+
+    Parameters
+    ----------
+    squared_error, variance
+        Sum of the squared errors of the estimated frequencies, simulated and expected;
+        None where the mechanism cannot estimate every frequency.
+    power
+        Sum of the squared frequencies.
+    zero_one_error, expected_zero_one_error
+        How often the inferred value is wrong.
+    """
+
+    squared_error: float | None
+    variance: float | None
+    power: float
+    zero_one_error: float
+    expected_zero_one_error: float
+
+
+def _utilities(
+    pairs: PairCounts, mechanisms: Sequence[Mechanism], label: str, rng: int
+) -> list[Utility]:
+    """Return the utility of each attribute's reports."""
+    entropy = [rng, *label.encode()]
+    seeds = np.random.SeedSequence(entropy).spawn(len(mechanisms))
+    utilities = []
+    for mechanism, counts, seed in zip(mechanisms, pairs.marginals, seeds, strict=True):
+        generator = np.random.default_rng(seed)
+        utilities.append(_utility(mechanism, counts, pairs.records, generator))
+    return utilities
+
+
+def _utility(
+    mechanism: Mechanism, counts: Integers, records: int, rng: np.random.Generator
+) -> Utility:
+    """Return the utility of one attribute's reports, one for each record."""
+    frequencies = counts / records
+    missed = 1 - np.diag(mechanism.inferred_channel()) @ frequencies
+    variance = None
+    if mechanism.informative:
+        variance = float(mechanism.variance(records, frequencies).sum())
+    squared_error, zero_one_error = _simulate(mechanism, counts, rng)
+    return Utility(
+        squared_error=squared_error,
+        variance=variance,
+        power=float((frequencies**2).sum()),
+        zero_one_error=zero_one_error,
+        expected_zero_one_error=float(missed),
     )
 
 
 def _simulate(
-    used: Mechanism, counts: Any, rng: np.random.Generator
-) -> tuple[float, float]:
+    mechanism: Mechanism, counts: Integers, rng: np.random.Generator
+) -> tuple[float | None, float]:
     """Return the sum of squared frequency errors of one attribute, and the 0-1 error."""
-    codes = np.repeat(np.arange(used.k), counts)
-    wrong: list[Any] = []
+    codes = np.repeat(np.arange(mechanism.k), counts)
+    wrong: list[Booleans] = []
 
     def batches() -> Iterator[Any]:
         for start in range(0, len(codes), ROWS):
             true = codes[start : start + ROWS]
-            reports = used.perturb(true, rng)
-            wrong.append(used.infer(reports, rng) != true)
+            reports = mechanism.perturb(true, rng)
+            wrong.append(mechanism.infer(reports, rng) != true)
             yield reports
 
-    error = 0.0
-    if used.informative:
-        estimate = used.estimate(batches()).frequencies
+    error = None
+    if mechanism.informative:
+        estimate = mechanism.estimate(batches()).frequencies
         error = float(((estimate - counts / len(codes)) ** 2).sum())
     else:
         for _ in batches():

@@ -164,7 +164,7 @@ def benchmark() -> None:
     "--reference", default="bound", help="Or grr, oue:inferred, statistical:MECHANISM."
 )
 @click.option(
-    "--analyser", "chosen", multiple=True, help="Only this one; may be repeated."
+    "--analyser", "analysers", multiple=True, help="Only this one; may be repeated."
 )
 @BENCHMARK_OPTIONS
 def analysers(data: tuple[str, ...], **_: Any) -> None:
@@ -178,7 +178,7 @@ def analysers(data: tuple[str, ...], **_: Any) -> None:
 
     names = _data_names(data)
     tables = {names[path]: reading.count_data(path) for path in data}
-    keywords = explicit_keywords(["epsilons", "reference", "chosen", "delta", "rng"])
+    keywords = explicit_keywords(["epsilons", "reference", "analysers", "delta", "rng"])
     with console.progress_bar("comparing") as progress:
         scores = benchmark_analysers(tables, progress=progress, **keywords)
     _write_benchmark(scores, tables)

@@ -1,13 +1,11 @@
-"""The paper as an object of study: estimation, baselines, benchmarks, the reproduction.
-
-Here is leakage estimated from a simulated collection: the statistical method of its
+"""Leakage estimated from a simulated collection: the statistical method of the paper's
 section III.
 
 The paper perturbs r copies of every record, lets an attacker infer each value, and
 counts; here the counts are drawn from their distribution given the pair counts, in time
 independent of the number of records [theory: The statistical method].  The paper's
 plug-in estimate is biased upward; a corrected estimate and a confidence interval
-(`confidence`) and a p-value (`simulation`) are reported with it.
+(`simulated_intervals`) and a p-value (`permutation`) are reported with it.
 """
 
 import math
@@ -15,8 +13,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
-from typing import Any, Unpack, cast
+from functools import cached_property, partial
+from itertools import permutations
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -58,11 +57,11 @@ MAX_CELLS = 1 << 24
 
 
 COLLECTION = 0
+"""Number of the random stream of a task's simulated collection."""
 
 
 SURROGATES = 1
-"""Independent random streams of a task: the simulated collection, and its
-surrogates."""
+"""Number of the random stream of a task's surrogates, independent of the other."""
 
 
 def estimate_leakage(
@@ -184,11 +183,14 @@ def estimate_leakage(
 
 def _check_replicas(settings: EstimateSettings, records: int) -> None:
     """Raise if there are more reports than can be counted or permuted exactly."""
-    reports = MAX_PERMUTED if settings.surrogates else MAX_REPORTS
+    reports = MAX_REPORTS
+    hint = ""
+    if settings.surrogates:
+        reports = MAX_PERMUTED
+        hint = "; without surrogates there may be more"
     most = reports // max(records, 1)
     if settings.replicas > most:
         rule = f"at most {most:,} for {records:,} records"
-        hint = "; without surrogates there may be more" if settings.surrogates else ""
         raise checks.violation("replicas", rule, settings.replicas, hint)
 
 
@@ -198,18 +200,14 @@ def mechanisms_of(
     """Return the mechanism of each attribute; raise an InputError if an attribute has
     none.
     """
-    mechanisms = [
-        release.mechanism for release in releases(domain, epsilon, mechanism, delta)
-    ]
-    missing = [
-        name
-        for name, used in zip(domain.names, mechanisms, strict=True)
-        if used is None
-    ]
-    if missing:
-        rule = f"given for every attribute, also for {missing[0]!r}"
-        raise checks.violation("mechanism", rule, None)
-    return cast("list[Mechanism]", mechanisms)
+    mechanisms = []
+    released = releases(domain, epsilon, mechanism, delta)
+    for name, release in zip(domain.names, released, strict=True):
+        if release.mechanism is None:
+            rule = f"given for every attribute, also for {name!r}"
+            raise checks.violation("mechanism", rule, None)
+        mechanisms.append(release.mechanism)
+    return mechanisms
 
 
 def _joint_names(
@@ -238,8 +236,11 @@ def _ordered_pairs(
             "there is no leakage without records, and these counts have none"
         )
     if pairs is None:
-        targets = range(len(domain)) if target is None else [domain.index(target)]
-        return [(x, u) for x in targets for u in range(len(domain)) if u != x]
+        ordered: list[Key] = list(permutations(range(len(domain)), 2))
+        if target is None:
+            return ordered
+        index = domain.index(target)
+        return [pair for pair in ordered if pair[0] == index]
     if target is not None:
         raise checks.exclusive("target", "pairs", "pairs have their own targets")
     named = checks.items(pairs, "pairs")
@@ -247,11 +248,11 @@ def _ordered_pairs(
         raise checks.violation(
             "pairs", "a list of two names each, (target, source)", named
         )
-    chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
-    for x, u in chosen:
+    indices = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
+    for x, u in indices:
         if x == u:
             raise DomainError(f"{domain.names[x]!r} is no source about itself")
-    return list(chosen)
+    return list(indices)
 
 
 # One estimate: a target, its sources, and their mechanisms ----------------------------
@@ -300,14 +301,11 @@ class Task:
                 f"{len(self.values):,} source values with {reports:,} reports are too many for "
                 f"one estimate, at most {MAX_CELLS:,} cells fit; choose fewer sources"
             )
-        parts = zip(self.mechanisms, self.values.T, strict=True)
-        rows = [mechanism.inferred_channel()[codes] for mechanism, codes in parts]
-        joint = reduce(
-            lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(
-                len(left), -1
-            ),
-            rows,
-        )
+        joint = np.ones((len(self.values), 1))
+        for mechanism, codes in zip(self.mechanisms, self.values.T, strict=True):
+            rows = mechanism.inferred_channel()[codes]
+            products = joint[:, :, None] * rows[:, None, :]
+            joint = products.reshape(len(self.values), -1)
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     def report(self, column: int) -> str:
@@ -346,17 +344,19 @@ class Task:
 
         collection = self.collect(settings)
         plug_in, deciding = plug_in_estimate(self, collection)
+        limits = interval(collection, settings.confidence)
+        names = dict.fromkeys(mechanism.name for mechanism in self.mechanisms)
         seen = collection.counts.any(axis=0)
         return LeakageEstimate(
             target=self.target.name,
             sources=tuple(source.name for source in self.sources),
-            mechanism=", ".join(
-                dict.fromkeys(mechanism.name for mechanism in self.mechanisms)
-            ),
+            mechanism=", ".join(names),
             epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
             direct=self.direct,
             plug_in=plug_in,
-            **interval(collection, settings.confidence)._asdict(),
+            corrected=limits.corrected,
+            lower=limits.lower,
+            upper=limits.upper,
             significance=significance(
                 collection, settings.surrogates, surrogate_generator
             ),
@@ -414,15 +414,16 @@ def plug_in_estimate(
         value = math.log(ratios[report])
         other = int(shares[:, report].argmin())
     likelier = int(shares[:, report].argmax())
-    return value, tuple(
-        DecidingCell(
-            task.target.values[x],
-            task.report(report),
-            int(counts[x, report]),
-            int(totals[x]),
+
+    def cell(x: int) -> DecidingCell:
+        return DecidingCell(
+            value=task.target.values[x],
+            report=task.report(report),
+            seen=int(counts[x, report]),
+            total=int(totals[x]),
         )
-        for x in (likelier, other)
-    )
+
+    return value, (cell(likelier), cell(other))
 
 
 def make_task(

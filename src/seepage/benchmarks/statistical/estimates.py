@@ -16,6 +16,7 @@ from seepage.benchmarks.statistical.permutation import Significance
 from seepage.channel.domain import Domain, sample_caution
 
 MAX_SEED = 2**63 - 1
+"""Largest seed of a run."""
 
 
 MAX_SURROGATES = 10**7
@@ -27,6 +28,7 @@ RARE = 10
 
 
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
+"""Columns of the estimates as a table, before the cautions."""
 
 
 CONSTRAINTS: dict[str, checks.Check] = {
@@ -97,7 +99,7 @@ class LeakageEstimate(Result):
         Infinite if a report was observed with one target value and never with another;
         not clipped to epsilon.
     corrected
-        The estimate with both corrections of `seepage.study.confidence`: above the true
+        The estimate with both corrections of `simulated_intervals`: above the true
         leakage with probability at most 1/2.
     lower, upper
         The confidence interval.
@@ -155,12 +157,14 @@ class LeakageEstimate(Result):
     @property
     def cautions(self) -> tuple[str, ...]:
         """Caveats, one line each."""
-        caution = sample_caution(self)
-        cautions = [] if caution is None else [caution]
+        cautions = []
+        sample = sample_caution(self)
+        if sample is not None:
+            cautions.append(sample)
         if self.unseen:
             cautions.append(
-                f"{self.unseen:,} cells are empty although their report came with another target "
-                "value: the plug-in estimate is infinite"
+                f"{self.unseen:,} cells are empty although their report came with "
+                "another target value: the plug-in estimate is infinite"
             )
         if any(cell.seen < RARE for cell in self.deciding):
             seen = (
@@ -173,8 +177,8 @@ class LeakageEstimate(Result):
             )
         if np.isinf(self.upper):
             cautions.append(
-                "a possible report was never seen under some target value, so the interval has "
-                "no upper end"
+                "a possible report was never seen under some target value, so the "
+                "interval has no upper end"
             )
         if not self.significance.draws:
             cautions.append("no surrogates were drawn, so there is no p-value")
@@ -183,28 +187,13 @@ class LeakageEstimate(Result):
     def _headline(self) -> str:
         return (
             f"LeakageEstimate(corrected {self.corrected:.4g}, "
-            f"{self.lower:.4g} to {self.upper:.4g}, of {self.source!r} about {self.target!r})"
+            f"{self.lower:.4g} to {self.upper:.4g}, "
+            f"of {self.source!r} about {self.target!r})"
         )
 
     def _columns(self) -> dict[str, list[Any]]:
         columns = {name: [getattr(self, name)] for name in REPORTED}
         return columns | {"cautions": ["; ".join(self.cautions)]}
-
-
-def _matrix(name: str, text: str) -> "cached_property[Floats]":
-    """Return the property, with this docstring, that is a matrix of one number of the
-    estimates.
-    """
-
-    def matrix(estimates: "LeakageEstimates") -> Floats:
-        values = np.full((len(estimates.domain), len(estimates.domain)), np.nan)
-        for key, estimate in estimates.estimates.items():
-            if len(key) == 2:
-                values[key] = getattr(estimate, name)
-        return checks.read_only(values, name)
-
-    matrix.__doc__ = text
-    return cached_property(matrix)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,19 +219,38 @@ class LeakageEstimates(Result):
     estimates: Mapping[tuple[int, ...], LeakageEstimate]
     settings: EstimateSettings
 
-    plug_in = _matrix(
-        "plug_in", "The paper's estimates, biased upward; infinite if a cell is empty."
-    )
-    corrected = _matrix("corrected", "The corrected estimates.")
-    lower = _matrix(
-        "lower", "The lower confidence limits, not simultaneous over pairs."
-    )
-    upper = _matrix(
-        "upper", "The upper confidence limits, not simultaneous over pairs."
-    )
-    p_values = _matrix(
-        "p_value", "The p-values, not adjusted for several; NaN without surrogates."
-    )
+    @cached_property
+    def plug_in(self) -> Floats:
+        """The paper's estimates, biased upward; infinite if a cell is empty."""
+        return self._matrix("plug_in")
+
+    @cached_property
+    def corrected(self) -> Floats:
+        """The corrected estimates."""
+        return self._matrix("corrected")
+
+    @cached_property
+    def lower(self) -> Floats:
+        """The lower confidence limits, not simultaneous over pairs."""
+        return self._matrix("lower")
+
+    @cached_property
+    def upper(self) -> Floats:
+        """The upper confidence limits, not simultaneous over pairs."""
+        return self._matrix("upper")
+
+    @cached_property
+    def p_values(self) -> Floats:
+        """The p-values, not adjusted for several; NaN without surrogates."""
+        return self._matrix("p_value")
+
+    def _matrix(self, name: str) -> Floats:
+        """Return one number of the estimates of pairs, NaN where there is none."""
+        values = np.full((len(self.domain), len(self.domain)), np.nan)
+        for key, estimate in self.estimates.items():
+            if len(key) == 2:
+                values[key] = getattr(estimate, name)
+        return checks.read_only(values, name)
 
     @property
     def pairs(self) -> tuple[tuple[str, ...], ...]:
@@ -282,23 +290,27 @@ class LeakageEstimates(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings, and the estimates in long form, as a JSON object."""
-        used = self.settings
-        settings = {"seed": used.rng, "replicas": used.replicas, "view": "inferred"}
-        settings["confidence"] = used.confidence
-        return {**settings, "estimates": json_ready(self.to_arrow().to_pylist())}
+        return {
+            "seed": self.settings.rng,
+            "replicas": self.settings.replicas,
+            "view": "inferred",
+            "confidence": self.settings.confidence,
+            "estimates": json_ready(self.to_arrow().to_pylist()),
+        }
 
     def _headline(self) -> str:
         if not len(self):
             return "LeakageEstimates(none)"
         largest = max(self, key=lambda estimate: estimate.corrected)
         return (
-            f"LeakageEstimates({len(self):,} among {len(self.domain)} attributes, largest "
-            f"corrected {largest.corrected:.4g} of {largest.source!r} about {largest.target!r}, "
-            "view 'inferred')"
+            f"LeakageEstimates({len(self):,} among {len(self.domain)} attributes, "
+            f"largest corrected {largest.corrected:.4g} of {largest.source!r} "
+            f"about {largest.target!r}, view 'inferred')"
         )
 
     def _columns(self) -> dict[str, list[Any]]:
-        rows = [estimate._columns() for estimate in self]
-        return {
-            name: [row[name][0] for row in rows] for name in (*REPORTED, "cautions")
-        }
+        columns: dict[str, list[Any]] = {name: [] for name in (*REPORTED, "cautions")}
+        for estimate in self:
+            for name, values in estimate._columns().items():
+                columns[name] += values
+        return columns

@@ -1,5 +1,6 @@
 """The permutation null distribution of an estimated leakage."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -23,9 +24,6 @@ CELLS_PER_BLOCK = 1 << 18
 TIE_TOLERANCE = 1e-12
 """Relative tolerance of the comparison with surrogates: ties up to rounding count as
 hits."""
-
-
-# Permutation null distribution --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,9 @@ class Significance:
     @property
     def p_value(self) -> float:
         """(1 + hits)/(1 + draws), never 0; NaN without surrogates."""
-        return (1 + self.hits) / (1 + self.draws) if self.draws else float("nan")
+        if not self.draws:
+            return math.nan
+        return (1 + self.hits) / (1 + self.draws)
 
 
 def significance(

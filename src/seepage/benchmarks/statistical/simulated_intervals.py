@@ -50,10 +50,11 @@ SCREENING = 20.0
 
 
 LOWER = -1
+"""Sign of a lower limit's distance from the estimate."""
 
 
 UPPER = 1
-"""Sides of an interval."""
+"""Sign of an upper limit's distance from the estimate."""
 
 
 RATIOS_PER_BLOCK = 1 << 18
@@ -137,16 +138,21 @@ def interval(collection: Collection, confidence: float) -> Interval:
     rounding = 16.0 * collection.table.shape[1] * UNIT
     level = screening / (reports * targets * (targets - 1))
     threshold = cells.largest(level, LOWER)  # log-ratios below it cannot be the maximum
-    kept = sum(
-        int(np.count_nonzero(part >= threshold)) for part in cells.limits(level, UPPER)
-    )
-    candidates = max(1, kept)
-    median_level = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)
-    corrected = cells.largest(median_level, LOWER)
+    candidates = 0
+    for part in cells.limits(level, UPPER):
+        candidates += int(np.count_nonzero(part >= threshold))
+    candidates = max(1, candidates)
+    median_level = 0.5
+    if candidates > 1:
+        median_level = 1.0 - 0.5 ** (1.0 / candidates)
     lower = cells.largest((alpha / 2 - screening) / candidates, LOWER)
-    upper = cells.largest(alpha / 2, UPPER) if cells.complete else np.inf
+    upper = np.inf
+    if cells.complete:
+        upper = cells.largest(alpha / 2, UPPER)
     return Interval(
-        *(max(0.0, v) for v in (corrected, lower - rounding, upper + rounding))
+        corrected=max(0.0, cells.largest(median_level, LOWER)),
+        lower=max(0.0, lower - rounding),
+        upper=max(0.0, upper + rounding),
     )
 
 
@@ -195,8 +201,9 @@ class Cells:
         At level 1/2 they are the log-ratios themselves.  Entries with x = x' are minus
         infinity.
         """
-        down, up = poisson_distances(self.effective_counts, level)
-        first, second = (down, up) if side == LOWER else (up, down)
+        first, second = poisson_distances(self.effective_counts, level)
+        if side == UPPER:
+            first, second = second, first
         same = np.eye(len(self.shares), dtype=np.bool_)
         step = max(1, RATIOS_PER_BLOCK // same.size)
         for start in range(0, self.shares.shape[1], step):
