@@ -8,6 +8,10 @@ import pytest
 
 import seepage as sp
 from seepage._core.errors import InputError
+from seepage.analysis.analysis_options import AnalysisOptions
+from seepage.calibration.calibration_options import CalibrationOptions
+from seepage.designs.design_options import DesignOptions
+from seepage.leakage.release_options import MatrixOptions
 from seepage.tables.table_options import (
     CodingKeywords,
     DataOptions,
@@ -15,6 +19,7 @@ from seepage.tables.table_options import (
     TableOptions,
     changed,
 )
+from seepage.totals.total import TotalOptions
 from signatures import own_keywords, unpacked_keywords
 
 FUNCTIONS = [
@@ -97,3 +102,24 @@ def test_only_what_differs_from_its_default_counts_as_given():
         "bins": [0, 1],
         "drop": ("a",),
     }
+
+
+OPTIONS = [
+    (sp.leakage_matrix, MatrixOptions),
+    (sp.total_leakage, TotalOptions),
+    (sp.analyse, AnalysisOptions),
+    (sp.calibrate, CalibrationOptions),
+    (sp.design, DesignOptions),
+]
+"""Functions whose own keywords are the fields of one options object."""
+
+
+@pytest.mark.parametrize(("function", "options"), OPTIONS)
+def test_a_signature_has_the_names_and_defaults_of_its_options(function, options):
+    parameters = dict(inspect.signature(function).parameters)
+    assert "data" in parameters
+    own = set(parameters) - {"data", "table"}
+    defaults = {field.name: field.default for field in fields(options)}
+    assert own == set(defaults) - set(TableKeywords.__annotations__)
+    for name in own - {"epsilon", "limit", "order"}:
+        assert parameters[name].default == defaults[name], name

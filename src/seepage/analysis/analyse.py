@@ -1,24 +1,46 @@
 """`analyse`: leakage of every pair and totals of every attribute as one object."""
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import Text
-from seepage._core.options import command_words, takes
-from seepage.analysis.analysis import UNNAMED, Analysis, checked_limits
+from seepage.analysis.analysis import Analysis, checked_limits
 from seepage.analysis.analysis_options import AnalysisOptions
+from seepage.analysis.design_command import UNNAMED, reading_words
 from seepage.leakage.matrix import matrix_of
+from seepage.mechanisms.release import View
 from seepage.tables.read import as_counted, as_pairs, is_counted
-from seepage.tables.table_options import DataOptions
+from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.totals.experienced import default_people, experience_of
 from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total import FROM_PAIRS, compare_totals
 
 
-@takes(AnalysisOptions)
-def analyse(data: Any, options: AnalysisOptions) -> Analysis:
+def analyse(
+    data: Any,
+    epsilon: Any = 1.0,
+    *,
+    mechanism: Any = None,
+    view: View = "report",
+    delta: Any = 0.0,
+    limit: Any = None,
+    guarantee: str | Iterable[str] = "auto",
+    sample: int | None = None,
+    people: int | None = None,
+    target_delta: float = 0.01,
+    confidence: float = 0.95,
+    reports: int = 20_000,
+    rng: Any = 0,
+    min_count: float = 0.0,
+    prior: float = 0.0,
+    truncate: float = 0.0,
+    name: str | None = None,
+    command: str = "",
+    **table: Unpack[TableKeywords],
+) -> Analysis:
     """Return the leakage of every source about every target, and the total of every
     target.
 
@@ -27,6 +49,55 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     data
         A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder, a glob
         or a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
+    epsilon
+        The privacy budget of every attribute.  Or one for each: a sequence, or a
+        mapping by name, with `"*"` for all others.
+    mechanism
+        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A
+        registered name or an object, or one for each attribute.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the
+        inferred value. Privacy claims are of the report; the paper's attacker keeps the
+        value.
+    delta
+        Delta of (epsilon, delta)-LDP.  Or one for each attribute.
+    limit
+        The largest allowed total of every attribute, in nats.  Or one for each; see
+        `Analysis.verdict`.
+    guarantee
+        Guarantees of the totals: exact, merged, worst, sampled, independent, sum,
+        witness, `"all"`, or `"auto"` for what may decide the limit.  That is worst and
+        independent; with a limit also exact and witness, for a table of at most 131,072
+        records.  See `total_leakage`. Those whose requirements are not met are in
+        `totals.unavailable`, with the reason.
+    sample
+        Number of records to draw without replacement: totals are assumed.  By default
+        all.
+    people
+        Number of people drawn for the realised privacy loss; by default 1,000 if a
+        guarantee needs records and all mechanisms are named, else 0.  See `Experience`.
+    target_delta
+        The delta of sampled totals.
+    confidence
+        The confidence of all totals together, if they are sampled or for the
+        population.
+    reports
+        Number of reports drawn for sampled totals.
+    rng
+        Seed of the sample, of sampled and witness totals, and of people drawn.
+    min_count
+        Smaller counts of a pair are raised to this.  Smoothing, see
+        `PairCounts.channel`.
+    prior
+        Pseudo-count added to every count of a pair.
+    truncate
+        Counts of a pair below this are then set to 0.
+    name, command
+        Provenance for the report; by default the name of a file or dataset.
+    **table
+        How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Notes
     -----
@@ -46,40 +117,107 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     >>> found.to_arrow().column_names
     ['target', 'source', 'leakage', 'delta', 'epsilon', 'mechanism', 'view']
     """
-    known = checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
-    names = [name for name in known if name != "auto"]
-    small = False
-    named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
-    name = options.name if options.name is not None else Path(named).name
-    records = "" if named and is_counted(named) else named or name
-    table = records or UNNAMED, *command_words(options.reading, DataOptions)
-    reading = options.reading
+    check_keywords(table, analyse)
+    options = AnalysisOptions(
+        epsilon=epsilon,
+        mechanism=mechanism,
+        view=view,
+        delta=delta,
+        limit=limit,
+        guarantee=guarantee,
+        sample=sample,
+        people=people,
+        target_delta=target_delta,
+        confidence=confidence,
+        reports=reports,
+        rng=rng,
+        min_count=min_count,
+        prior=prior,
+        truncate=truncate,
+        name=name,
+        command=command,
+        **table,
+    )
+    guarantees = checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+    title = options.name if options.name is not None else Path(path).name
+    table_words = (_records_word(path, title), *reading_words(options.reading))
+    reading = dict(options.reading)
     notes = list[Text]()
+    is_small = False
     if not is_counted(data, datasets=True):
         from seepage.tables.check import settle  # imports readers of files, and pandas
 
-        data, settled, notes, small = settle(data, options, asked=False, stacklevel=4)
-        reading = {**reading, **settled}
-    if known == ["auto"]:
-        decides = small and options.limit is not None and options.sample is None
-        names = ["worst", "independent", *(["exact", "witness"] if decides else [])]
+        data, settled, notes, is_small = settle(
+            data, options, asked=False, stacklevel=3
+        )
+        reading |= settled
     if options.sample is not None:
-        reading |= {"sample": options.sample, "rng": options.rng}
-    needs_records = bool(
-        options.sample is not None
-        or options.people
-        or not set(names) <= set(FROM_PAIRS)
-    )
+        reading["sample"] = options.sample
+        reading["rng"] = options.rng
+    names = computed_guarantees(guarantees, options, is_small=is_small)
+    needs_records = _needs_records(names, options)
     counted = as_counted(data, records=needs_records, **reading)
     matrix = matrix_of(as_pairs(counted), options)
     limits = checked_limits(options.limit, matrix)
     totals = compare_totals(counted, matrix, names, options)
+    experienced = None
     draws = options.people
-    if draws is None:
-        draws = default_people(counted, matrix.releases) if needs_records else 0
-    experience = None
+    if draws is None and needs_records:
+        draws = default_people(counted, matrix.releases)
     if draws:
-        drawn = options.view, draws, options.confidence, options.rng, options.progress
-        experience = experience_of(counted, matrix.releases, *drawn)
-    about = limits, name, options.command, experience
-    return Analysis(matrix, totals, *about, notes=tuple(notes), table=table)
+        experienced = experience_of(
+            counted,
+            matrix.releases,
+            options.view,
+            draws,
+            confidence=options.confidence,
+            rng=options.rng,
+            progress=options.progress,
+        )
+    return Analysis(
+        matrix=matrix,
+        totals=totals,
+        limits=limits,
+        name=title,
+        command=options.command,
+        experienced=experienced,
+        notes=tuple(notes),
+        table=table_words,
+    )
+
+
+def _records_word(path: str, title: str) -> str:
+    """Return the word that names the records on a command line: path, name, or DATA."""
+    if path and is_counted(path):
+        return UNNAMED
+    return path or title or UNNAMED
+
+
+def computed_guarantees(
+    guarantees: Sequence[str], options: AnalysisOptions, *, is_small: bool
+) -> list[str]:
+    """Return the guarantees to compute: those named, or what may decide the limit.
+
+    Parameters
+    ----------
+    guarantees
+        Names of guarantees and `"auto"`, which has no effect beside others.
+    options
+        The limit and the sample.
+    is_small
+        Whether the table has few enough records for exact totals.
+    """
+    if list(guarantees) != ["auto"]:
+        return [name for name in guarantees if name != "auto"]
+    names = ["worst", "independent"]
+    if is_small and options.limit is not None and options.sample is None:
+        names += ["exact", "witness"]
+    return names
+
+
+def _needs_records(guarantees: Sequence[str], options: AnalysisOptions) -> bool:
+    """Return whether pair counts do not suffice."""
+    if options.sample is not None or options.people:
+        return True
+    return not set(guarantees) <= set(FROM_PAIRS)

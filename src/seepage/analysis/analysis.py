@@ -5,7 +5,6 @@ object.
 import base64
 import hashlib
 import os
-import shlex
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +17,11 @@ import numpy as np
 from seepage import __version__
 from seepage._core import checks
 from seepage._core.files import write_text
-from seepage._core.options import command_words
 from seepage._core.results import Result, html_table, json_ready, json_text
 from seepage._core.text import lower_text, upper_text
-from seepage.analysis.analysis_options import AnalysisOptions
+from seepage.analysis.design_command import UNNAMED, design_command
 from seepage.analysis.verdict import Verdict, judge
-from seepage.channel.domain import ALL_OTHERS, for_each
+from seepage.channel.domain import for_each
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
@@ -31,13 +29,6 @@ from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
 from seepage.totals.experienced import Experience
 from seepage.totals.result import TotalLeakage, TotalsComparison
-
-UNNAMED = "DATA"
-
-
-RECORDS_FILE = "a file of the records, counts do not suffice"
-"""Word of a command for records that are not at hand by name, and what to give in its
-place."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -92,23 +83,7 @@ class Analysis(Result):
 
         With what to give in place of DATA, where the records are not at hand by name.
         """
-        known = [limit for limit in self.limits if limit is not None]
-        first = known[0] if known else 2.0
-        limits: dict[str, float | str] = {ALL_OTHERS: first}
-        if known:
-            each = zip(self.matrix.domain.names, self.limits, strict=True)
-            limits |= {
-                k: "none" if limit is None else limit
-                for k, limit in each
-                if limit != first
-            }
-        words = command_words({"limit": limits}, AnalysisOptions)
-        command = f"`{shlex.join(['seepage', 'design', *self.table, *words])}`"
-        return (
-            command
-            if self.table[0] != UNNAMED
-            else f"{command} ({UNNAMED}: {RECORDS_FILE})"
-        )
+        return design_command(self.table, self.matrix.domain.names, self.limits)
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`."""

@@ -1,48 +1,32 @@
-"""Keywords of matrices, totals, `analyse` and `audit`, which are also options of
-commands.
-"""
+"""Options of `analyse` as one object, checked."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from seepage._core import checks
-from seepage._core.options import option
-from seepage.leakage.release_options import BUDGET, MatrixOptions
+from seepage.leakage.release_options import MatrixOptions
 from seepage.totals.total_settings import TotalSettings
+
+CONSTRAINTS: dict[str, checks.Check] = {
+    "people": checks.draws,
+    "name": checks.text,
+    "command": checks.text,
+}
+"""What each option of `analyse` alone must be; limits are checked by attribute."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisOptions(MatrixOptions, TotalSettings):
-    """Options of `analyse`.
+    """Options of `analyse`, which describes them."""
 
-    Parameters
-    ----------
-    limit
-        The largest allowed total of every attribute, in nats.  Or one for each; see
-        `Analysis.verdict`.
-    guarantee
-        Guarantees of the totals: exact, merged, worst, sampled, independent, sum,
-        witness, `"all"`, or `"auto"` for what may decide the limit.  That is worst and
-        independent; with a limit also exact and witness, for a table of at most 131,072
-        records.  See `total_leakage`. Those whose requirements are not met are in
-        `totals.unavailable`, with the reason.
-    sample
-        Number of records to draw without replacement: totals are assumed.  By default
-        all.
-    people
-        Number of people drawn for the realised privacy loss; by default 1,000 if a
-        guarantee needs records and all mechanisms are named, else 0.  See `Experience`.
-    name, command
-        Provenance for the report; by default the name of a file or dataset.
-    """
+    limit: Any = None
+    guarantee: str | Iterable[str] = "auto"
+    sample: int | None = None
+    people: int | None = None
+    name: str | None = None
+    command: str = ""
 
-    epsilon: Any = field(default=1.0, kw_only=False, metadata=BUDGET)
-    limit: Any = option(None, type=float, each=True)
-    guarantee: str | Iterable[str] = option(
-        "auto", type=Sequence[str], metavar="A,B,...|all"
-    )
-    sample: int | None = option(None, metavar="N")
-    people: int | None = option(None, metavar="N", check=checks.draws)
-    name: str | None = field(default=None, metadata={"check": checks.text})
-    command: str = field(default="", metadata={"check": checks.text})
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.constrain(self, CONSTRAINTS)

@@ -12,7 +12,8 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.files import read_small
-from seepage.analysis.analysis import UNNAMED, Analysis, checked_limits, sealed
+from seepage.analysis.analysis import Analysis, checked_limits, sealed
+from seepage.analysis.design_command import UNNAMED
 from seepage.analysis.verdict import lower_bounds
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts

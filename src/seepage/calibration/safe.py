@@ -62,7 +62,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
 
     Some ten evaluations of the totals.
     """
-    data, settled, check_notes, _ = settle(data, options, asked=True, stacklevel=5)
+    data, settled, check_notes, _ = settle(data, options, asked=True, stacklevel=4)
     certain = options.guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(data, **reading | settled)

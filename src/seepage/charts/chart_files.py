@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import altair as alt
 from markupsafe import Markup
 
 from seepage._core import checks, threads
 from seepage._core.errors import InputError
 from seepage._core.files import whole_file
+from seepage.charts.altair_import import alt
 
 # Display in notebooks -----------------------------------------------------------------
 
@@ -34,15 +34,32 @@ class _Picture:
         return {"image/svg+xml": drawn.getvalue(), "text/plain": text}
 
 
-PICTURES = {
-    kind: type(f"{kind.__name__}Picture", (_Picture, kind), {})
-    for kind in (
-        alt.Chart,
-        alt.LayerChart,
-        alt.ConcatChart,
-        alt.HConcatChart,
-        alt.VConcatChart,
-    )
+class ChartPicture(_Picture, alt.Chart):
+    """A single chart."""
+
+
+class LayerPicture(_Picture, alt.LayerChart):
+    """Charts above each other."""
+
+
+class ConcatPicture(_Picture, alt.ConcatChart):
+    """Charts in a grid."""
+
+
+class HConcatPicture(_Picture, alt.HConcatChart):
+    """Charts beside each other."""
+
+
+class VConcatPicture(_Picture, alt.VConcatChart):
+    """Charts below each other."""
+
+
+PICTURES: dict[type[Any], type[Any]] = {
+    alt.Chart: ChartPicture,
+    alt.LayerChart: LayerPicture,
+    alt.ConcatChart: ConcatPicture,
+    alt.HConcatChart: HConcatPicture,
+    alt.VConcatChart: VConcatPicture,
 }
 """The subclass with SVG display of each chart class."""
 

@@ -3,10 +3,9 @@
 import math
 from typing import Any
 
-import altair as alt
-
 from seepage._core.errors import InputError
 from seepage.charts import style
+from seepage.charts.altair_import import alt
 from seepage.charts.style import printable_names
 
 SMALLEST_DELTA = 1e-30

@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-import altair as alt
-
 from seepage.charts import style
+from seepage.charts.altair_import import alt
 from seepage.charts.style import Rows, printable_names
 
 CELL = 26

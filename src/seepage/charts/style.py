@@ -12,9 +12,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeAlias
 
-import altair as alt
-
 from seepage._core.errors import escaped
+from seepage.charts.altair_import import alt
 from seepage.charts.chart_files import as_picture
 
 Rows: TypeAlias = list[dict[str, Any]]

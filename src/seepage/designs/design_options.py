@@ -12,12 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from seepage._core import checks
-from seepage._core.options import option
-from seepage.calibration.calibration_options import (
-    PlanningOptions,
-    choice_of,
-    positive_limit,
-)
+from seepage.calibration.calibration_options import PlanningOptions, positive_limit
 from seepage.tables.table_options import ANSWERS
 
 MAX_SEED = 2**64 - 1
@@ -66,121 +61,54 @@ def _scales(value: Any, what: str) -> Mapping[str, Any]:
     return scales
 
 
+CONSTRAINTS: dict[str, checks.Check] = {
+    "mechanism": partial(checks.choice, options=("grr",)),
+    "objective": partial(checks.choice, options=("mean", "largest")),
+    "people": partial(checks.integer, minimum=1, maximum=checks.MAX_RECORDS),
+    "precision": checks.inner_probability,
+    "title": checks.text,
+    "author": checks.text,
+    "record_limit": design_limit,
+    "want": wanted_statistics,
+    "largest": partial(checks.integer, minimum=1),
+    "scope": partial(checks.choice, options=("population", "table")),
+    "confidence": checks.inner_probability,
+    "answers": partial(checks.choice, options=ANSWERS),
+    "order": _scales,
+    "shape": partial(checks.choice, options=("never", "forms")),
+    "seconds": time_limit,
+    "rng": partial(checks.required_seed, maximum=MAX_SEED),
+}
+"""What each option of `design` alone must be; limits are checked by attribute."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(PlanningOptions):
-    """Options of `design`; a limit may be None: not protected.
+    """Options of `design`, which describes them; a limit may be None: not protected."""
 
-    Parameters
-    ----------
-    mechanism
-        `"grr"` for GRR throughout; None: a form of one question may use another
-        mechanism if that is more precise.
-    known
-        Attributes whose values the adversary knows of the person: totals are
-        conditional on them. For the population, every value needs records with every
-        combination of known and public values.  If a combination of known values has
-        none, the sum of a form's budgets is kept within the limit; if one of public
-        values has none, it raises.  With public or known attributes reports are not
-        shaped.
-    importance
-        Factor of each attribute's error in the mean that is minimised; by default 1 for
-        all.
-    objective
-        The error that is minimised: the `"mean"` over attributes, or the `"largest"`,
-        per value.
-    people
-        The number of people who will be asked, which errors are then for; by default as
-        many as the table has records.
-    precision
-        The half-width that every share is to have, such as 0.03 (3 points in the
-        command), from which the number to ask follows.  The plan's sentence states
-        both; neither changes the design.
-    title
-        What is collected, for the plan's page.
-    author
-        Who designed it, for the plan's page.
-    record_limit
-        The maximum sum of budgets of a form, which bounds its leakage about the whole
-        record.
-    never
-        Pairs of attributes that are never asked together.
-    largest
-        The maximum number of attributes of a form; by default 8.
-    want
-        A joint table to estimate beside all frequencies (`"ill x income"`), or a mean
-        in place of those of a numeric answer (`"mean hours"`).  The error of a joint
-        table, also given as a tuple of names, counts like that of an attribute; some
-        form asks for all of them.  The mean is that of the values as numbers, of the
-        midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
-    scope
-        For whom every limit holds: the `"population"` that the records are a random
-        sample of, or the people in the `"table"` only.  For the population there must
-        be one record per person (table option `person`), and it holds for a sample of
-        the records too.
-    confidence
-        Confidence of all limits for the population at once.
-    answers
-        `"merged"` (the default for the population): answers that have people enough,
-        chosen on a random part of the records; `"as-is"` (the default for the table):
-        all values.  Merged are neighbouring intervals of a number, at most 6, and rare
-        labels as "(other)"; columns in which all answers but one are rare are not
-        asked, unless another option names them.
-    order
-        The scale of an attribute, labels in their order, whose neighbours are then
-        merged.  Or the path of a codebook, a CSV file with the columns attribute,
-        value, label and order: a number for each value of a scale.
-    shape
-        `"forms"`: a form may send one shaped report for all of its answers, if that is
-        more precise and has at most 32 combinations of answers.  A change of one answer
-        then changes a report's log-likelihood by at most its limit, and the leakage
-        about the whole record is at most that of the product of the same form.
-        `"never"`: each answer has its own report.
-    seconds
-        Time limit of reading and search, half of it at least for the search; Ctrl-C
-        ends it too. Either way the best design so far is returned, certified like any
-        other.
-    rng
-        Seed of the search and the sample.  The same seed gives the same design unless
-        the time limit ends the search.
-    """
-
-    mechanism: str | None = field(
-        default=None, metadata={"check": partial(checks.choice, options=("grr",))}
-    )
-    known: Sequence[str] = option(())
-    importance: Any = option(1.0, type=Mapping[str, float], metavar="NAME=FACTOR")
-    objective: Literal["mean", "largest"] = option(
-        "mean", **choice_of("mean", "largest")
-    )
-    people: int | None = option(
-        None, metavar="N", check=partial(checks.integer, minimum=1, maximum=2**53)
-    )
-    precision: float | None = option(
-        None, metavar="POINTS", check=checks.inner_probability
-    )
-    title: str | None = option(None, check=checks.text)
-    author: str | None = option(None, check=checks.text)
-    record_limit: float | None = option(None, check=design_limit)
-    never: Sequence[Sequence[str]] = option((), metavar="A,B")
-    want: Sequence[Any] = option((), metavar="STATISTIC", check=wanted_statistics)
-    largest: int | None = option(None, check=partial(checks.integer, minimum=1))
-    scope: str = option("population", **choice_of("population", "table"))
-    confidence: float = option(0.95, check=checks.inner_probability)
-    answers: str | None = option(None, **choice_of(*ANSWERS))
-    order: Any = option(
-        dict,
-        type=Mapping[str, Sequence[str]],
-        metavar="COLUMN=A,B,...|CODEBOOK",
-        check=_scales,
-    )
-    shape: str = option("forms", **choice_of("never", "forms"))
-    seconds: float = option(15.0, check=time_limit)
-    rng: Any = option(
-        0, name="seed", check=partial(checks.required_seed, maximum=MAX_SEED)
-    )
+    mechanism: str | None = None
+    known: Sequence[str] = ()
+    importance: Any = 1.0
+    objective: Literal["mean", "largest"] = "mean"
+    people: int | None = None
+    precision: float | None = None
+    title: str | None = None
+    author: str | None = None
+    record_limit: float | None = None
+    never: Sequence[Sequence[str]] = ()
+    want: Sequence[Any] = ()
+    largest: int | None = None
+    scope: str = "population"
+    confidence: float = 0.95
+    answers: str | None = None
+    order: Any = field(default_factory=dict)
+    shape: str = "forms"
+    seconds: float = 15.0
+    rng: Any = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.constrain(self, CONSTRAINTS)
         if self.people is not None and self.precision is not None:
             raise checks.exclusive("people", "precision", "one follows from the other")
 

@@ -47,7 +47,7 @@ def designed(data: Any, options: DesignOptions) -> "Design":
 
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
     """Return the records to design with, and notes on the columns that are left out."""
-    data, settled, notes, _ = settle(data, options, asked=True, stacklevel=6)
+    data, settled, notes, _ = settle(data, options, asked=True, stacklevel=5)
     records = as_records(
         data, **options.records_options(options.rng, options.scope) | settled
     )

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, permutations
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, Unpack
 
 import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import DomainError
-from seepage._core.options import takes
 from seepage._core.results import SHOWN_ROWS, Result, html_table
 from seepage._core.text import delta_text, how_many
 from seepage.channel.channel import Channel
@@ -23,6 +22,7 @@ from seepage.leakage.likely_sets import LikelySets, by_kind
 from seepage.leakage.pair_leak import Leak, ranked_pairs, target_and_source
 from seepage.leakage.release_options import MatrixOptions, ReleaseOptions
 from seepage.mechanisms.release import Release, View, releases
+from seepage.tables.table_options import TableKeywords, check_keywords
 
 RATIO_CELLS = 1 << 22
 """Cells of log-ratios by pair of target values that are in memory at a time: 32 MB."""
@@ -371,8 +371,18 @@ def direct_leakage(release: Release, view: View) -> tuple[float, float]:
     return release.mechanism.epsilon, release.mechanism.delta
 
 
-@takes(MatrixOptions)
-def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
+def leakage_matrix(
+    data: Any,
+    epsilon: Any,
+    *,
+    mechanism: Any = None,
+    view: View = "report",
+    delta: Any = 0.0,
+    min_count: float = 0.0,
+    prior: float = 0.0,
+    truncate: float = 0.0,
+    **table: Unpack[TableKeywords],
+) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
 
     Parameters
@@ -380,6 +390,29 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     data
         A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a
         glob; the name of a dataset; `PairCounts` or `Records`.
+    epsilon
+        The privacy budget of every attribute.  Or one for each: a sequence, or a
+        mapping by name, with `"*"` for all others.
+    mechanism
+        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A
+        registered name or an object, or one for each attribute.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the
+        inferred value. Privacy claims are of the report; the paper's attacker keeps the
+        value.
+    delta
+        Delta of (epsilon, delta)-LDP.  Or one for each attribute.
+    min_count
+        Smaller counts of a pair are raised to this.  Smoothing, see
+        `PairCounts.channel`.
+    prior
+        Pseudo-count added to every count of a pair.
+    truncate
+        Counts of a pair below this are then set to 0.
+    **table
+        How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Returns
     -------
@@ -404,6 +437,17 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     """
     from seepage.tables.read import as_pairs
 
+    check_keywords(table, leakage_matrix)
+    options = MatrixOptions(
+        epsilon=epsilon,
+        mechanism=mechanism,
+        view=view,
+        delta=delta,
+        min_count=min_count,
+        prior=prior,
+        truncate=truncate,
+        **table,
+    )
     return matrix_of(as_pairs(data, **options.reading), options)
 
 

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting, TableError
-from seepage._core.options import check_fields, option
 from seepage._core.progress import Progress
 from seepage.channel.domain import ALL_OTHERS, Domain
 
@@ -114,6 +113,22 @@ def _pool(given: Any, name: str) -> float:
         rule = "a number of records of at least 1 or a share between 0 and 1"
         raise checks.violation(name, rule, given)
     return number
+
+
+TABLE_CONSTRAINTS: dict[str, checks.Check] = {
+    "columns": _texts,
+    "drop": _texts,
+    "missing": partial(checks.choice, options=MISSING_VALUES),
+    "max_values": partial(checks.integer, minimum=1, maximum=MAX_ALPHABET),
+    "missing_markers": _markers,
+    "delimiter": _delimiter,
+    "column_names": _texts,
+    "encoding": _encoding,
+    "domain": IS_DOMAIN,
+    "pool": _pool,
+    "person": checks.text,
+}
+"""What each of the `TableOptions` must be; rules of bins are read when they are used."""
 
 
 class CodingKeywords(TypedDict, total=False):
@@ -246,29 +261,21 @@ class TableOptions:
     Width(bins=8)
     """
 
-    columns: Sequence[str] | None = option(None, check=_texts)
-    drop: Sequence[str] = option((), check=_texts)
-    bins: Bins = option(None, metavar="[COLUMN=]RULE")
-    missing: str = option(
-        "category",
-        choices=MISSING_VALUES,
-        check=partial(checks.choice, options=MISSING_VALUES),
-    )
-    max_values: int = option(
-        1000, check=partial(checks.integer, minimum=1, maximum=MAX_ALPHABET)
-    )
-    missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
-        (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True, check=_markers
-    )
-    delimiter: str | None = option(None, metavar="CHAR", check=_delimiter)
-    column_names: Sequence[str] | None = option(None, check=_texts)
-    encoding: str = option("utf-8", check=_encoding)
-    domain: Domain | None = field(default=None, metadata={"check": IS_DOMAIN})
-    pool: float | None = option(None, metavar="N", check=_pool)
-    person: str | None = option(None, metavar="COLUMN", check=checks.text)
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    bins: Bins = None
+    missing: str = "category"
+    max_values: int = 1000
+    missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = ()
+    delimiter: str | None = None
+    column_names: Sequence[str] | None = None
+    encoding: str = "utf-8"
+    domain: Domain | None = None
+    pool: float | None = None
+    person: str | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        checks.constrain(self, TABLE_CONSTRAINTS)
         if self.domain is None:
             self._check_number_of_bins()
         elif self.bins is not None:
@@ -379,6 +386,13 @@ class TableOptions:
         return kept
 
 
+DATA_CONSTRAINTS: dict[str, checks.Check] = {
+    "engine": partial(checks.choice, options=ENGINES),
+    "progress": checks.progress,
+}
+"""What each of the `DataOptions` must be, beside those of a table."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(TableOptions):
     """Options of functions that take `data`: how a table is coded, and by what it is
@@ -395,10 +409,12 @@ class DataOptions(TableOptions):
         not called by Spark, which shows its own progress.
     """
 
-    engine: str = option(
-        "auto", choices=ENGINES, check=partial(checks.choice, options=ENGINES)
-    )
-    progress: Progress | None = field(default=None, metadata={"check": checks.progress})
+    engine: str = "auto"
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.constrain(self, DATA_CONSTRAINTS)
 
     @property
     def reading(self) -> dict[str, Any]:

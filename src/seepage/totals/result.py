@@ -15,7 +15,7 @@ reports: `population_totals`.  Realised losses, which are no guarantee: `experie
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -24,7 +24,6 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import GuaranteeError
-from seepage._core.options import Checked
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import summed_up
 from seepage._core.text import delta_text
@@ -34,9 +33,16 @@ from seepage.mechanisms.release import View
 from seepage.totals.guarantees import IS_MATRIX, Kind
 from seepage.totals.joint_witness import JointWitness
 
+CONSTRAINTS: dict[str, checks.Check] = {
+    "values": checks.read_only,
+    "deltas": checks.read_only,
+    "matrix": IS_MATRIX,
+}
+"""What some fields of `TotalLeakage` must be."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TotalLeakage(Checked, Result):
+class TotalLeakage(Result):
     """The total privacy leakage of every attribute, in the order of the domain.
 
     Parameters
@@ -64,13 +70,16 @@ class TotalLeakage(Checked, Result):
 
     guarantee: str
     kind: Kind
-    values: Floats = field(metadata={"check": checks.read_only})
-    deltas: Floats = field(metadata={"check": checks.read_only})
-    matrix: LeakageMatrix = field(metadata={"check": IS_MATRIX})
+    values: Floats
+    deltas: Floats
+    matrix: LeakageMatrix
     confidence: float | None = None
     evidence: tuple[JointWitness | None, ...] = ()
     notes: tuple[str, ...] = ()
     scope: str = "table"
+
+    def __post_init__(self) -> None:
+        checks.constrain(self, CONSTRAINTS)
 
     @property
     def domain(self) -> Domain:

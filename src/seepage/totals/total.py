@@ -6,14 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import GuaranteeError
-from seepage._core.options import option, takes
 from seepage._core.progress import Progress
 from seepage.channel.domain import sample_caution
 from seepage.channel.pairs import PairCounts
@@ -25,7 +24,9 @@ from seepage.confidence.total_limits import (
 from seepage.leakage.matrix import LeakageMatrix, matrix_of
 from seepage.leakage.release_options import ReleaseOptions
 from seepage.mechanisms.likelihood_columns import pure_columns
+from seepage.mechanisms.release import View
 from seepage.tables.read import as_counted, as_pairs, check_domain_stands
+from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.totals.composition import (
     MAX_RADIUS,
     independent_totals,
@@ -51,12 +52,60 @@ FROM_PAIRS = ("worst", "independent", "sum")
 """Guarantees that are computed from pair counts; the others need records."""
 
 
+CONSTRAINTS: dict[str, checks.Check] = {
+    "scope": partial(checks.choice, options=("table", "population")),
+}
+"""What each option of `total_leakage` alone must be; guarantees depend on the data."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TotalOptions(ReleaseOptions, TotalSettings):
-    """Options of `total_leakage`.
+    """Options of `total_leakage`, which describes them."""
+
+    guarantee: str = "auto"
+    sample: int | None = None
+    scope: str = "table"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.constrain(self, CONSTRAINTS)
+
+
+def total_leakage(
+    data: Any,
+    epsilon: Any,
+    *,
+    mechanism: Any = None,
+    view: View = "report",
+    delta: Any = 0.0,
+    guarantee: str = "auto",
+    sample: int | None = None,
+    scope: str = "table",
+    target_delta: float = 0.01,
+    confidence: float = 0.95,
+    reports: int = 20_000,
+    rng: Any = 0,
+    **table: Unpack[TableKeywords],
+) -> TotalLeakage:
+    """Return the total privacy leakage of every attribute, under a named guarantee.
 
     Parameters
     ----------
+    data
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts
+        suffice for `"worst"`, `"independent"` and `"sum"` only.
+    epsilon
+        The privacy budget of every attribute.  Or one for each: a sequence, or a
+        mapping by name, with `"*"` for all others.
+    mechanism
+        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A
+        registered name or an object, or one for each attribute.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the
+        inferred value. Privacy claims are of the report; the paper's attacker keeps the
+        value.
+    delta
+        Delta of (epsilon, delta)-LDP.  Or one for each attribute.
     guarantee
         One of `GUARANTEES`, which say what each promises; or `"auto"`: with records
         `"exact"` if it fits in memory, else `"sampled"` (or `"merged"` if a mechanism
@@ -75,24 +124,19 @@ class TotalOptions(ReleaseOptions, TotalSettings):
         confidence limits for the population from which its records were drawn at
         random, one per person, valid at once with probability `confidence`
         [theory-population]; for `"exact"`, `"merged"` and `"worst"`, samples included.
-    """
-
-    guarantee: str = "auto"
-    sample: int | None = None
-    scope: str = option(
-        "table", check=partial(checks.choice, options=("table", "population"))
-    )
-
-
-@takes(TotalOptions)
-def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
-    """Return the total privacy leakage of every attribute, under a named guarantee.
-
-    Parameters
-    ----------
-    data
-        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts
-        suffice for `"worst"`, `"independent"` and `"sum"` only.
+    target_delta
+        The delta of sampled totals.
+    confidence
+        The confidence of all totals together, if they are sampled or for the
+        population.
+    reports
+        Number of reports drawn for sampled totals.
+    rng
+        Seed of the sample, of sampled and witness totals, and of people drawn.
+    **table
+        How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Returns
     -------
@@ -123,16 +167,36 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     ... ).tolist()
     [1.0, 1.0, 1.0]
     """
+    check_keywords(table, total_leakage)
+    options = TotalOptions(
+        epsilon=epsilon,
+        mechanism=mechanism,
+        view=view,
+        delta=delta,
+        guarantee=guarantee,
+        sample=sample,
+        scope=scope,
+        target_delta=target_delta,
+        confidence=confidence,
+        reports=reports,
+        rng=rng,
+        **table,
+    )
+    return total_of_data(data, options)
+
+
+def total_of_data(data: Any, options: TotalOptions) -> TotalLeakage:
+    """Return the totals of a table under the guarantee of the options."""
     guarantee = checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
     records = guarantee not in FROM_PAIRS
     reading = {
         name: value for name, value in options.reading.items() if name != "progress"
     }
-    scope = (
-        {"scope": options.scope} if records and options.scope == "population" else {}
-    )
-    if scope or options.sample is not None:
-        reading |= {"sample": options.sample, "rng": options.rng, **scope}
+    if options.sample is not None:
+        reading |= {"sample": options.sample, "rng": options.rng}
+    if records and options.scope == "population":
+        reading |= {"sample": options.sample, "rng": options.rng}
+        reading["scope"] = options.scope
     counted = as_counted(data, records=records or options.sample is not None, **reading)
     matrix = matrix_of(as_pairs(counted), options)
     if guarantee == "auto":

@@ -1,34 +1,30 @@
-"""Keywords of sampled totals."""
+"""Keywords of totals that only some guarantees use."""
 
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from seepage._core import checks
-from seepage._core.options import option
 from seepage.tables.table_options import DataOptions
+
+CONSTRAINTS: dict[str, checks.Check] = {
+    "target_delta": checks.inner_probability,
+    "confidence": checks.inner_probability,
+    "reports": partial(checks.integer, minimum=1, maximum=checks.MAX_RECORDS),
+    "rng": checks.seed,
+}
+"""What each of the `TotalSettings` must be."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TotalSettings(DataOptions):
-    """Options of totals that only some guarantees use.
+    """Options of totals that only some guarantees use, see `total_leakage`."""
 
-    Parameters
-    ----------
-    target_delta
-        The delta of sampled totals.
-    confidence
-        The confidence of all totals together, if they are sampled or for the
-        population.
-    reports
-        Number of reports drawn for sampled totals.
-    rng
-        Seed of the sample, of sampled and witness totals, and of people drawn.
-    """
+    target_delta: float = 0.01
+    confidence: float = 0.95
+    reports: int = 20_000
+    rng: Any = 0
 
-    target_delta: float = option(0.01, check=checks.inner_probability)
-    confidence: float = option(0.95, check=checks.inner_probability)
-    reports: int = option(
-        20_000, check=partial(checks.integer, minimum=1, maximum=2**53)
-    )
-    rng: Any = option(0, name="seed", check=checks.seed)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.constrain(self, CONSTRAINTS)

@@ -2,10 +2,11 @@
 `compare_limits`.
 """
 
+import os
+from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from seepage._core.options import takes
 from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.calibration.safe import Calibration, calibrated
 from seepage.channel.records import Records
@@ -16,14 +17,32 @@ from seepage.designs.forms.question import Question
 from seepage.mechanisms.direct import best_mechanism
 from seepage.plan.attributes import stored_attributes
 from seepage.plan.provenance import Provenance
+from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.workflow.plan import Plan
 
 if TYPE_CHECKING:
     from seepage.designs.design import Design
 
 
-@takes(CalibrationOptions)
-def calibrate(data: Any, options: CalibrationOptions) -> Plan:
+def calibrate(
+    data: Any,
+    limit: Any,
+    *,
+    mechanism: Any = None,
+    guarantee: str = "auto",
+    audit: bool = True,
+    scope: str | None = None,
+    delta: Any = 0.0,
+    view: Literal["report", "inferred"] = "report",
+    public: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+    sample: int | None = None,
+    target_delta: float = 0.01,
+    confidence: float = 0.95,
+    reports: int = 20_000,
+    rng: Any = 0,
+    **table: Unpack[TableKeywords],
+) -> Plan:
     """Return the plan with the largest budgets whose totals stay within the limit.
 
     Parameters
@@ -32,6 +51,49 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of
         records raises, except for the guarantee `"worst"`, which needs no records (the
         plan's provenance states the sample), and for `scope="population"`.
+    limit
+        The maximum total of every attribute, in nats.  Or one for each: a sequence, or
+        a mapping by name, with `"*"` for all others.
+    mechanism
+        A mechanism; by default any, and the one of least variance is planned.  By name,
+        for all or by attribute: its own leakage is used, else the bound that holds for
+        any mechanism.
+    guarantee
+        Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or
+        `"auto"`.  See `total_leakage`; `"auto"` is `"independent"` for pair counts, and
+        for records `"exact"` if it fits, else `"sampled"`.
+    audit
+        Search for a witness against a guarantee that is an assumption; needs records.
+    delta
+        Delta of (epsilon, delta)-LDP; totals then have one too.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the
+        inferred value.
+    scope
+        For whom totals hold: the `"population"` that the records are a random sample of
+        (the default for records and `"auto"`, `"exact"` or `"merged"`), or the people
+        in the `"table"`. For the population they are upper confidence limits, and
+        budgets the largest that pass, which costs no confidence [theory-population:
+        Budgets chosen by looking].
+    public
+        Attributes whose values are public.
+    left_out
+        Attributes that are not collected.
+    sample
+        Number of records to draw at random, by the seed; all by default.
+    target_delta
+        The delta of sampled totals.
+    confidence
+        The confidence of all totals together, if they are sampled or for the
+        population.
+    reports
+        Number of reports drawn for sampled totals.
+    rng
+        Seed of the sample, of sampled and witness totals, and of people drawn.
+    **table
+        How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Examples
     --------
@@ -43,6 +105,24 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
     >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
     (0.7297, True)
     """
+    check_keywords(table, calibrate)
+    options = CalibrationOptions(
+        limit=limit,
+        mechanism=mechanism,
+        guarantee=guarantee,
+        audit=audit,
+        scope=scope,
+        delta=delta,
+        view=view,
+        public=public,
+        left_out=left_out,
+        sample=sample,
+        target_delta=target_delta,
+        confidence=confidence,
+        reports=reports,
+        rng=rng,
+        **table,
+    )
     return plan_of(calibrated(data, options))
 
 
@@ -99,8 +179,34 @@ def _scope(name: str) -> Literal["table", "population"]:
     return "table"
 
 
-@takes(DesignOptions)
-def design(data: Any, options: DesignOptions) -> Plan:
+def design(
+    data: Any,
+    limit: Any,
+    *,
+    known: Sequence[str] = (),
+    public: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+    want: str | Sequence[Any] = (),
+    importance: Any = 1.0,
+    objective: Literal["mean", "largest"] = "mean",
+    people: int | None = None,
+    precision: float | None = None,
+    record_limit: float | None = None,
+    never: Sequence[Sequence[str]] = (),
+    largest: int | None = None,
+    scope: str = "population",
+    confidence: float = 0.95,
+    answers: str | None = None,
+    order: str | os.PathLike[str] | Mapping[str, Sequence[str]] | None = None,
+    shape: str = "forms",
+    mechanism: str | None = None,
+    title: str | None = None,
+    author: str | None = None,
+    sample: int | None = None,
+    seconds: float = 15.0,
+    rng: Any = 0,
+    **table: Unpack[TableKeywords],
+) -> Plan:
     """Return the plan of forms with the least error that provably keeps every total in
     its limit.
 
@@ -113,6 +219,89 @@ def design(data: Any, options: DesignOptions) -> Plan:
     data
         A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a
         sample of records is enough.
+    limit
+        The maximum total of every attribute, in nats.  Or one for each: a sequence, or
+        a mapping by name, with `"*"` for all others.
+    public
+        Attributes whose values are public.
+    left_out
+        Attributes that are not collected.
+    sample
+        Number of records to draw at random, by the seed; all by default.
+    mechanism
+        `"grr"` for GRR throughout; None: a form of one question may use another
+        mechanism if that is more precise.
+    known
+        Attributes whose values the adversary knows of the person: totals are
+        conditional on them. For the population, every value needs records with every
+        combination of known and public values.  If a combination of known values has
+        none, the sum of a form's budgets is kept within the limit; if one of public
+        values has none, it raises.  With public or known attributes reports are not
+        shaped.
+    importance
+        Factor of each attribute's error in the mean that is minimised; by default 1 for
+        all.
+    objective
+        The error that is minimised: the `"mean"` over attributes, or the `"largest"`,
+        per value.
+    people
+        The number of people who will be asked, which errors are then for; by default as
+        many as the table has records.
+    precision
+        The half-width that every share is to have, such as 0.03 (3 points in the
+        command), from which the number to ask follows.  The plan's sentence states
+        both; neither changes the design.
+    title
+        What is collected, for the plan's page.
+    author
+        Who designed it, for the plan's page.
+    record_limit
+        The maximum sum of budgets of a form, which bounds its leakage about the whole
+        record.
+    never
+        Pairs of attributes that are never asked together.
+    largest
+        The maximum number of attributes of a form; by default 8.
+    want
+        A joint table to estimate beside all frequencies (`"ill x income"`), or a mean
+        in place of those of a numeric answer (`"mean hours"`).  The error of a joint
+        table, also given as a tuple of names, counts like that of an attribute; some
+        form asks for all of them.  The mean is that of the values as numbers, of the
+        midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
+    scope
+        For whom every limit holds: the `"population"` that the records are a random
+        sample of, or the people in the `"table"` only.  For the population there must
+        be one record per person (table option `person`), and it holds for a sample of
+        the records too.
+    confidence
+        Confidence of all limits for the population at once.
+    answers
+        `"merged"` (the default for the population): answers that have people enough,
+        chosen on a random part of the records; `"as-is"` (the default for the table):
+        all values.  Merged are neighbouring intervals of a number, at most 6, and rare
+        labels as "(other)"; columns in which all answers but one are rare are not
+        asked, unless another option names them.
+    order
+        The scale of an attribute, labels in their order, whose neighbours are then
+        merged.  Or the path of a codebook, a CSV file with the columns attribute,
+        value, label and order: a number for each value of a scale.
+    shape
+        `"forms"`: a form may send one shaped report for all of its answers, if that is
+        more precise and has at most 32 combinations of answers.  A change of one answer
+        then changes a report's log-likelihood by at most its limit, and the leakage
+        about the whole record is at most that of the product of the same form.
+        `"never"`: each answer has its own report.
+    seconds
+        Time limit of reading and search, half of it at least for the search; Ctrl-C
+        ends it too. Either way the best design so far is returned, certified like any
+        other.
+    rng
+        Seed of the search and the sample.  The same seed gives the same design unless
+        the time limit ends the search.
+    **table
+        How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine`, `progress`; see `TableKeywords`.
 
     Notes
     -----
@@ -145,6 +334,33 @@ def design(data: Any, options: DesignOptions) -> Plan:
     """
     from seepage.designs.design_search import designed  # imports SciPy
 
+    check_keywords(table, design)
+    options = DesignOptions(
+        limit=limit,
+        known=known,
+        public=public,
+        left_out=left_out,
+        want=want,
+        importance=importance,
+        objective=objective,
+        people=people,
+        precision=precision,
+        record_limit=record_limit,
+        never=never,
+        largest=largest,
+        scope=scope,
+        confidence=confidence,
+        answers=answers,
+        order={} if order is None else order,
+        shape=shape,
+        mechanism=mechanism,
+        title=title,
+        author=author,
+        sample=sample,
+        seconds=seconds,
+        rng=rng,
+        **table,
+    )
     return plan_of_design(designed(data, options))
 
 

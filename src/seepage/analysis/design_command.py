@@ -1,0 +1,94 @@
+"""The command `seepage design` for a table and its limits."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from seepage.channel.domain import ALL_OTHERS
+
+UNNAMED = "DATA"
+"""Word of a command for records that are not at hand by name."""
+
+
+RECORDS_FILE = "a file of the records, counts do not suffice"
+"""What to give in place of `UNNAMED`."""
+
+
+REPEATED = {"missing_markers": "--missing-marker"}
+"""Options of a table that are given once for each of several values."""
+
+
+NOT_TYPED = ("domain", "progress")
+"""Keywords of reading a table that are no options of commands."""
+
+
+def reading_words(reading: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the words of a command line for keywords of reading a table.
+
+    Examples
+    --------
+    >>> reading = {
+    ...     "columns": ("a", "b"),
+    ...     "bins": {"a": [0.0, 0.5, 1.0]},
+    ...     "missing_markers": ("?", "-"),
+    ... }
+    >>> " ".join(reading_words(reading))
+    '--columns a,b --bins a=0,0.5,1 --missing-marker ? --missing-marker -'
+    """
+    words = list[str]()
+    for keyword, value in reading.items():
+        if keyword in NOT_TYPED:
+            continue
+        flag = REPEATED.get(keyword, f"--{keyword.replace('_', '-')}")
+        by_column = value if isinstance(value, Mapping) else {ALL_OTHERS: value}
+        for column, setting in by_column.items():
+            for text in _texts(setting, repeated=keyword in REPEATED):
+                words.append(flag)
+                words.append(text if column == ALL_OTHERS else f"{column}={text}")
+    return tuple(words)
+
+
+def _texts(setting: Any, *, repeated: bool) -> Iterator[str]:
+    """Yield the texts of a setting: one for each value, or one of all with commas."""
+    if not isinstance(setting, (list, tuple)):
+        yield _text(setting)
+    elif repeated:
+        for value in setting:
+            yield _text(value)
+    else:
+        yield ",".join(map(_text, setting))
+
+
+def _text(value: Any) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def design_command(
+    table: Sequence[str], names: Sequence[str], limits: Sequence[float | None]
+) -> str:
+    """Return the command that designs a plan within limits, in backquotes.
+
+    Parameters
+    ----------
+    table
+        The words that name the records and the options of reading them.
+    names, limits
+        The attributes and their limits in nats; 2 for all if none is set.
+
+    Examples
+    --------
+    >>> design_command(["survey.csv"], ["ill", "age"], [1.0, None])
+    '`seepage design survey.csv --limit 1 --limit-of age=none`'
+    """
+    known = [limit for limit in limits if limit is not None]
+    first = known[0] if known else 2.0
+    words = ["seepage", "design", *table, "--limit", _text(first)]
+    if known:
+        for name, limit in zip(names, limits, strict=True):
+            if limit != first:
+                text = "none" if limit is None else _text(limit)
+                words += ["--limit-of", f"{name}={text}"]
+    command = f"`{shlex.join(words)}`"
+    if table[0] == UNNAMED:
+        return f"{command} ({UNNAMED}: {RECORDS_FILE})"
+    return command
