@@ -3,8 +3,8 @@
 
 # The paper: tables, leakage, mechanisms, totals, benchmarks
 from .tables.check import check as check
-from .tables.check import ColumnCheck as ColumnCheck
-from .tables.check import DataCheck as DataCheck
+from .tables.data_check import ColumnCheck as ColumnCheck
+from .tables.data_check import DataCheck as DataCheck
 from .tables.read import count_pairs as count_pairs
 from .tables.table_options import TableKeywords as TableKeywords
 from .channel.merging import merge_pairs as merge_pairs

@@ -148,10 +148,11 @@ def analyse(
     if not is_counted(data, datasets=True):
         from seepage.tables.check import settle  # imports readers of files, and pandas
 
-        data, settled, notes, is_small = settle(
-            data, options, asked=False, stacklevel=3
-        )
-        reading |= settled
+        settled = settle(data, options, asked=False, stacklevel=3)
+        data = settled.data
+        notes = settled.notes
+        is_small = settled.is_small
+        reading |= settled.table
     if options.sample is not None:
         reading["sample"] = options.sample
         reading["rng"] = options.rng

@@ -62,10 +62,10 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
 
     Some ten evaluations of the totals.
     """
-    data, settled, check_notes, _ = settle(data, options, asked=True, stacklevel=4)
+    settled = settle(data, options, asked=True, stacklevel=4)
     certain = options.guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
-    counted = as_counted(data, **reading | settled)
+    counted = as_counted(settled.data, **reading | settled.table)
     scope = _resolved_scope(options, counted)
     problem = make_calibration_problem(counted, options, scope)
     problem = replace(problem, guarantee=_resolved_guarantee(problem))
@@ -78,7 +78,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
         raise AssertionError("a calibrated total exceeds its limit")
     if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, totals))
-    notes = list[str](check_notes)
+    notes = list[str](settled.notes)
     if options.audit and GUARANTEES[totals.guarantee].kind == "assumed":
         notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
     return Calibration(problem, epsilons, totals, tuple(notes))

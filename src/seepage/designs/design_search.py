@@ -47,10 +47,9 @@ def designed(data: Any, options: DesignOptions) -> "Design":
 
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
     """Return the records to design with, and notes on the columns that are left out."""
-    data, settled, notes, _ = settle(data, options, asked=True, stacklevel=5)
-    records = as_records(
-        data, **options.records_options(options.rng, options.scope) | settled
-    )
+    settled = settle(data, options, asked=True, stacklevel=5)
+    reading = options.records_options(options.rng, options.scope)
+    records = as_records(settled.data, **reading | settled.table)
     if records.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(
             "answers are merged where a table is read without a domain, and these records have one",
@@ -58,7 +57,7 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
         )
     hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", options.scope, hint)
-    return records, notes
+    return records, settled.notes
 
 
 def search_design(

@@ -25,11 +25,11 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Integers
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
-from seepage.tables.bins import Edges, NumberSummary, joined
+from seepage.tables.bins import Edges, NumberSummary, join_lightest
 from seepage.tables.column import marker_labels
 from seepage.tables.interval_labels import interval_labels
-from seepage.tables.kinds import number_scale
 from seepage.tables.labels import bin_labels
+from seepage.tables.number_scale import number_scale
 from seepage.tables.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class AnswerRule:
                 )
         people = dict(zip(attribute.values, counts.tolist(), strict=True))
         along_scale = [people.get(value, 0) for value in scale]
-        starts = joined(along_scale, self.least, len(scale))
+        starts = join_lightest(along_scale, self.least, len(scale))
         labels = list[str]()
         merged = list[tuple[str, str]]()
         sizes = list[int]()

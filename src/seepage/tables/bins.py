@@ -384,7 +384,7 @@ def interval_edges(
         start = stop
     inner = sorted(edge for edge in edges if values[0] < edge <= values[-1])
     interval = np.searchsorted(inner, values, side="right")
-    starts = joined(np.bincount(interval, masses).tolist(), share, MOST_ANSWERS)
+    starts = join_lightest(np.bincount(interval, masses).tolist(), share, MOST_ANSWERS)
     return (-math.inf, *(inner[start - 1] for start in starts[1:]), math.inf)
 
 
@@ -402,7 +402,7 @@ def _quantiles(
         yield roundest(values[near[0]], values[near[-1] + 1], integral)
 
 
-def joined(sizes: Sequence[float], least: float, most: int) -> list[int]:
+def join_lightest(sizes: Sequence[float], least: float, most: int) -> list[int]:
     """Return where groups of neighbours start: the lightest joins the lighter one
     beside it.
 
@@ -410,7 +410,7 @@ def joined(sizes: Sequence[float], least: float, most: int) -> list[int]:
 
     Examples
     --------
-    >>> joined([5, 1, 2, 9], 3, 4)
+    >>> join_lightest([5, 1, 2, 9], 3, 4)
     [0, 1, 3]
     """
     starts = list(range(len(sizes)))

@@ -24,7 +24,7 @@ from seepage.tables.column import Column
 from seepage.tables.frames import open_frame
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
-from seepage.tables.relations import least_share
+from seepage.tables.rare_values import least_share
 from seepage.tables.scan import TableScan, summaries_of
 from seepage.tables.sources import is_number_type
 from seepage.tables.table_options import MAX_ALPHABET, is_spark_frame

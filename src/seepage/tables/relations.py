@@ -1,47 +1,67 @@
 """What columns tell of each other: which determine others or mark their missing values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from seepage._core.arrays import Booleans, Integers
-from seepage.tables.kinds import MIN_RECORDS, Profile
+from seepage.tables.kinds import MIN_RECORDS
+from seepage.tables.profile import Profile
 
 MIN_TABLE = 100
 """Minimum number of records from which a relation is more than chance."""
 
 
 FIRST_SCREENED = 2**7
+"""Records on which all pairs of columns are compared first."""
 
 
 SCREENED = 2**12
-"""Records on which all pairs of columns, and those that remain, are compared before all
-records."""
+"""Records on which the pairs that remain are compared before all records."""
 
 
 MAX_VALUES = 300
+"""Maximum number of values of columns that are compared."""
 
 
 MAX_SKIP_VALUES = 20
-"""Maximum number of values of a column that determines others, or whether others are
-missing."""
+"""Maximum number of values of a column that determines whether others are missing."""
 
 
 MIN_PER_VALUE = 10
 """Minimum number of records per value of a column that determines another."""
 
 
-RARE_RECORDS = 2000
+@dataclass(frozen=True)
+class Relation:
+    """What the other columns tell of one, see `ColumnCheck`.
+
+    Parameters
+    ----------
+    same
+        The column that says the same: each determines the other.
+    follows
+        Columns that determine it.
+    skipped
+        Where it is missing, and only there: another column and its values.
+    """
+
+    same: str | None = None
+    follows: tuple[str, ...] = ()
+    skipped: str | None = None
 
 
-RARE_SHARES = (0.01, 0.1)
-"""Values of fewer records are rare, within these shares of all records."""
+@dataclass(frozen=True)
+class _Skip:
+    """The column by its index, and its values, where another one is missing."""
+
+    source: int
+    values: str
 
 
-def relations(
-    profiles: Sequence[Profile],
-) -> dict[str, tuple[str | None, tuple[str, ...], str | None]]:
-    """Return `same`, `follows` and `skipped` of columns by name, see `ColumnCheck`.
+def relations(profiles: Sequence[Profile]) -> dict[str, Relation]:
+    """Return the relations of columns by name; none of tables with few records.
 
     Identifiers, which determine everything, should not be among the columns.
     O(columns^2) on 4,096 records, O(records) for each pair that passes.
@@ -49,55 +69,41 @@ def relations(
     records = profiles[0].records if profiles else 0
     if records < MIN_TABLE:
         return {}
-    sizes = np.array([len(column.counts) for column in profiles])
-    second = [
-        np.sort(np.append(column.counts, column.missing))[-2] for column in profiles
-    ]
-    varied = np.array(second) >= MIN_RECORDS
-    small = sizes <= MAX_VALUES
-    gaps = np.array(
-        [MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles]
+    sizes = np.array([column.values for column in profiles])
+    determines, skips = _candidates(profiles, sizes)
+    _screen(profiles, sizes, determines, skips)
+    skipped = dict[int, _Skip]()
+    for i, j in np.argwhere(determines | skips).tolist():
+        occurs = _co_occurrence(profiles[i], profiles[j])
+        determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
+        if skips[i, j] and j not in skipped and _marks_missing(occurs):
+            skipped[j] = _Skip(i, _values_where_missing(profiles[i], occurs))
+    return {
+        column.name: _relation(profiles, j, determines, skipped)
+        for j, column in enumerate(profiles)
+    }
+
+
+def _candidates(
+    profiles: Sequence[Profile], sizes: Integers
+) -> tuple[Booleans, Booleans]:
+    """Return the pairs (i, j) in which column i may determine column j, and in which it
+    may determine whether j is missing, by the numbers of values and records alone.
+    """
+    records = profiles[0].records
+    second_largest = np.array(
+        [np.sort(np.append(column.counts, column.missing))[-2] for column in profiles]
     )
+    missing = np.array([column.missing for column in profiles])
+    varied = second_largest >= MIN_RECORDS
+    small = sizes <= MAX_VALUES
+    has_gaps = (missing >= MIN_RECORDS) & (missing <= records - MIN_RECORDS)
     sources = varied & small & (sizes * MIN_PER_VALUE <= records)
     others = sources[:, None] & ~np.eye(len(sizes), dtype=np.bool_)
     determines = others & varied & small
-    skips = others & gaps
+    skips = others & has_gaps
     skips[sizes > MAX_SKIP_VALUES] = False
-    _screen(profiles, sizes, determines, skips)
-    skipped = dict[int, tuple[int, str]]()
-    for i, j in np.argwhere(determines | skips).tolist():
-        shape = sizes[i] + 1, sizes[j] + 1  # missing values last
-        cells = profiles[i].codes * shape[1] + profiles[j].codes
-        occurs = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape) > 0
-        determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
-        missing = occurs[:, -1]
-        present = occurs[:, :-1].any(axis=1)
-        if (
-            skips[i, j]
-            and not (missing & present).any()
-            and not missing[-1]
-            and j not in skipped
-        ):
-            values = [profiles[i].labels[code] for code in np.flatnonzero(missing)[:3]]
-            skipped[j] = i, f"{profiles[i].name} is {' or '.join(values)}"
-    found = {}
-    for j, column in enumerate(profiles):
-        equal = np.flatnonzero(determines[:, j] & determines[j]).tolist()
-        # Of equal columns the one with texts stays, else the first.
-        first = min([j, *equal], key=lambda i: (not profiles[i].texts, i))
-        same = None if first == j else profiles[first].name
-        causes = np.flatnonzero(
-            determines[:, j] & ~determines[j] & (first == j)
-        ).tolist()
-        follows = (
-            profiles[i].name for i in causes if i not in skipped or skipped[i][0] != j
-        )
-        found[column.name] = (
-            same,
-            tuple(follows),
-            skipped[j][1] if j in skipped else None,
-        )
-    return found
+    return determines, skips
 
 
 def _screen(
@@ -121,19 +127,52 @@ def _screen(
                 left[js] = (values[np.ix_(js, twins)] == values[js, :rows]).all(axis=1)
 
 
-def least_share(certifying: int) -> float:
-    """Return the least share of an answer of a table with so many certifying records.
+def _co_occurrence(source: Profile, other: Profile) -> Booleans:
+    """Return which values of two columns occur together, missing ones last."""
+    rows = source.values + 1
+    columns = other.values + 1
+    cells = source.codes * columns + other.codes
+    counts = np.bincount(cells, minlength=rows * columns)
+    return counts.reshape(rows, columns) > 0
 
-    Examples
-    --------
-    >>> least_share(100_000), least_share(5_000), least_share(10**6)
-    (0.02, 0.1, 0.01)
+
+def _marks_missing(occurs: Booleans) -> bool:
+    """Return whether the values of the first column tell exactly where the second is
+    missing, and the first one's being missing does not.
     """
-    low, high = RARE_SHARES
-    return min(high, max(low, RARE_RECORDS / max(certifying, 1)))
+    missing = occurs[:, -1]
+    present = occurs[:, :-1].any(axis=1)
+    return not (missing & present).any() and not missing[-1]
 
 
-def rare_below(records: int) -> int:
-    """Return the number of records below which a value is rare."""
-    low, high = RARE_SHARES
-    return int(min(max(RARE_RECORDS, low * records), high * records))
+def _values_where_missing(source: Profile, occurs: Booleans) -> str:
+    """Return the column's values, at most three, where the other is missing, in words."""
+    codes = np.flatnonzero(occurs[:, -1])[:3]
+    values = " or ".join(source.labels[code] for code in codes)
+    return f"{source.name} is {values}"
+
+
+def _relation(
+    profiles: Sequence[Profile],
+    index: int,
+    determines: Booleans,
+    skipped: Mapping[int, _Skip],
+) -> Relation:
+    """Return the relation of one column; of equal columns the one with texts is the
+    first, else that on the left.  A column that is missing where this one says so does
+    not determine it.
+    """
+    into = determines[:, index]
+    back = determines[index]
+    equal = np.flatnonzero(into & back).tolist()
+    first = min([index, *equal], key=lambda i: (not profiles[i].texts, i))
+    skip = skipped.get(index)
+    where_missing = None if skip is None else skip.values
+    if first != index:
+        return Relation(same=profiles[first].name, skipped=where_missing)
+    follows = list[str]()
+    for cause in np.flatnonzero(into & ~back).tolist():
+        is_skipped = cause in skipped and skipped[cause].source == index
+        if not is_skipped:
+            follows.append(profiles[cause].name)
+    return Relation(follows=tuple(follows), skipped=where_missing)

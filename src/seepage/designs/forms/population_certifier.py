@@ -23,7 +23,7 @@ from seepage.designs.forms.form_problem import FormProblem, check_public
 from seepage.designs.forms.form_totals import ScreenedFormTotals
 from seepage.designs.forms.population_form_totals import PopulationFormTotals, halved
 from seepage.designs.forms.timer import Timer
-from seepage.tables.relations import rare_below
+from seepage.tables.rare_values import rare_below
 from seepage.totals.total import DECLARED
 
 TOLERANCE = 5e-4

@@ -1,0 +1,351 @@
+"""`DataCheck`: what was found about the columns of a table, as notes and as text."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
+
+from seepage._core.errors import InputError, Setting, Text
+from seepage._core.results import Result
+from seepage._core.text import short_list
+from seepage.tables.kinds import ANSWERS, NO_ANSWERS
+from seepage.tables.labels import NUMBER
+from seepage.tables.rare_values import rare_below
+
+SAME = "same as another"
+"""Kind of a column that another one determines and that determines it: asked once."""
+
+
+REPEATED = "several records of a person: the population needs one of each"
+"""How identifiers that occur twice are told: the promise is for one record per
+person."""
+
+
+MAX_NAME = 40
+"""Characters of a name in the text."""
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """What was found about one column.
+
+    Parameters
+    ----------
+    name, kind
+        Its name, and its kind: answer, ordered, number, code; or, left out unless an
+        option names it, constant, identifier, running number, weight, date, free text.
+    reason
+        Why it is of this kind, in words; empty for answers.
+    used
+        Whether it is analysed and asked.
+    values, missing
+        The number of distinct values, and the share of records without one.
+    codes
+        Values that may mean missing.
+    rare
+        The number of values of fewer records than a design can do with.
+    same
+        The column that says the same: each determines the other.
+    follows
+        Columns that determine it.
+    skipped
+        Where it is missing, and only there: another column and its values.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    used: bool
+    values: int
+    missing: float
+    codes: tuple[str, ...] = ()
+    rare: int = 0
+    same: str | None = None
+    follows: tuple[str, ...] = ()
+    skipped: str | None = None
+
+    @property
+    def beside_numbers(self) -> tuple[str, ...]:
+        """Texts beside many numbers: read as missing, so that the numbers can be
+        binned.
+        """
+        if not self.used or self.kind != "number":
+            return ()
+        return tuple(code for code in self.codes if not NUMBER.fullmatch(code))
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Values that may mean missing, and are answers like others unless an option
+        says so.
+        """
+        if not self.used:
+            return ()
+        return tuple(code for code in self.codes if code not in self.beside_numbers)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Columns of which the same must be decided.
+
+    Parameters
+    ----------
+    title
+        What was found, and what happens unless an option says otherwise.
+    option
+        The option that settles it.
+    details
+        What was found about each column, by name.
+    """
+
+    title: str
+    option: str
+    details: dict[str, str]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DataCheck(Result):
+    """The kinds of a table's columns, and what must be decided before it is analysed;
+    see `check`.
+
+    Iterates over the columns; a name indexes one.
+
+    Parameters
+    ----------
+    columns
+        What was found about each column.
+    records
+        The number of records looked at.
+    whole
+        Whether these are all records.
+    """
+
+    columns: tuple[ColumnCheck, ...]
+    records: int
+    whole: bool
+
+    def __iter__(self) -> Iterator[ColumnCheck]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> ColumnCheck:
+        columns = {column.name: column for column in self}
+        if name not in columns:
+            raise InputError(f"there is no column {name!r}", parameter="name")
+        return columns[name]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that are analysed and asked."""
+        return tuple(column.name for column in self if column.used)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that are neither asked nor analysed."""
+        return tuple(column.name for column in self if not column.used)
+
+    @property
+    def repeated(self) -> tuple[str, ...]:
+        """The identifiers that several records share: of one person, if they are of
+        people.
+        """
+        names = list[str]()
+        for column in self:
+            present = round((1 - column.missing) * self.records)
+            is_identifier = column.kind == "identifier" and not column.used
+            if is_identifier and column.values < present:
+                names.append(column.name)
+        return tuple(names)
+
+    def notes(self) -> list[Text]:
+        """Return what was left out and what must be decided, one sentence each."""
+        notes = list[Text]()
+        if self.left_out:
+            columns = short_list([_with_kind(c) for c in self if not c.used], 8)
+            notes.append(
+                Text(
+                    f"left out, no answers: {columns}; to use them (",
+                    Setting("columns"),
+                    ")",
+                )
+            )
+        coded = names_by_text(
+            {c.name: _listed(c.questions) for c in self if c.questions}
+        )
+        if coded:
+            codes = [
+                f"{codes} of {short_list(names)}" for codes, names in coded.items()
+            ]
+            markers = Setting("missing_markers")
+            notes.append(Text(f"may mean missing: {short_list(codes)} (", markers, ")"))
+        beside = [column.name for column in self if column.beside_numbers]
+        if beside:
+            notes.append(
+                Text(f"texts beside numbers, read as missing: {short_list(beside)}")
+            )
+        if self.repeated:
+            notes.append(
+                Text(f"{REPEATED} (", Setting("person", self.repeated[0]), ")")
+            )
+        return notes
+
+    def text(self, name: str = "the table", width: int = 80) -> Text:
+        """Return the check as lines of text of at most `width` characters; like columns
+        share one.
+
+        Parameters
+        ----------
+        name
+            The name of the table.
+        width
+            Characters of a line; lines end with the number of columns that did not fit.
+        """
+        lines = [Text(self._first_line(name))]
+        for finding in self.findings():
+            if finding.details:
+                lines.append(Text(f"{finding.title} (", Setting(finding.option), ")"))
+                for detail, names in names_by_text(finding.details).items():
+                    lines.append(Text(_line(names, detail, width)))
+        lines.append(Text("Columns by kind"))
+        kinds = names_by_text({column.name: column.kind for column in self})
+        for kind in (*ANSWERS, *NO_ANSWERS, SAME):
+            if kind in kinds:
+                names = kinds[kind]
+                listed = _line(names, "", width - 20).removeprefix("  ")
+                lines.append(Text(f"  {kind} ({len(names)}): {listed}"))
+        return join_texts("\n", lines)
+
+    def _first_line(self, name: str) -> str:
+        first = "" if self.whole else "first "
+        columns = "1 column" if len(self) == 1 else f"{len(self)} columns"
+        line = f"{name}: {first}{self.records:,} records, {columns}"
+        if self.left_out:
+            line += f", {len(self.left_out)} left out"
+        return line
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what was found by what must be decided, also where no column has it."""
+        no_answers = {c.name: _kind_and_reason(c) for c in self if c.kind != SAME}
+        asked_once = {c.name: c.reason for c in self if c.kind == SAME}
+        yield Finding(
+            "Left out: not asked, not analysed unless named",
+            "columns",
+            {name: no_answers[name] for name in self.left_out if name in no_answers},
+        )
+        yield Finding(
+            REPEATED.capitalize(),
+            "person",
+            dict.fromkeys(self.repeated, "several records have the same"),
+        )
+        yield Finding(
+            "Asked once: a design leaves it out unless named", "columns", asked_once
+        )
+        named = [c.name for c in self if c.used and c.kind in NO_ANSWERS]
+        yield Finding(
+            "No answers, but used because they are named",
+            "drop",
+            {name: no_answers[name] for name in named},
+        )
+        yield Finding(
+            "The same answer twice: its reports add up",
+            "drop",
+            {c.name: f"same as {c.same}" for c in self if c.used and c.same},
+        )
+        yield Finding(
+            "May mean missing: an answer like others unless marked",
+            "missing_markers",
+            {c.name: _listed(c.questions) for c in self if c.questions},
+        )
+        yield Finding(
+            "Texts beside numbers: read as missing, also without",
+            "missing_markers",
+            {c.name: _listed(c.beside_numbers) for c in self if c.beside_numbers},
+        )
+        yield Finding(
+            "Skipped: that it is missing tells another answer",
+            "drop",
+            {c.name: f"missing exactly where {c.skipped}" for c in self if c.skipped},
+        )
+        yield Finding(
+            "Determined: what another answer tells, it tells too",
+            "drop",
+            {
+                c.name: f"follows from {short_list(c.follows)}"
+                for c in self
+                if c.follows
+            },
+        )
+        below = f"{rare_below(self.records):,} of {self.records:,} records"
+        yield Finding(
+            f"Rare values, below {below}: a design must protect each",
+            "pool",
+            {f"{c.name} ({c.rare})": "" for c in self if c.rare},
+        )
+
+    def _headline(self) -> str:
+        out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
+        return f"DataCheck({self.records:,} records, {len(self)} columns{out})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text())}</pre>"
+
+    def _columns(self) -> Mapping[str, Any]:
+        columns = dict[str, Any]()
+        for field in fields(ColumnCheck):
+            columns[field.name] = [getattr(column, field.name) for column in self]
+        for name in ("codes", "follows"):
+            columns[name] = [", ".join(values) for values in columns[name]]
+        return {"column": columns.pop("name"), **columns}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as plain JSON."""
+        return {**vars(self), "columns": [vars(column) for column in self]}
+
+
+def _with_kind(column: ColumnCheck) -> str:
+    """Return the name of a column that is left out, and why in a word or two."""
+    why = column.reason if column.kind == SAME else column.kind
+    return f"{column.name} ({why})"
+
+
+def _kind_and_reason(column: ColumnCheck) -> str:
+    return f"{column.kind}, {column.reason}"
+
+
+def _line(names: Sequence[str], detail: str, width: int) -> str:
+    """Return a line on some columns: as many names as fit, and the number of the
+    others.
+    """
+    end = f": {detail}" if detail else ""
+    short = list[str]()
+    for name in names:
+        is_long = len(name) > MAX_NAME
+        short.append(f"{name[: MAX_NAME - 3]}..." if is_long else name)
+    line = ""
+    for count in range(len(short), 0, -1):
+        line = f"  {short_list(short, count)}{end}"
+        if len(line) <= width:
+            break
+    return line
+
+
+def names_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names that have the same text, by text."""
+    groups = dict[str, list[str]]()
+    for name, text in texts.items():
+        groups.setdefault(text, []).append(name)
+    return groups
+
+
+def _listed(codes: Iterable[str]) -> str:
+    return ", ".join(repr(code) for code in codes)
+
+
+def join_texts(separator: str, texts: Sequence[Text]) -> Text:
+    """Return texts joined by a separator, as one text."""
+    parts = list[Text | str]()
+    for text in texts:
+        parts.append(separator)
+        parts.append(text)
+    return Text(*parts[1:])

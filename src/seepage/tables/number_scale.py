@@ -1,0 +1,79 @@
+"""Scales of intervals of numbers, and numbers beside them: "<5", "5", "6", "10+"."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seepage.channel.domain import MISSING
+
+INTERVAL = re.compile(
+    r"\s*(?P<below>[<≤]=?|under|below|less than|up to)?(?P<above>[>≥]=?|over|above|more than)?"
+    r"[\s=\[($€£]*(?P<low>-?(0|[1-9][0-9]*)(,[0-9]{3})*(\.[0-9]+)?(?![0-9]))"
+    r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up)))?.*",
+    re.IGNORECASE,
+)
+"""A number or an interval of numbers: 5, <5, 10+, 18-24, 65 or more, $10,000 to
+$20,000."""
+
+
+@dataclass(frozen=True, order=True)
+class ScalePlace:
+    """Where a label stands on a scale of numbers.
+
+    Parameters
+    ----------
+    number
+        The number that it begins with.
+    side
+        -1 for all numbers below, 1 for all above, else 0.
+    """
+
+    number: float
+    side: int
+
+
+def number_scale(labels: Sequence[str]) -> list[str]:
+    """Return intervals of numbers, and numbers beside them, in ascending order, without
+    missing.
+
+    Empty where another label is among them, all are numbers, two begin alike, or fewer
+    than three.
+
+    Examples
+    --------
+    >>> number_scale(["5", "6", "10+", "<5", "(missing)"])
+    ['<5', '5', '6', '10+']
+    >>> number_scale(["18-24", "65 or more", "25-64"])
+    ['18-24', '25-64', '65 or more']
+    >>> number_scale(["1", "2", "never"]), number_scale(["1", "2", "3"])
+    ([], [])
+    >>> (
+    ...     number_scale(["01-301", "24-104", "36-710"]),
+    ...     number_scale(["17-1", "17-2", "18-1"]),
+    ... )
+    ([], [])
+    """
+    places = dict[str, ScalePlace]()
+    has_intervals = False
+    for label in labels:
+        if label == MISSING:
+            continue
+        interval = INTERVAL.fullmatch(label)
+        if interval is None:
+            return []
+        places[label] = _place(interval)
+        if interval["low"] != label:
+            has_intervals = True
+    are_distinct = len(set(places.values())) == len(places)
+    if not has_intervals or len(places) < 3 or not are_distinct:
+        return []
+    return sorted(places, key=places.__getitem__)
+
+
+def _place(interval: re.Match[str]) -> ScalePlace:
+    side = 0
+    if interval["below"]:
+        side = -1
+    elif interval["above"] or interval["more"]:
+        side = 1
+    return ScalePlace(float(interval["low"].replace(",", "")), side)
