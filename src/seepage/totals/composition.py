@@ -79,12 +79,9 @@ def merged_totals(
             delta = relaxation(channel, value, budget, slack)
         else:
             value = _population_limit(data, target, budget, confidence)
-            # the population's channel is unknown; `relaxation` uses it at budget 0 only
-            delta = (
-                relaxation(np.ones((1, 1)), value, budget, slack)
-                if budget > 0
-                else slack
-            )
+            delta = slack
+            if budget > 0:  # `relaxation` uses the channel, unknown here, at 0 only
+                delta = relaxation(np.ones((1, 1)), value, budget, slack)
         own, own_delta = direct[target]
         totals[target] = summed_up((own, value)), summed_up((own_delta, delta))
         if progress is not None:
@@ -155,8 +152,9 @@ def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
         together are (sum eps, sum delta)-LDP for the whole record, hence for each
         attribute of it.
     """
-    value, delta = (np.full(len(part), summed_up(part)) for part in matrix.direct)
-    return value, delta
+    budgets, deltas = matrix.direct
+    values = np.full(len(budgets), summed_up(budgets))
+    return values, np.full(len(deltas), summed_up(deltas))
 
 
 def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
@@ -173,12 +171,14 @@ def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
         Totals and their deltas, never below `independent_totals` and under the same
         assumption.
     """
-    rows = zip(matrix.direct, (matrix.values, matrix.deltas), strict=True)
-    values, deltas = (
-        np.array([summed_up(row) for row in np.column_stack([own, others])])
-        for own, others in rows
-    )
-    return values, deltas
+    budgets, deltas = matrix.direct
+    return _row_sums(budgets, matrix.values), _row_sums(deltas, matrix.deltas)
+
+
+def _row_sums(own: Floats, others: Floats) -> Floats:
+    """Return each attribute's own part plus its row of the others', rounded up."""
+    rows = np.column_stack([own, others])
+    return np.array([summed_up(row) for row in rows])
 
 
 def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
@@ -210,7 +210,10 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     values, deltas = sum_totals(matrix)
     sizes = matrix.domain.sizes
     own = matrix.direct[0]
-    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
+    sums = {}
+    for target, size in enumerate(sizes):
+        if size**2 <= RATIO_CELLS:
+            sums[target] = np.zeros((size, size))
     rest = matrix.values.copy()
     for targets, sources, ratios in matrix.ratios_by_pair():
         rest[targets, sources] = 0.0

@@ -130,14 +130,15 @@ def simulated_mechanisms(
         mechanism = release.mechanism
         if mechanism is None and not release.public:
             if attribute.size > 2 or release.delta > 0:
+                alternative = ""
+                if "totals" in what:
+                    alternative = ", or use 'merged', which needs budgets alone"
                 raise GuaranteeError(
                     f"{what} need to know the mechanism of {attribute.name!r}, which has "
                     f"{attribute.size} values and delta {release.delta:g}; name it (",
                     Setting("mechanism", "grr"),
                     ")",
-                    ", or use 'merged', which needs budgets alone"
-                    if "totals" in what
-                    else "",
+                    alternative,
                 )
             mechanism = GRR(attribute.size, release.epsilon)
         mechanisms.append(mechanism)
@@ -160,9 +161,7 @@ def draw_log_likelihoods(
         if mechanism is not None and view == "report":
             logarithms = mechanism.log_likelihood(mechanism.perturb(codes, generator)).T
         else:
-            channel = np.eye(
-                data.domain[k].size
-            )  # identity release of a public attribute
+            channel = np.eye(data.domain[k].size)  # a public attribute
             if mechanism is not None:
                 codes = mechanism.infer(mechanism.perturb(codes, generator), generator)
                 channel = mechanism.inferred_channel()
@@ -182,9 +181,9 @@ def draw_people(
     """Draw people (indices of distinct records) and their reports, for leave-one-out
     sums.
     """
-    chosen = draw_indices(data.weights, np.arange(len(data)), count, generator)
-    logarithms = draw_log_likelihoods(data, mechanisms, view, chosen, generator)
-    return chosen, Draws(logarithms, np.ones(len(data)), chosen)
+    people = draw_indices(data.weights, np.arange(len(data)), count, generator)
+    logarithms = draw_log_likelihoods(data, mechanisms, view, people, generator)
+    return people, Draws(logarithms, np.ones(len(data)), people)
 
 
 def report_sums(

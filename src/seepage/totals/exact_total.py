@@ -74,21 +74,23 @@ def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
 def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
     """Return the number of cells of the largest table that `exact` enumerates."""
     maximised = _maximised_source(columns)
-    counts = [
-        one.k if source == maximised else one.count
-        for source, one in enumerate(columns)
-    ]
+    counts = [column.count for column in columns]
+    if maximised is not None:
+        counts[maximised] = columns[maximised].k
     reports = math.prod(counts)
-    return max(
-        reports // count * one.k for count, one in zip(counts, columns, strict=True)
-    )
+    largest = 0
+    for count, column in zip(counts, columns, strict=True):
+        largest = max(largest, reports // count * column.k)
+    return largest
 
 
 def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None:
     """Raise a GuaranteeError if `exact` exceeds memory or the range of floats."""
     size = exact_size(columns)
     if size > MAX_CELLS:
-        shown = f"{size:.3g}" if size < 10**300 else f"10^{len(str(size)) - 1}"
+        shown = f"10^{len(str(size)) - 1}"
+        if size < 10**300:
+            shown = f"{size:.3g}"
         raise GuaranteeError(
             f"exact totals of these {len(columns)} attributes need {shown} combinations of "
             f"reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
@@ -178,24 +180,32 @@ class _Enumeration:
         self.best = [_Best() for _ in range(count)]
         self.own = [column.max_log_ratios() for column in self.columns]
         self.maximised = _maximised_source(self.columns)
-        self.matrices = [
-            column.matrix() if source != self.maximised else np.ones((column.k, 1))
-            for source, column in enumerate(self.columns)
-        ]
+        self.enumerated = tuple(k for k in range(count) if k != self.maximised)
+        self.matrices = [self._matrix(source) for source in range(count)]
         self.marginals = [
             self.data.marginal(k).astype(np.float64) for k in range(count)
         ]
-        self.done, self.work = 0, count * exact_size(self.columns)
+        self.done = 0
+        self.work = count * exact_size(self.columns)
+
+    def _matrix(self, source: int) -> Floats:
+        """Return the columns of a source; one constant column where it is maximised."""
+        column = self.columns[source]
+        if source == self.maximised:
+            return np.ones((column.k, 1))
+        return column.matrix()
 
     def run(self) -> None:
         """Enumerate the report tuples of every target."""
-        members = tuple(k for k in range(len(self.columns)) if k != self.maximised)
-        order = members if self.maximised is None else (*members, self.maximised)
+        order = list(self.enumerated)
+        shape = [self.columns[k].k for k in self.enumerated]
+        if self.maximised is None:
+            shape.append(1)
+        else:
+            order.append(self.maximised)
+            shape.append(self.columns[self.maximised].k)
         table = self.data.counts(order).astype(np.float64)
-        last = 1 if self.maximised is None else self.columns[self.maximised].k
-        self._recurse(
-            table.reshape(*(self.columns[k].k for k in members), last, 1), members, ()
-        )
+        self._recurse(table.reshape(*shape, 1), self.enumerated, ())
 
     def _recurse(self, table: Floats, members: tuple[int, ...], path: Path) -> None:
         """Halve the members of a table of shape (members' values..., maximised values,
@@ -252,9 +262,7 @@ class _Enumeration:
             self._compare(table[:, 0, :], target, path)
         else:
             self._compare(np.ascontiguousarray(table.transpose(0, 2, 1)), target, path)
-            if target == min(
-                k for k in range(len(self.columns)) if k != self.maximised
-            ):
+            if target == self.enumerated[0]:
                 values, batch = table.shape[1:]
                 reports = self._transform(table, (target,)).reshape(-1, values, batch)
                 others = np.moveaxis(reports, 0, -2).reshape(values, -1)
@@ -278,44 +286,43 @@ class _Enumeration:
         own = self.own[target]
         pairs: Iterable[tuple[int, int]] = permutations(range(len(seen)), 2)
         offset = 0
-        if (
-            table.ndim == 2
-            and np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1
-        ):
-            offset = int(
-                quotient(likelihoods.max(axis=0), likelihoods.min(axis=0)).argmax()
-            )
+        if table.ndim == 2 and _is_constant_off_diagonal(own):
+            high = likelihoods.max(axis=0)
+            low = likelihoods.min(axis=0)
+            offset = int(quotient(high, low).argmax())
             likelihoods = likelihoods[:, [offset]]  # the best report of all pairs
             pairs = [(int(likelihoods.argmax()), int(likelihoods.argmin()))]
         for first, second in pairs:
-            rows = (likelihoods[first], likelihoods[second])
+            upper = likelihoods[first]
+            lower = likelihoods[second]
             pair = (seen[first], seen[second])
-            chosen = None
+            best_sets = None
             if table.ndim == 2 or self.maximised is None:
-                values = np.log(quotient(*rows))
+                values = np.log(quotient(upper, lower))
             else:
-                values, chosen = self.columns[self.maximised].best(*rows)
+                values, best_sets = self.columns[self.maximised].best(upper, lower)
             index = int(values.argmax())
             value = float(values[index]) + float(own[pair])
-            if value > self.best[target].value and first != second:
-                reports: dict[int, int | Booleans] = {
-                    **self._report_indices(offset + index, path)
-                }
-                if chosen is not None and self.maximised is not None:
-                    reports[self.maximised] = chosen[
-                        index
-                    ].copy()  # not the whole batch
-                self.best[target] = _Best(value, pair, reports)
+            if value <= self.best[target].value or first == second:
+                continue
+            reports: dict[int, int | Booleans] = {}
+            reports.update(self._report_indices(offset + index, path))
+            if best_sets is not None and self.maximised is not None:
+                reports[self.maximised] = best_sets[index].copy()
+            self.best[target] = _Best(value, pair, reports)
 
     def witness(self, target: int) -> JointWitness | None:
         """Return the report tuple that attains a target's total, by value names."""
         best = self.best[target]
         if best.value <= 0:
             return None
-        pair = best.pair
-        reports = best.reports
         return joint_witness(
-            self.data.domain, self.columns, target, pair, reports, best.value
+            self.data.domain,
+            self.columns,
+            target,
+            best.pair,
+            best.reports,
+            value=best.value,
         )
 
     def _report_indices(self, index: int, path: Path) -> dict[int, int]:
@@ -329,6 +336,12 @@ class _Enumeration:
             for source in reversed(step.transformed):
                 report, reports[source] = divmod(report, self.columns[source].count)
         return reports
+
+
+def _is_constant_off_diagonal(ratios: Floats) -> bool:
+    """Return whether all pairs of different values have the same log-ratio."""
+    different = ~np.eye(len(ratios), dtype=np.bool_)
+    return bool(np.unique(ratios[different]).size <= 1)
 
 
 def _kronecker_groups(matrices: list[Floats]) -> Iterator[Floats]:

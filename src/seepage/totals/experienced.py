@@ -125,11 +125,8 @@ class Experience(Result):
     @property
     def unmeasured(self) -> list[str]:
         """Names of the attributes with fewer than two values to compare."""
-        return [
-            n
-            for n, count in zip(self.attributes, self.compared, strict=True)
-            if count < 2
-        ]
+        names = np.asarray(self.attributes, dtype=object)
+        return list(names[np.asarray(self.compared) < 2])
 
     def chart(self, name: str = "") -> Any:
         """Return promised epsilon against realised loss as an Altair chart, most
@@ -160,9 +157,10 @@ class Experience(Result):
         }
 
     def _headline(self) -> str:
-        top = next((k for k in self.measured if np.isfinite(self.epsilons[k])), None)
-        if top is None:
+        private = [k for k in self.measured if np.isfinite(self.epsilons[k])]
+        if not private:
             return f"Experience({self.people:,} people; no attribute has two values to compare)"
+        top = private[0]
         return (
             f"Experience({self.people:,} people; above 1.1 epsilon most often: "
             f"{self.attributes[top]!r}, {self.shares[top, ESTIMATE]:.0%} of people, "
@@ -197,11 +195,9 @@ def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:
     """Return the default number of people to draw: 0 without records or mechanisms."""
     known = all(release.public or release.mechanism is not None for release in released)
-    return (
-        DEFAULT_PEOPLE
-        if known and isinstance(data, Records) and data.records > 1
-        else 0
-    )
+    if known and isinstance(data, Records) and data.records > 1:
+        return DEFAULT_PEOPLE
+    return 0
 
 
 def experience_of(
@@ -255,10 +251,11 @@ def experience_of(
         records.domain, released, people, "experienced losses"
     )
     generator = checks.generator(rng)
-    totals, starts = value_counts(records), value_offsets(records.domain)[:-1]
+    totals = value_counts(records)
+    starts = value_offsets(records.domain)[:-1]
     compared = totals > rare
     begin_stage(progress, "drawn people")
-    chosen, draws = draw_people(records, mechanisms, view, people, generator)
+    indices, draws = draw_people(records, mechanisms, view, people, generator)
     losses, own, together = realised_losses(records, draws, compared, progress)
     begin_stage(progress, "permuted columns")
     permuted = permute_columns(records, generator)
@@ -267,11 +264,13 @@ def experience_of(
     epsilons = np.array([release.epsilon for release in released])
     threshold = LOSS_THRESHOLD * epsilons[:, None]
     beta = (1 - confidence) / max(1, len(released))
-    values = records.codes[chosen].T
-    counts, seen = (
-        np.add.reduceat(part, starts, dtype=np.int64) for part in (compared, totals > 0)
-    )
+    values = records.codes[indices].T
+    counts = np.add.reduceat(compared, starts, dtype=np.int64)
+    seen = np.add.reduceat(totals > 0, starts, dtype=np.int64)
     caution = sample_caution(records)
+    notes = []
+    if caution is not None:
+        notes.append(caution)
     return Experience(
         attributes=records.domain.names,
         epsilons=epsilons,
@@ -291,7 +290,7 @@ def experience_of(
         before=np.maximum.reduceat(totals, starts) / records.records,
         own=share_limits((own == values).sum(axis=1), people, beta),
         together=share_limits((together == values).sum(axis=1), people, beta),
-        notes=() if caution is None else (caution,),
+        notes=tuple(notes),
     )
 
 
@@ -331,7 +330,9 @@ def realised_losses(
     assert draws.left_out is not None
     sums = report_sums(data, draws, progress)
     people = np.arange(draws.count)
-    results = []
+    losses = []
+    own_guesses = []
+    joint_guesses = []
     for k, (start, end) in enumerate(pairwise(value_offsets(data.domain))):
         others = np.repeat(
             data.marginal(k).astype(np.float64)[:, None], draws.count, axis=1
@@ -347,11 +348,10 @@ def realised_losses(
             loss = np.where(
                 (high > 0) & (len(likelihoods) > 1), np.log(high / low), 0.0
             )
-        results.append(
-            (loss, log_posterior.argmax(axis=0), sums[start:end].argmax(axis=0))
-        )
-    losses, own, together = (np.array(part) for part in zip(*results, strict=True))
-    return losses, own, together
+        losses.append(loss)
+        own_guesses.append(log_posterior.argmax(axis=0))
+        joint_guesses.append(sums[start:end].argmax(axis=0))
+    return np.array(losses), np.array(own_guesses), np.array(joint_guesses)
 
 
 def share_limits(hits: Integers, count: int, beta: float) -> Floats:

@@ -49,7 +49,9 @@ class JointWitness:
         """The value that counts as a lower bound: the smaller of `value` and
         `held_out`.
         """
-        return self.value if self.held_out is None else min(self.value, self.held_out)
+        if self.held_out is None:
+            return self.value
+        return min(self.value, self.held_out)
 
     @property
     def confirmed(self) -> bool:
@@ -72,23 +74,23 @@ class JointWitness:
         >>> witness.sentence()
         'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
         """
-        named = [
-            f"{name} {' or '.join(likely)}"
-            for name, likely in self.reports.items()
-            if likely
-        ]
-        shown = short_list(named, 5)
+        favoured = []
+        for name, likely in self.reports.items():
+            if likely:
+                favoured.append(f"{name} {' or '.join(likely)}")
+        shown = short_list(favoured, 5)
         times = f"{exp(min(self.value, 700.0)):.3g} times"
-        more = "" if self.beyond_own else ": nothing beyond its own report"
-        return (
-            f"reports that favour {shown} are {'infinitely' if isinf(self.value) else times} "
-            f"likelier under {self.target} {self.likelier} than under {self.target} {self.other}"
-            + (
-                more
-                if self.confirmed
-                else ", not confirmed by people held out of the search"
-            )
+        if isinf(self.value):
+            times = "infinitely"
+        sentence = (
+            f"reports that favour {shown} are {times} likelier "
+            f"under {self.target} {self.likelier} than under {self.target} {self.other}"
         )
+        if not self.confirmed:
+            return f"{sentence}, not confirmed by people held out of the search"
+        if not self.beyond_own:
+            return f"{sentence}: nothing beyond its own report"
+        return sentence
 
     def to_dict(self) -> dict[str, Any]:
         """Return the witness as a JSON object; numbers as in `TotalLeakage.to_dict`."""
@@ -104,21 +106,30 @@ def joint_witness(
     target: int,
     pair: tuple[int, int],
     reports: Mapping[int, int | Booleans],
+    *,
     value: float,
-    **more: float,
+    held_out: float | None = None,
+    own: float | None = None,
 ) -> JointWitness:
     """Return a witness by names, from each source's column; the target's own report is
     added.
 
     `pair` holds the target values (x, x') and `value` the log-likelihood ratio.
     """
-    attribute, values = domain[target], np.eye(columns[target].k)
-    chosen = {**reports, target: best_column(columns[target], *values[list(pair)])}
-    favoured = {
-        domain.names[k]: tuple(
-            domain[k].values[u] for u in np.flatnonzero(columns[k].likely(chosen[k]))
-        )
-        for k in range(len(domain))
-    }
-    likelier, other = (attribute.values[x] for x in pair)
-    return JointWitness(attribute.name, likelier, other, favoured, value, **more)
+    likelier, other = pair
+    one_hot = np.eye(columns[target].k)
+    own_report = best_column(columns[target], one_hot[likelier], one_hot[other])
+    all_reports = {**reports, target: own_report}
+    favoured: dict[str, tuple[str, ...]] = {}
+    for k, attribute in enumerate(domain):
+        likely = np.flatnonzero(columns[k].likely(all_reports[k]))
+        favoured[attribute.name] = tuple(attribute.values[u] for u in likely)
+    return JointWitness(
+        target=domain[target].name,
+        likelier=domain[target].values[likelier],
+        other=domain[target].values[other],
+        reports=favoured,
+        value=value,
+        held_out=held_out,
+        own=own,
+    )

@@ -5,13 +5,14 @@ evidence.  They are computed by `total`, and of these by:
 
 | name | module |
 | --- | --- |
-| `worst`, `sum`, `independent` | `total`: composition of budgets or of leakages |
-| `exact`, `merged` | `joint_totals` |
+| `worst`, `sum`, `independent`, `merged` | `composition` |
+| `exact` | `exact_total` |
 | `sampled` | `sampled`, `drawn_reports` |
 | `witness` | `witness_search` |
 
 Exact totals for the population that the records were drawn from, also of a form's
-reports: `population_totals`.  Realised losses, which are no guarantee: `experienced`.
+reports: `confidence.total_limits`.  Realised losses, which are no guarantee:
+`experienced`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -128,7 +129,8 @@ class TotalLeakage(Result):
         """Return the totals as rows for a chart, those of the `refuted` attributes
         marked.
         """
-        columns, marked = json_ready(self._columns()), set(refuted)
+        marked = set(refuted)
+        columns = json_ready(self._columns())
         columns["refuted"] = [name in marked for name in self.domain.names]
         names = ("attribute", "guarantee", "kind", "total", "delta", "refuted")
         rows = zip(*(columns[name] for name in names), strict=True)
@@ -156,9 +158,10 @@ class TotalLeakage(Result):
     def delta_text(self) -> str:
         """The largest delta of a total in words; "" if no mechanism has one."""
         text = delta_text(float(self.deltas.max(initial=0.0)))
-        return text or ", delta 0" * any(
-            release.delta for release in self.matrix.releases
-        )
+        mechanisms_have_delta = any(release.delta for release in self.matrix.releases)
+        if not text and mechanisms_have_delta:
+            return ", delta 0"
+        return text
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
         """Return the total of one attribute."""
@@ -211,9 +214,10 @@ class TotalLeakage(Result):
     def _headline(self) -> str:
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}{self.delta_text}"
-        people = f", for the population with confidence {self.confidence}"
-        whom = people if self.scope == "population" else ""
-        return f"TotalLeakage({self.guarantee!r}, {self.kind}{whom}, {largest})"
+        people = ""
+        if self.scope == "population":
+            people = f", for the population with confidence {self.confidence}"
+        return f"TotalLeakage({self.guarantee!r}, {self.kind}{people}, {largest})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,11 +250,10 @@ class TotalsComparison(Result):
 
     def chart_rows(self) -> list[dict[str, Any]]:
         """Return all totals as rows for a chart, refuted assumptions marked."""
-        return [
-            r
-            for t in self.totals
-            for r in t.chart_rows(self.refuted.get(t.guarantee, ()))
-        ]
+        rows = []
+        for total in self.totals:
+            rows += total.chart_rows(self.refuted.get(total.guarantee, ()))
+        return rows
 
     def chart(self, name: str = "") -> Any:
         """Return all totals in one Altair chart, titled with the data's name if given.
@@ -272,8 +275,12 @@ class TotalsComparison(Result):
         return {**columns, "refuted": refuted}
 
     def _headline(self) -> str:
-        largest = ", ".join(
-            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
-        )
-        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
-        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"
+        largest = [
+            f"{total.guarantee} {total.values.max():.4g}{total.delta_text}"
+            for total in self.totals
+        ]
+        refuted = ""
+        if self.refuted:
+            refuted = f"; refuted: {', '.join(self.refuted)}"
+        shown = ", ".join(largest) or "none"
+        return f"TotalsComparison(largest totals: {shown}{refuted})"

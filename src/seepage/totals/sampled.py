@@ -127,9 +127,9 @@ def sampled_totals(
             if threshold is None
         ]
         if uncertified:
-            shown = ", ".join(uncertified[:3]) + (
-                ", ..." if len(uncertified) > 3 else ""
-            )
+            shown = ", ".join(uncertified[:3])
+            if len(uncertified) > 3:
+                shown += ", ..."
             rare.append(f"{attribute.name!r} ({shown})")
     return np.array(values), rare, sufficient_reports(data, needed)
 
@@ -186,7 +186,10 @@ def max_sample_mean(mean: float, rate: float) -> float | None:
     high = mean
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _kl(middle, mean) >= rate else (low, middle)
+        if _kl(middle, mean) >= rate:
+            low = middle
+        else:
+            high = middle
     return low
 
 

@@ -38,21 +38,21 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
     """Return the number of steps; raise an InputError if epsilon, steps and `counts`
     disagree.
     """
-    given: set[int] = {*counts, *checks.array(epsilon, "epsilon").shape[:1]}
+    numbers: set[int] = {*counts, *checks.array(epsilon, "epsilon").shape[:1]}
     if steps is not None:
-        given.add(checks.integer(steps, "steps", 1, MAX_STEPS))
-    if not given:
+        numbers.add(checks.integer(steps, "steps", 1, MAX_STEPS))
+    if not numbers:
         raise InputError(
             "the number of steps must be given: ",
             Setting("steps"),
             ", or one epsilon per step",
         )
-    if len(given) > 1:
+    if len(numbers) > 1:
         raise InputError(
             "data, epsilon and steps must be for the same number of steps, "
-            f"got {' and '.join(map(str, sorted(given)))}"
+            f"got {' and '.join(map(str, sorted(numbers)))}"
         )
-    return given.pop()
+    return numbers.pop()
 
 
 def _channels(
@@ -216,7 +216,8 @@ def stream_leakage(
             )
         pairs = as_pairs(data, **reading.keywords)
         caution = sample_caution(pairs)
-        notes = () if caution is None else (caution,)
+        if caution is not None:
+            notes = (caution,)
         count = _number_of_steps(epsilon, steps, len(pairs.domain))
         to_next = [
             pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)
@@ -254,8 +255,8 @@ def _accumulate(
     for channel, budget in zip(channels, budgets[1:], strict=True):
         key = id(channel), values[-1]
         if key not in bounds:
-            found = LikelySets("all", values[-1]).best_pair(channel).value
-            bounds[key] = min(found + 3 * error, values[-1])
+            bound = LikelySets("all", values[-1]).best_pair(channel).value
+            bounds[key] = min(bound + 3 * error, values[-1])
         values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
 

@@ -1,9 +1,9 @@
 """`total_leakage`: the totals of a table under named guarantees, one or several."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 from typing import Any, Unpack
@@ -37,6 +37,7 @@ from seepage.totals.composition import (
 from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import check_exact_size, exact_totals
 from seepage.totals.guarantees import GUARANTEES, KINDS, NEEDS_RECORDS
+from seepage.totals.joint_witness import JointWitness
 from seepage.totals.result import TotalLeakage, TotalsComparison
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.total_settings import TotalSettings
@@ -187,23 +188,31 @@ def total_leakage(
 
 def total_of_data(data: Any, options: TotalOptions) -> TotalLeakage:
     """Return the totals of a table under the guarantee of the options."""
-    guarantee = checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
-    records = guarantee not in FROM_PAIRS
-    reading = {
-        name: value for name, value in options.reading.items() if name != "progress"
-    }
-    if options.sample is not None:
-        reading |= {"sample": options.sample, "rng": options.rng}
-    if records and options.scope == "population":
-        reading |= {"sample": options.sample, "rng": options.rng}
-        reading["scope"] = options.scope
-    counted = as_counted(data, records=records or options.sample is not None, **reading)
+    names = ("auto", *GUARANTEES)
+    guarantee = checks.choice(options.guarantee, "guarantee", names)
+    counted = _counted(data, options, needs_records=guarantee not in FROM_PAIRS)
     matrix = matrix_of(as_pairs(counted), options)
     if guarantee == "auto":
         guarantee = choose_guarantee(counted, matrix, options.scope)
-    limits = options.scope == "population" and guarantee != "worst"
-    compute = population_total if limits else compute_total
-    return compute(guarantee, counted, matrix, options)
+    if options.scope == "population" and guarantee != "worst":
+        return population_total(guarantee, counted, matrix, options)
+    return compute_total(guarantee, counted, matrix, options)
+
+
+def _counted(
+    data: Any, options: TotalOptions, needs_records: bool
+) -> PairCounts | Records:
+    """Return the records or pair counts that totals are computed from."""
+    reading = dict(options.reading)
+    reading.pop("progress", None)
+    for_population = needs_records and options.scope == "population"
+    is_sampled = options.sample is not None
+    if for_population or is_sampled:
+        reading["sample"] = options.sample
+        reading["rng"] = options.rng
+    if for_population:
+        reading["scope"] = options.scope
+    return as_counted(data, records=needs_records or is_sampled, **reading)
 
 
 def begin_stage(progress: Progress | None, name: str) -> None:
@@ -249,17 +258,29 @@ def compare_totals(
             totals.append(compute_total(guarantee, counted, matrix, settings))
         except GuaranteeError as reason:
             unavailable[guarantee] = reason.text
-    kinds, order = list(KINDS), list(GUARANTEES)
-    totals.sort(
-        key=lambda total: (kinds.index(total.kind), order.index(total.guarantee))
-    )
+    totals.sort(key=_strength)
+    return TotalsComparison(tuple(totals), unavailable, _refuted(totals))
+
+
+def _strength(total: TotalLeakage) -> tuple[int, int]:
+    """Return the place of a total's kind and guarantee, the strongest first."""
+    kind = list(KINDS).index(total.kind)
+    guarantee = list(GUARANTEES).index(total.guarantee)
+    return kind, guarantee
+
+
+def _refuted(totals: Sequence[TotalLeakage]) -> dict[str, tuple[str, ...]]:
+    """Return the attributes whose assumed total is below the witness, by guarantee."""
+    by_guarantee = {total.guarantee: total for total in totals}
     refuted: dict[str, tuple[str, ...]] = {}
-    for witness in (total for total in totals if total.guarantee == "witness"):
-        for total in (total for total in totals if total.kind == "assumed"):
-            below = (total.values < witness.values) & (total.deltas == 0)
-            if below.any():
-                refuted[total.guarantee] = tuple(compress(total.domain.names, below))
-    return TotalsComparison(tuple(totals), unavailable, refuted)
+    if "witness" not in by_guarantee:
+        return refuted
+    witness = by_guarantee["witness"]
+    for total in totals:
+        below = (total.values < witness.values) & (total.deltas == 0)
+        if total.kind == "assumed" and below.any():
+            refuted[total.guarantee] = tuple(compress(total.domain.names, below))
+    return refuted
 
 
 def choose_guarantee(
@@ -309,12 +330,21 @@ def compute_total(
 ) -> TotalLeakage:
     """Return the totals of a table; raise a GuaranteeError if they cannot be computed."""
     _need_records(guarantee, data)
-    values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
-    notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
-    kind = GUARANTEES[guarantee].kind
-    total = TotalLeakage(guarantee, kind, values, deltas, matrix, notes=notes, **more)
+    computed = _COMPUTE[guarantee](data, matrix, settings)
+    total = TotalLeakage(
+        guarantee=guarantee,
+        kind=GUARANTEES[guarantee].kind,
+        values=computed.values,
+        deltas=computed.deltas,
+        matrix=matrix,
+        confidence=computed.confidence,
+        evidence=computed.evidence,
+        notes=(*computed.notes, *_unseen_notes(matrix)),
+    )
     caution = sample_caution(data) or sample_caution(matrix.pairs)
-    return total if caution is None else total.of_sample(caution)
+    if caution is None:
+        return total
+    return total.of_sample(caution)
 
 
 def population_total(
@@ -333,38 +363,60 @@ def population_total(
             f"got {guarantee!r}"
         )
     check_domain_stands(data)
-    how = settings.confidence, settings.progress
+    confidence = settings.confidence
     if guarantee == "exact":
-        limits = exact_population_totals(data, pure_columns(matrix), *how)
+        columns = pure_columns(matrix)
+        limits = exact_population_totals(data, columns, confidence, settings.progress)
         values, deltas = _capped(limits, matrix)
     else:
-        values, deltas = merged_totals(data, matrix, *how)
-    notes = (
+        values, deltas = merged_totals(data, matrix, confidence, settings.progress)
+    notes = [
         f"for the people whom the {data.records:,} records were drawn from at random, "
-        "one record per person",
-        *(data.fixed.notes() if data.fixed else [DECLARED]),
+        "one record per person"
+    ]
+    if data.fixed:
+        notes += data.fixed.notes()
+    else:
+        notes.append(DECLARED)
+    return TotalLeakage(
+        guarantee=guarantee,
+        kind="statistical",
+        values=values,
+        deltas=deltas,
+        matrix=matrix,
+        confidence=confidence,
+        notes=tuple(notes),
+        scope="population",
     )
-    found = TotalLeakage(
-        guarantee, "statistical", values, deltas, matrix, settings.confidence
-    )
-    return replace(found, notes=notes, scope="population")
 
 
 def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
     """Yield a note for each attribute that has values which never occur."""
-    of_sample = "" if matrix.pairs.population is None else " of the sample"
+    of_sample = ""
+    if matrix.pairs.population is not None:
+        of_sample = " of the sample"
     for name in matrix.domain.names:
         values = matrix.pairs.unseen(name)
-        if values:
-            shown = ", ".join(map(repr, values[:3])) + (
-                ", ..." if len(values) > 3 else ""
-            )
-            yield f"no record{of_sample} has {shown} of {name!r}: excluded from totals"
+        if not values:
+            continue
+        shown = ", ".join(map(repr, values[:3]))
+        if len(values) > 3:
+            shown += ", ..."
+        yield f"no record{of_sample} has {shown} of {name!r}: excluded from totals"
 
 
-# Totals from records ------------------------------------------------------------------
+# Totals by guarantee ------------------------------------------------------------------
 
-Computed = tuple[Floats, Floats, dict[str, Any]]
+
+@dataclass(frozen=True, eq=False)
+class ComputedTotals:
+    """The totals of one guarantee and what they rest on: fields of `TotalLeakage`."""
+
+    values: Floats
+    deltas: Floats
+    confidence: float | None = None
+    evidence: tuple[JointWitness | None, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def _capped(values: Floats, matrix: LeakageMatrix) -> tuple[Floats, Floats]:
@@ -372,50 +424,96 @@ def _capped(values: Floats, matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     has none.
     """
     worst, deltas = worst_totals(matrix)
-    return np.where(deltas > 0, values, np.minimum(values, worst)), np.zeros_like(
-        values
-    )
+    capped = np.where(deltas > 0, values, np.minimum(values, worst))
+    return capped, np.zeros_like(values)
 
 
-def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    values, evidence = exact_totals(data, pure_columns(matrix), settings.progress)
-    return *_capped(values, matrix), {"evidence": tuple(evidence)}
+def _worst(
+    data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
+    values, deltas = worst_totals(matrix)
+    return ComputedTotals(values, deltas)
 
 
-def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
+def _sum(
+    data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
+    values, deltas = sum_totals(matrix)
+    return ComputedTotals(values, deltas)
+
+
+def _independent(
+    data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
+    values, deltas = independent_totals(matrix)
+    return ComputedTotals(values, deltas)
+
+
+def _merged(
+    data: Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
+    values, deltas = merged_totals(data, matrix, None, settings.progress)
+    return ComputedTotals(values, deltas)
+
+
+def _exact(
+    data: Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
+    totals, evidence = exact_totals(data, pure_columns(matrix), settings.progress)
+    values, deltas = _capped(totals, matrix)
+    return ComputedTotals(values, deltas, evidence=tuple(evidence))
+
+
+def _witness(
+    data: Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
     columns = pure_columns(matrix)
     values, evidence, names = witness_totals(
         data, columns, settings.rng, settings.progress
     )
-    note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
-    more = {"evidence": tuple(evidence), "notes": (note,) if names else ()}
-    return values, np.zeros_like(values), more
+    notes = []
+    if names:
+        notes.append(
+            f"witness: nothing beyond the own report was found for {', '.join(names)}"
+        )
+    return ComputedTotals(
+        values=values,
+        deltas=np.zeros_like(values),
+        evidence=tuple(evidence),
+        notes=tuple(notes),
+    )
 
 
-def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
+def _sampled(
+    data: Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> ComputedTotals:
     delta = settings.target_delta
     values, rare, sufficient = sampled_totals(
         data, matrix.releases, matrix.view, settings
     )
     worst, slack = worst_totals(matrix)
     better = np.isfinite(values) & ((values < worst) | (slack > delta))
-    note = (
-        f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
-        f"{', '.join(rare)}; about {sufficient:,} reports suffice"
+    notes = []
+    if rare:
+        notes.append(
+            f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
+            f"{', '.join(rare)}; about {sufficient:,} reports suffice"
+        )
+    return ComputedTotals(
+        values=np.where(better, values, worst),
+        deltas=np.where(better, delta, slack),
+        confidence=settings.confidence,
+        notes=tuple(notes),
     )
-    more = {"confidence": settings.confidence, "notes": (note,) if rare else ()}
-    return np.where(better, values, worst), np.where(better, delta, slack), more
 
 
-_COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
-    "worst": lambda data, matrix, settings: (*worst_totals(matrix), {}),
-    "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
-    "sum": lambda data, matrix, settings: (*sum_totals(matrix), {}),
+_COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], ComputedTotals]] = {
+    "worst": _worst,
+    "independent": _independent,
+    "sum": _sum,
     "exact": _exact,
-    "merged": lambda data, matrix, settings: (
-        *merged_totals(data, matrix, None, settings.progress),
-        {},
-    ),
+    "merged": _merged,
     "sampled": _sampled,
     "witness": _witness,
 }
+"""How the totals of each guarantee are computed."""

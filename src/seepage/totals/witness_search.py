@@ -10,6 +10,7 @@ distribution, the former is not biased by the search.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from operator import itemgetter
 from typing import Any
 
@@ -110,18 +111,18 @@ def search_witness(
     search_weights = generator.binomial(data.weights, 0.5)
     held_out_weights = data.weights - search_weights
     search = _CoordinateAscent(data, columns, target, search_weights)
-    occurs = (
-        _weighted_counts(search.column, half, columns[target].k) > 0
-        for half in (search_weights, held_out_weights)
-    )
-    seen = np.flatnonzero(np.logical_and(*occurs))
+    size = columns[target].k
+    in_search = _weighted_counts(search.column, search_weights, size) > 0
+    in_held_out = _weighted_counts(search.column, held_out_weights, size) > 0
+    seen = np.flatnonzero(in_search & in_held_out)
     if len(seen) < 2:
         return None
-    found = []
+    candidates = []
     for pair, start in search.starts(seen, generator):
         reports = search.ascend(start, pair)
-        found.append((search.log_ratio(reports, pair, search_weights), reports, pair))
-    _, reports, pair = max(found, key=itemgetter(0))
+        log_ratio = search.log_ratio(reports, pair, search_weights)
+        candidates.append((log_ratio, reports, pair))
+    _, reports, pair = max(candidates, key=itemgetter(0))
     return search.witness(reports, pair, held_out_weights)
 
 
@@ -162,31 +163,32 @@ class _CoordinateAscent:
         from.
         """
         channels = [self._channel(source) for source in range(len(self.columns))]
-        first, second = (
-            np.ravel(part) for part in np.meshgrid(seen, seen, indexing="ij")
-        )
-        first, second = first[first != second], second[first != second]
-        scores = self.own[first, second].copy()
-        for source in self.sources:
-            rows = channels[source][first], channels[source][second]
-            scores += self.clipped[source].best(*rows)[0]
-        for index in np.argsort(-scores, kind="stable")[:MAX_PAIRS]:
-            pair = int(first[index]), int(second[index])
-            records = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
-            numerators = [[channel[pair[0]] for channel in channels]]
+        for likelier, other in self._pairs(seen, channels):
+            records = np.flatnonzero((self.column == likelier) & (self.weights > 0))
+            numerators = [[channel[likelier] for channel in channels]]
             for _ in range(RANDOM_STARTS):
                 record = self.data.codes[generator.choice(records)]
                 one_hot = zip(self.clipped, record, strict=True)
                 numerators.append([np.eye(column.k)[u] for column, u in one_hot])
+            denominators = [channel[other] for channel in channels]
             for upper in numerators:
-                sources = zip(self.clipped, upper, channels, strict=True)
-                yield (
-                    pair,
-                    [
-                        best_column(column, u, rows[pair[1]])
-                        for column, u, rows in sources
-                    ],
-                )
+                sources = zip(self.clipped, upper, denominators, strict=True)
+                reports = [best_column(*source) for source in sources]
+                yield (likelier, other), reports
+
+    def _pairs(
+        self, seen: Integers, channels: Sequence[Floats]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the ordered pairs of values with the largest sum of bounds."""
+        grid = np.array(list(permutations(seen.tolist(), 2)))
+        first = grid[:, 0]
+        second = grid[:, 1]
+        scores = self.own[first, second].copy()
+        for source in self.sources:
+            channel = channels[source]
+            scores += self.clipped[source].best(channel[first], channel[second])[0]
+        for index in np.argsort(-scores, kind="stable")[:MAX_PAIRS]:
+            yield int(first[index]), int(second[index])
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
         """Maximise over one source's report at a time until none improves.
@@ -196,48 +198,37 @@ class _CoordinateAscent:
         sums by its values.
         """
         reports = list(start)
-        sides = [np.flatnonzero((self.column == x) & (self.weights > 0)) for x in pair]
         logs = [self.clipped[k].logarithms(reports[k]) for k in range(len(reports))]
-        codes = [
-            [self.data.column(k)[rows] for rows in sides] for k in range(len(reports))
-        ]
-        likelihoods = []
-        for side, rows in enumerate(sides):
-            total = np.zeros(len(rows))
-            for k in self.sources:
-                total += logs[k][codes[k][side]]
-            likelihoods.append(self.weights[rows] * np.exp(total - total.max()))
+        sides = [self._side(x, logs) for x in pair]
         for _ in range(MAX_SWEEPS):
             improved = False
             for k in self.sources:
-                vectors = [
-                    _weighted_counts(
-                        codes[k][side], likelihoods[side], self.columns[k].k
-                    )
-                    * np.exp(-logs[k])
-                    for side in (0, 1)
-                ]
-                column = best_column(self.clipped[k], *vectors)
+                size = self.columns[k].k
+                upper = sides[0].sums(k, size) * np.exp(-logs[k])
+                lower = sides[1].sums(k, size) * np.exp(-logs[k])
+                column = best_column(self.clipped[k], upper, lower)
                 change = self.clipped[k].logarithms(column) - logs[k]
-                if not change.any() or not self._improves(vectors, logs[k], change):
+                before = _log_ratio_of_sums(upper, lower, logs[k])
+                after = _log_ratio_of_sums(upper, lower, logs[k] + change)
+                if after <= before + 64 * UNIT * (1 + abs(before)):
                     continue
-                improved, reports[k], logs[k] = True, column, logs[k] + change
-                for side in (0, 1):
-                    likelihoods[side] *= np.exp(change)[codes[k][side]]
+                improved = True
+                reports[k] = column
+                logs[k] = logs[k] + change
+                for side in sides:
+                    side.likelihoods *= np.exp(change)[side.codes[k]]
             if not improved:
                 break
         return reports
 
-    @staticmethod
-    def _improves(vectors: list[Floats], logs: Floats, change: Floats) -> bool:
-        """Return whether a change of a column raises the ratio by more than its
-        rounding error.
-        """
-        before, after = (
-            float(np.log(vectors[0] @ weights) - np.log(vectors[1] @ weights))
-            for weights in (np.exp(logs), np.exp(logs + change))
-        )
-        return after > before + 64 * UNIT * (1 + abs(before))
+    def _side(self, value: int, logs: Sequence[Floats]) -> "_Side":
+        """Return the people with one value of the target, and their likelihoods."""
+        rows = np.flatnonzero((self.column == value) & (self.weights > 0))
+        codes = [self.data.column(k)[rows] for k in range(len(self.columns))]
+        total = np.zeros(len(rows))
+        for k in self.sources:
+            total += logs[k][codes[k]]
+        return _Side(codes, self.weights[rows] * np.exp(total - total.max()))
 
     def log_ratio(
         self, reports: Reports, pair: tuple[int, int], weights: Integers
@@ -268,15 +259,36 @@ class _CoordinateAscent:
         guard = rounding(domain.sizes) + 4 * UNIT * (
             len(self.data) + sum(column.span for column in self.columns)
         )
-        value, held_out = (
-            self.log_ratio(reports, pair, weights) - guard
-            for weights in (self.data.weights, held_out_weights)
-        )
-        more = {"held_out": held_out, "own": float(self.own.max())}
-        chosen = dict(enumerate(reports))
         return joint_witness(
-            domain, self.columns, self.target, pair, chosen, value, **more
+            domain,
+            self.columns,
+            self.target,
+            pair,
+            dict(enumerate(reports)),
+            value=self.log_ratio(reports, pair, self.data.weights) - guard,
+            held_out=self.log_ratio(reports, pair, held_out_weights) - guard,
+            own=float(self.own.max()),
         )
+
+
+@dataclass
+class _Side:
+    """The people with one value of the target, by distinct record: their codes of each
+    attribute, and the likelihoods of the reports, weighted and up to a factor.
+    """
+
+    codes: Sequence[Integers]
+    likelihoods: Floats
+
+    def sums(self, source: int, size: int) -> Floats:
+        """Return the likelihoods summed by the values of a source."""
+        return _weighted_counts(self.codes[source], self.likelihoods, size)
+
+
+def _log_ratio_of_sums(upper: Floats, lower: Floats, logs: Floats) -> float:
+    """Return ln (upper . c) / (lower . c) for the column c with these logarithms."""
+    column = np.exp(logs)
+    return float(np.log(upper @ column) - np.log(lower @ column))
 
 
 def _weighted_counts(index: Any, weights: Any, length: int) -> Floats:
