@@ -147,9 +147,8 @@ class LeakageIntervals(Result):
         """Return the leaks with the largest lower confidence limits, largest first."""
         checks.integer(count, "count", 0)
         pairs = ranked_pairs(self.lower, self.values)
-        return [
-            self._leak(*pair) for pair in islice(pairs, min(count, self.values.size))
-        ]
+        first = islice(pairs, min(count, self.values.size))
+        return [self._leak(target, source) for target, source in first]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the intervals as JSON-ready values; rows are targets, columns sources."""
@@ -161,10 +160,15 @@ class LeakageIntervals(Result):
         )
 
     def _leak(self, target: int, source: int) -> Leak:
-        tables = (self.values, self.lower, self.upper, self.matrix.deltas)
-        names = self.domain.names
-        value, lower, upper, delta = (float(table[target, source]) for table in tables)
-        return Leak(names[target], names[source], value, (lower, upper), delta=delta)
+        lower = float(self.lower[target, source])
+        upper = float(self.upper[target, source])
+        return Leak(
+            target=self.domain.names[target],
+            source=self.domain.names[source],
+            leakage=float(self.values[target, source]),
+            interval=(lower, upper),
+            delta=float(self.matrix.deltas[target, source]),
+        )
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}, {self.matrix.pairs.records:,} records"
@@ -256,14 +260,7 @@ class _PairIntervals:
         """Compute the intervals, of sources with enumerable sets in stacks, of others
         singly.
         """
-        enumerated = [
-            sets
-            if self.columns.get(source) is None and is_enumerable(sets, size)
-            else None
-            for source, (sets, size) in enumerate(
-                zip(self.sets, self.sizes, strict=True)
-            )
-        ]
+        enumerated = [self._enumerable_sets(k) for k in range(len(self.sizes))]
         for targets, sources, counts in self._ordered_tables():
             for group in by_kind(enumerated, sources):
                 pairs = (targets[group.positions], sources[group.positions])
@@ -278,17 +275,25 @@ class _PairIntervals:
             if columns is None:
                 self.lower[:, source] = 0.0
         self._add_unseen()
-        for source, (release, sets) in enumerate(
-            zip(self.matrix.releases, self.sets, strict=True)
-            # the leakage is at most bound(epsilon); log-ratios grow by at most the
-            # contrast
-        ):
-            if release.delta and sets.contrast > release.epsilon:
-                excess = round_up(sets.contrast - release.epsilon, 8)
-                self.lower[:, source] = np.maximum(self.lower[:, source] - excess, 0.0)
-                self.upper[:, source] = np.minimum(
-                    self.upper[:, source], release.epsilon
-                )
+        for source, release in enumerate(self.matrix.releases):
+            contrast = self.sets[source].contrast
+            if release.delta and contrast > release.epsilon:
+                # the leakage is at most bound(epsilon); log-ratios grow by at most the
+                # contrast
+                excess = round_up(contrast - release.epsilon, 8)
+                lower = self.lower[:, source] - excess
+                self.lower[:, source] = np.maximum(lower, 0.0)
+                upper = self.upper[:, source]
+                self.upper[:, source] = np.minimum(upper, release.epsilon)
+
+    def _enumerable_sets(self, source: int) -> LikelySets | None:
+        """Return the likely sets of a source if they can be enumerated."""
+        sets = self.sets[source]
+        if self.columns.get(source) is not None:
+            return None
+        if not is_enumerable(sets, self.sizes[source]):
+            return None
+        return sets
 
     def _add_unseen(self) -> None:
         """Add to upper limits what people with values outside the domain can make of

@@ -4,7 +4,7 @@ These limits are one-sided and wrong with probability at most e^-c for every
 distribution: for records drawn independently, and for records drawn without replacement
 [theory-population: One statement].
 
-* `clopper_pearson`: a proportion, from the exact binomial tail (in `set_intervals`);
+* `clopper_pearson`: a proportion, from the exact binomial tail (in `proportion_limits`);
 * `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the Chernoff-Hoeffding
   inequality;
 * `kl_inf_interval`: the mean of a variable with a known empirical distribution, narrower where its
@@ -48,9 +48,8 @@ class ConfidenceLimits(NamedTuple):
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:
-    return list(
-        np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays))
-    )
+    floats = [np.asarray(array, dtype=np.float64) for array in arrays]
+    return list(np.broadcast_arrays(*floats))
 
 
 def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
@@ -242,16 +241,13 @@ def kl_inf_interval(
     >>> round(float(found.lower), 3), round(float(found.upper), 3)
     (0.532, 0.573)
     """
-    w, p = np.broadcast_arrays(
-        np.asarray(weights, np.float64), np.asarray(shares, np.float64)
-    )
+    w, p = _as_floats(weights, shares)
     shape = np.broadcast_shapes(
         w.shape[:-1], np.shape(radius), np.shape(least), np.shape(most)
     )
-    r, low, high = (
-        np.broadcast_to(np.asarray(part, np.float64), shape)
-        for part in (radius, least, most)
-    )
+    r = np.broadcast_to(np.asarray(radius, np.float64), shape)
+    low = np.broadcast_to(np.asarray(least, np.float64), shape)
+    high = np.broadcast_to(np.asarray(most, np.float64), shape)
     infinite = ~np.isfinite(r)
     r = np.where(infinite, 1.0, r)
     upper = high - _mean_below(np.maximum(high[..., None] - w, 0.0), p, r, rounds)

@@ -66,17 +66,19 @@ def statements(sets: LikelySets, size: int) -> int:
     """Return the number of two-sided statements per row that a family over `size`
     values needs.
     """
-    with_complements = sets.kind == "all" or 2 * sets.size == size
-    return max(1, sets.count(size) // (2 if with_complements else 1))
+    number = sets.count(size)
+    if sets.kind == "all" or 2 * sets.size == size:  # a set and its complement are one
+        number //= 2
+    return max(1, number)
 
 
 def is_enumerable(sets: LikelySets, size: int) -> bool:
     """Return whether `set_intervals` can enumerate every set of a family over `size`
     values.
     """
-    return (
-        size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
-    )
+    if sets.kind == "all":
+        return size <= MAX_VALUES
+    return statements(sets, size) <= MAX_SETS
 
 
 def set_intervals(
@@ -102,18 +104,21 @@ def set_intervals(
     cells = len(masks) * counts.shape[1]
     if cells <= MAX_DIRECT:
         step = max(1, MAX_BLOCK // cells)
-        blocks = (slice(start, start + step) for start in range(0, len(counts), step))
-        found = [
-            _direct_limits(counts[b], masks, c[b], contrast[b], paired) for b in blocks
-        ]
-        return _rounded(ConfidenceLimits(*np.concatenate(found, axis=1)), contrast)
+        parts = []
+        for start in range(0, len(counts), step):
+            part = slice(start, start + step)
+            parts.append(
+                _direct_limits(counts[part], masks, c[part], contrast[part], paired)
+            )
+        lower, upper = np.concatenate(parts, axis=1)
+        return _rounded(ConfidenceLimits(lower, upper), contrast)
+    levels = zip(counts, c.tolist(), contrast.tolist(), strict=True)
     limits = [
         ranked_limits(table @ masks.T, table.sum(1), level, budget, paired)
-        for table, level, budget in zip(
-            counts, c.tolist(), contrast.tolist(), strict=True
-        )
+        for table, level, budget in levels
     ]
-    return _rounded(ConfidenceLimits(*np.array(limits).T), contrast)
+    lower, upper = np.array(limits).T
+    return _rounded(ConfidenceLimits(lower, upper), contrast)
 
 
 def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
@@ -155,7 +160,8 @@ def column_intervals(
         totals = table.sum(axis=1)[:, None]
         means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
         limits = set_limits(kl_interval(means, totals, level), contrast, paired=False)
-        lower[index], upper[index] = (part.max() for part in limits)
+        lower[index] = limits.lower.max()
+        upper[index] = limits.upper.max()
     cap = float(contrast.max())
     return ConfidenceLimits(
         np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap)
@@ -187,16 +193,25 @@ def line_intervals(
     contrast = sets.contrast
     lower = np.zeros(len(tables))
     upper = np.full(len(tables), contrast)
-    people = [table.sum(axis=1) for table in tables]
-    varying = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
-    complete = [k for k in varying if people[k].all()]
+    varying = []
+    frequent = []
+    complete = []
+    shares = []
+    radii = []
+    for k, table in enumerate(tables):
+        people = table.sum(axis=1)
+        if (people > 0).sum() < 2:
+            continue
+        varying.append(k)
+        rows = table[largest_of_rows(people, MAX_ROWS)]
+        frequent.append(rows[rows.any(axis=1)])
+        if people.all():
+            complete.append(k)
+            shares.append(table / people[:, None])
+            radii.append(c[k] / people)
     if varying and contrast > 0:
-        frequent = [tables[k][largest_of_rows(people[k], MAX_ROWS)] for k in varying]
-        frequent = [table[table.any(axis=1)] for table in frequent]
         lower[varying] = _lower_over_best_pairs(frequent, c[varying], sets)
     if complete and contrast > 0:
-        shares = [tables[k] / people[k][:, None] for k in complete]
-        radii = [c[k] / people[k] for k in complete]
         upper[complete] = upper_over_all_sets(shares, radii, contrast)
     return _rounded(ConfidenceLimits(lower, upper), np.full(len(tables), contrast))
 
@@ -230,8 +245,9 @@ def _lower_over_best_pairs(
             pairs.append(np.array(best_pairs) + end - size)
         x, y = np.concatenate(pairs, axis=1)
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in pairs])
-        chosen = best_sets(rows[x] - ratio * rows[y], width)
-        above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
+        likely = best_sets(rows[x] - ratio * rows[y], width)
+        above = (counts[x] * likely).sum(axis=1)
+        below = (counts[y] * likely).sum(axis=1)
         high = binomial_confidence_limit(above, people[x], level[x], above=False)
         low = binomial_confidence_limit(below, people[y], level[y], above=True)
         np.maximum.at(best, table, log_ratio(high - low, low, contrast))

@@ -43,44 +43,60 @@ def clopper_pearson(
     >>> clopper_pearson([0, 5, 10], 10, np.log(40)).upper.round(4).tolist()
     [0.3094, 0.8135, 1.0]
     """
-    lower, upper = (
-        binomial_confidence_limit(counts, totals, c, above) for above in (False, True)
+    return ConfidenceLimits(
+        lower=binomial_confidence_limit(counts, totals, c, above=False),
+        upper=binomial_confidence_limit(counts, totals, c, above=True),
     )
-    return ConfidenceLimits(lower, upper)
 
 
 def binomial_confidence_limit(
     counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bool
 ) -> Floats:
     """Return the upper limits of `clopper_pearson` if `above`, else the lower ones."""
-    parts = (np.asarray(part, dtype=np.float64) for part in (counts, totals, c))
-    k, n, level = np.broadcast_arrays(*parts)
+    k, n, level = np.broadcast_arrays(
+        np.asarray(counts, dtype=np.float64),
+        np.asarray(totals, dtype=np.float64),
+        np.asarray(c, dtype=np.float64),
+    )
     limit = np.full(k.shape, float(above))
     exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    extreme = exact & (k == (0 if above else n))
-    inner = exact & (k > 0) & (k < n)
-    power = np.log(_alpha(level[extreme])) / n[extreme]
-    limit[extreme] = -np.expm1(power) if above else np.exp(power)
-    if inner.any():
-        from scipy.special import betainccinv, betaincinv
-
-        hits = k[inner]
-        misses = (n - k)[inner]
-        alpha = _alpha(level[inner])
-        if above:
-            limit[inner] = betainccinv(hits + 1, misses, alpha)
-        else:
-            limit[inner] = betaincinv(hits, misses + 1, alpha)
+    if exact.any():
+        alpha = -np.expm1(-np.exp(-level[exact]))
+        tail = _upper_limit if above else _lower_limit
+        limit[exact] = tail(k[exact], (n - k)[exact], alpha)
     rest = ~exact & (n > 0)
     if rest.any():
         kl_limit = kl_upper if above else kl_lower
         limit[rest] = kl_limit(k[rest] / n[rest], level[rest] / n[rest])
-    return np.minimum(limit * (1 + GUARD), 1.0) if above else limit * (1 - GUARD)
+    if above:
+        return np.minimum(limit * (1 + GUARD), 1.0)
+    return limit * (1 - GUARD)
 
 
-def _alpha(c: Floats) -> Floats:
-    """Return 1 - exp(-e^-c), the error probability of one limit."""
-    return np.asarray(-np.expm1(-np.exp(-c)))
+def _lower_limit(hits: Floats, misses: Floats, alpha: Floats) -> Floats:
+    """Return the p with P(Binomial(n, p) >= hits) = alpha; 0 without a hit."""
+    limit = np.zeros(hits.shape)
+    all_hits = (hits > 0) & (misses == 0)
+    limit[all_hits] = np.exp(np.log(alpha[all_hits]) / hits[all_hits])
+    inner = (hits > 0) & (misses > 0)
+    if inner.any():
+        from scipy.special import betaincinv
+
+        limit[inner] = betaincinv(hits[inner], misses[inner] + 1, alpha[inner])
+    return limit
+
+
+def _upper_limit(hits: Floats, misses: Floats, alpha: Floats) -> Floats:
+    """Return the p with P(Binomial(n, p) <= hits) = alpha; 1 without a miss."""
+    limit = np.ones(hits.shape)
+    no_hits = (hits == 0) & (misses > 0)
+    limit[no_hits] = -np.expm1(np.log(alpha[no_hits]) / misses[no_hits])
+    inner = (hits > 0) & (misses > 0)
+    if inner.any():
+        from scipy.special import betainccinv
+
+        limit[inner] = betainccinv(hits[inner] + 1, misses[inner], alpha[inner])
+    return limit
 
 
 def proportion_interval(
@@ -106,18 +122,12 @@ def proportion_interval(
     >>> proportion_interval([0, 5, 10], [10, 5, 0], 0.025).upper.round(4).tolist()
     [0.3085, 0.8129, 1.0]
     """
-    k, rest = (np.asarray(part, dtype=np.float64) for part in (hits, misses))
-    return ConfidenceLimits(
-        _lower_proportion(k, rest, level), 1.0 - _lower_proportion(rest, k, level)
+    k, rest, alpha = np.broadcast_arrays(
+        np.asarray(hits, dtype=np.float64), np.asarray(misses, dtype=np.float64), level
     )
-
-
-def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
-    from scipy.special import betaincinv
-
-    some = hits > 0
-    return np.where(
-        some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0
+    return ConfidenceLimits(
+        lower=_lower_limit(k, rest, alpha),
+        upper=_upper_limit(k, rest, alpha),
     )
 
 

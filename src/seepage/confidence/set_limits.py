@@ -31,13 +31,14 @@ def set_limits(
     """
     low, high = masses
     if paired:
-        low, high = (
-            np.concatenate([one, 1.0 - other], axis=-1)
-            for one, other in ((low, high), (high, low))
-        )
-    limits = _largest_ratios(low, high, contrast), _largest_ratios(high, low, contrast)
+        low = np.concatenate([masses.lower, 1.0 - masses.upper], axis=-1)
+        high = np.concatenate([masses.upper, 1.0 - masses.lower], axis=-1)
+    lower = _largest_ratios(low, high, contrast)
+    upper = _largest_ratios(high, low, contrast)
     shape = (*low.shape[:-2], 1 + paired, -1)
-    return ConfidenceLimits(*(part.reshape(shape).max(axis=-2) for part in limits))
+    return ConfidenceLimits(
+        lower=lower.reshape(shape).max(axis=-2), upper=upper.reshape(shape).max(axis=-2)
+    )
 
 
 def _largest_ratios(high: Floats, low: Floats, contrast: ArrayLike) -> Floats:
@@ -88,9 +89,10 @@ def ranked_limits(
     lower = 0.0
     upper = 0.0
     while len(sets):
-        found = set_limits(clopper_pearson(hits[:, sets], people, c), contrast, paired)
-        lower = max(lower, float(found.lower.max()))
-        upper = max(upper, float(found.upper.max()))
+        masses = clopper_pearson(hits[:, sets], people, c)
+        exact = set_limits(masses, contrast, paired)
+        lower = max(lower, float(exact.lower.max()))
+        upper = max(upper, float(exact.upper.max()))
         remaining = remaining[bounds[remaining] > upper]
         sets = remaining[:BATCH]
         remaining = remaining[BATCH:]
@@ -99,11 +101,9 @@ def ranked_limits(
 
 def largest_of_rows(values: Floats, count: int) -> Integers:
     """Return the indices of the `count` largest values, in no particular order."""
-    return (
-        np.argpartition(-values, count)[:count]
-        if count < len(values)
-        else np.arange(len(values))
-    )
+    if count >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(-values, count)[:count]
 
 
 def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
@@ -118,7 +118,8 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits
     a = hits / people
     r = c / people
     root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
-    upper, complement = (_simple_upper(share, r, root) for share in (a, 1.0 - a))
+    upper = _simple_upper(a, r, root)
+    complement = _simple_upper(1.0 - a, r, root)
     empty = totals == 0
     lower = np.where(empty, 0.0, np.maximum(1.0 - complement, 0.0))
     return ConfidenceLimits(lower, np.where(empty, 1.0, np.minimum(upper, 1.0)))

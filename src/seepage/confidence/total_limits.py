@@ -165,15 +165,22 @@ def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
     """Return the contrast that all sources share if all reports are GRR-like, else
     None.
     """
-    contrasts = {
-        source.contrast
-        if isinstance(source, TwoLevelColumns)
-        and (source.sets.kind == "singletons" or source.k == source.count == 2)
-        else None
-        for source in sources
-    }
-    contrast = contrasts.pop() if len(contrasts) == 1 else None
-    return None if contrast == math.inf else contrast
+    contrasts = {_contrast_of_singletons(source) for source in sources}
+    if len(contrasts) > 1:
+        return None
+    contrast = contrasts.pop()
+    if contrast == math.inf:
+        return None
+    return contrast
+
+
+def _contrast_of_singletons(source: LikelihoodColumns) -> float | None:
+    """Return the contrast of a source whose likely sets are singletons, else None."""
+    if not isinstance(source, TwoLevelColumns):
+        return None
+    if source.sets.kind == "singletons" or source.k == source.count == 2:
+        return source.contrast
+    return None
 
 
 def _limits_by_answers(
@@ -182,7 +189,9 @@ def _limits_by_answers(
     """Return KL_inf limits of p(y given x) from the counts of all combinations of
     answers.
     """
-    weights = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
+    weights = matrices[0]
+    for matrix in matrices[1:]:
+        weights = np.asarray(np.kron(weights, matrix))
     shares = counts / np.maximum(people, 1.0)
     minimum = weights.min(axis=0)[:, None]
     maximum = weights.max(axis=0)[:, None]
@@ -208,10 +217,8 @@ def _limits_by_range(
     for matrix in matrices:
         means = matrix.T @ means.reshape(reports, len(matrix), -1)
         reports *= matrix.shape[1]
-    low, high = (
-        reduce(np.kron, [extremes(matrix, axis=0) for matrix in matrices])[:, None]
-        for extremes in (np.min, np.max)
-    )
+    low = reduce(np.kron, [matrix.min(axis=0) for matrix in matrices])[:, None]
+    high = reduce(np.kron, [matrix.max(axis=0) for matrix in matrices])[:, None]
     excess = means.reshape(reports, -1) - low
     width = high - low
     scaled = np.divide(excess, width, out=np.zeros_like(excess), where=width > 0)
@@ -378,7 +385,8 @@ def form_total_limits(
     budgets = np.asarray(epsilons, dtype=np.float64)
     width = counts.shape[-1]
     sizes = np.diff(starts, append=width)[list(attributes)].tolist()
-    strata, group_sizes = counts.reshape(-1, math.prod(sizes), width), np.ravel(people)
+    strata = counts.reshape(-1, math.prod(sizes), width)
+    group_sizes = np.ravel(people)
     unequal = bool(len(budgets)) and bool((budgets != budgets[0]).any())
     # strata side by side, like the attributes
     columns = np.moveaxis(strata, 0, 1).reshape(-1, len(group_sizes))
@@ -386,8 +394,9 @@ def form_total_limits(
     shares = np.moveaxis(counts_by_difference(columns, sizes, unequal), 0, -1)
     shares = shares / np.maximum(group_sizes, 1.0)[:, None]
     weights = difference_weights(budgets, unequal)
-    ranges = _weight_ranges(starts, attributes, sizes, budgets, width)
-    minimum, maximum = (np.tile(part, len(strata)) for part in ranges)
+    smallest, largest = _weight_ranges(starts, attributes, sizes, budgets, width)
+    minimum = np.tile(smallest, len(strata))
+    maximum = np.tile(largest, len(strata))
     if public:
         outside = (group_sizes - columns.sum(axis=0)) / np.maximum(group_sizes, 1.0)
         outside = np.broadcast_to(outside[:, None], (*shares.shape[:-1], 1))
@@ -398,10 +407,10 @@ def form_total_limits(
     limits = kl_inf_interval(weights, shares, radius, minimum, maximum, iterations)
     guard = rounding([*sizes, 2])
     totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
-    totals = np.max(totals.reshape(len(strata), -1), axis=0)
-    return np.asarray(
-        np.minimum(totals, math.inf if public else summed_up(budgets.tolist()))
-    )
+    totals = np.asarray(np.max(totals.reshape(len(strata), -1), axis=0))
+    if public:
+        return totals
+    return np.minimum(totals, summed_up(budgets.tolist()))
 
 
 def _weight_ranges(

@@ -277,7 +277,7 @@ class _Side:
     attribute, and the likelihoods of the reports, weighted and up to a factor.
     """
 
-    codes: Sequence[Integers]
+    codes: Sequence[Any]
     likelihoods: Floats
 
     def sums(self, source: int, size: int) -> Floats:
