@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from seepage._core import checks
 from seepage._core.arrays import Integers
 from seepage._core.errors import InputError
-from seepage.collection.formula import clear_columns, column_names
+from seepage.collection.clear_columns import clear_columns, column_names
 from seepage.mechanisms.randomiser import SINGLE, label
 
 FUNCTION = "randomise"

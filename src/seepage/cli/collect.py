@@ -384,7 +384,7 @@ def _survey_weights(
     """Return weights: a column beside the reports by its name, or numbers from the
     covariates.
     """
-    from seepage.collection.formula import clear_columns, column_names
+    from seepage.collection.clear_columns import clear_columns, column_names
     from seepage.collection.weights import rake_weights
 
     if known_totals is not None:

@@ -56,14 +56,19 @@ class CellSums:
         self, plan: PlanContent, names: Sequence[str], *, full: bool = True
     ) -> None:
         self.forms = informative_forms(plan, names)
-        cells = check_cells(plan, names) if full else count_cells(plan, names)
         self.people: dict[int, int] = dict.fromkeys(self.forms, 0)
         self._full = full
+        cells = count_cells(plan, names)
+        products: tuple[int, ...] = (cells,)
+        if full:
+            check_cells(plan, names)
+            products = (cells, cells)
         self._rows = max(1, CHUNK_ENTRIES // cells)
-        self._weight = self._square = 0.0
+        self._weight = 0.0
+        self._square = 0.0
         self._first = np.zeros(cells)
         self._first_square = np.zeros(cells)
-        self._second = np.zeros((cells, cells) if full else cells)
+        self._second = np.zeros(products)
 
     def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
         """Add reports of one form, with the weights of their people; None for 1 each."""
@@ -80,9 +85,10 @@ class CellSums:
             self._square += float(twice.sum())
             self._first += once @ part
             self._first_square += twice @ part
-            self._second += (
-                (part * twice[:, None]).T @ part if self._full else twice @ part**2
-            )
+            if self._full:
+                self._second += (part * twice[:, None]).T @ part
+            else:
+                self._second += twice @ part**2
 
     @cached_property
     def mean(self) -> Floats:
@@ -94,14 +100,13 @@ class CellSums:
         """The covariance of the estimates; their variances alone unless `full`."""
         if self.effective < 1 + 1e-9:  # one person
             return np.full_like(self._second, np.inf)
-        product = np.multiply.outer if self._full else np.multiply
-        cross = product(self._first_square, self.mean)
-        centred = (
-            self._second
-            - cross
-            - cross.T
-            + self._square * product(self.mean, self.mean)
-        )
+        if self._full:
+            cross = np.outer(self._first_square, self.mean)
+            squares = np.outer(self.mean, self.mean)
+        else:
+            cross = self._first_square * self.mean
+            squares = self.mean**2
+        centred = self._second - cross - cross.T + self._square * squares
         return np.asarray(centred / self._weight**2 / (1.0 - 1.0 / self.effective))
 
     @property
@@ -116,23 +121,35 @@ def read_vectors(
     """Yield (index of the wanted, index of a form, its reports, their rows), in one
     pass.
     """
-    columns: dict[int, dict[str, None]] = {}
-    for forms in wanted:
-        for form, vectors in forms.items():
-            columns.setdefault(form, {}).update(dict.fromkeys(vectors.columns))
-    names = {form: list(known) for form, known in columns.items()}
+    names = _columns_by_form(wanted)
     for form, batch, rows in source.by_form(names):
         by_name = dict(zip(names[form], batch, strict=True))
         for index, forms in enumerate(wanted):
             if form in forms:
-                yield index, form, [by_name[name] for name in forms[form].columns], rows
+                reports = [by_name[name] for name in forms[form].columns]
+                yield index, form, reports, rows
+
+
+def _columns_by_form(
+    wanted: Sequence[Mapping[int, FormVectors]],
+) -> dict[int, list[str]]:
+    """Return the columns of reports that are read, by the index of the form."""
+    columns = dict[int, dict[str, None]]()
+    for forms in wanted:
+        for form, vectors in forms.items():
+            columns.setdefault(form, {}).update(dict.fromkeys(vectors.columns))
+    return {form: list(names) for form, names in columns.items()}
 
 
 def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) -> None:
     """Add all reports to several `CellSums`, or sums with the same `forms` and `add`."""
-    given = source.weights(weights)
-    for index, form, reports, rows in read_vectors(source, [one.forms for one in sums]):
-        sums[index].add(form, reports, None if given is None else given[rows])
+    by_person = source.weights(weights)
+    wanted = [table.forms for table in sums]
+    for index, form, reports, rows in read_vectors(source, wanted):
+        of_rows = None
+        if by_person is not None:
+            of_rows = by_person[rows]
+        sums[index].add(form, reports, of_rows)
 
 
 def sum_table(

@@ -32,9 +32,11 @@ CLIENT = Path(__file__).with_name("client")
 
 
 MAX_VECTORS = 1_000_000
+"""Maximum number of test vectors for the draw of the form, and for each form."""
 
 
 PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
+"""The client's package.json."""
 
 
 def client_plan(plan: PlanContent) -> dict[str, Any]:
@@ -84,26 +86,23 @@ def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, A
     generator = checks.generator(rng)
     source = Randomness(generator)
     words = [source.bytes(WORD).tobytes() for _ in range(vectors)]
-    records = [
-        _record_vector(wire, form, generator, source)
-        for form in range(1, len(wire["forms"]) + 1)
-        for _ in range(vectors)
-    ]
-    return {
-        "forms": [[data.hex(), draw_form(wire, data)] for data in words],
-        "records": records,
-    }
+    forms = [[data.hex(), draw_form(wire, data)] for data in words]
+    records = []
+    for form in range(1, len(wire["forms"]) + 1):
+        records += [
+            _record_vector(wire, form, generator, source) for _ in range(vectors)
+        ]
+    return {"forms": forms, "records": records}
 
 
 def _record_vector(
     wire: Wire, form: int, rng: np.random.Generator, source: Randomness
 ) -> dict[str, Any]:
-    raw = {
-        attribute["name"]: _raw_values(attribute) for attribute in wire["attributes"]
-    }
-    answers = {
-        name: values[int(rng.integers(len(values)))] for name, values in raw.items()
-    }
+    """Return answers of one person drawn uniformly, bytes, and the report of them."""
+    answers = {}
+    for attribute in wire["attributes"]:
+        values = _raw_values(attribute)
+        answers[attribute["name"]] = values[int(rng.integers(len(values)))]
     data = source.bytes(form_bytes(wire, form)).tobytes()
     report = perturb_record(wire, form, answers, data)
     return {"form": form, "answers": answers, "bytes": data.hex(), "report": report}
@@ -114,22 +113,17 @@ def _raw_values(attribute: Wire) -> list[str | float | None]:
     unseen.
     """
     edges = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
-    numbers = [
-        float(text) for text in [*attribute["values"], *edges] if NUMBER.fullmatch(text)
-    ]
-    coded = [
-        x
-        for x in numbers
-        if abs(x) < math.inf and answer_code(attribute, x) is not None
-    ]
-    unseen = ["never seen", "-1e308", None] if "other" in attribute else []
-    return [
-        *attribute["values"],
-        *dict(attribute.get("merged", ())),
-        *edges,
-        *coded,
-        *unseen,
-    ]
+    texts = [*attribute["values"], *edges]
+    numbers = [float(text) for text in texts if NUMBER.fullmatch(text)]
+    raw: list[str | float | None] = list(attribute["values"])
+    raw += dict(attribute.get("merged", ()))
+    raw += edges
+    for number in numbers:
+        if math.isfinite(number) and answer_code(attribute, number) is not None:
+            raw.append(number)
+    if "other" in attribute:
+        raw += ["never seen", "-1e308", None]
+    return raw
 
 
 def write_client(
@@ -162,12 +156,12 @@ def write_client(
     wire = plan.wire
     checks.integer(vectors, "vectors", 1, MAX_VECTORS)
     header = {"format": "seepage test vectors", "plan": plan.collection}
+    test_vectors = header | client_vectors(wire, vectors)
     contents = {
         "seepage.js": (CLIENT / "seepage.js").read_bytes(),
         "seepage.d.ts": (CLIENT / "seepage.d.ts").read_bytes(),
         "package.json": PACKAGE,
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
-        "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors))
-        + b"\n",
+        "vectors.json": msgspec.json.encode(test_vectors) + b"\n",
     }
     return write_folder(folder, contents, "a client", force=force)

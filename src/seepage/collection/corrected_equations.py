@@ -18,6 +18,7 @@ def fit_entries(
     family: str,
     design: Floats,
     entries: Floats,
+    *,
     weights: Floats | None,
     forms: Integers,
     precisions: Floats,
@@ -35,33 +36,43 @@ def fit_entries(
     forms, precisions
         The form of each person, and 1 / v(f) of it.
     """
-    u = np.ones(len(entries)) if weights is None else weights.copy()
+    u = np.ones(len(entries))
+    if weights is not None:
+        u = weights.copy()
     if family == "linear":
-        u *= precisions
-        inverse = checked_inverse(design.T @ (design * u[:, None]))
-        values = inverse @ (design.T @ (u * entries))
-        scores = design * (u * (entries - design @ values))[:, None]
-        return values, inverse @ (scores.T @ scores) @ inverse, "sandwich"
-    bounds = np.zeros((2, len(entries)))
+        values, covariance = _fit_linear(design, entries, u * precisions)
+        return values, covariance, "sandwich"
+    low = np.zeros(len(entries))
+    high = np.ones(len(entries))
     is_exact = weights is None
     for form in np.unique(forms):
         rows = forms == form
-        given = entries[rows]
-        low = min(given.min(), 0.0)
-        high = max(given.max(), 1.0)
-        bounds[:, rows] = [[low], [high]]
-        mean = given.mean()
-        spread = given.var()
-        # The largest variance within the bounds over that of the entries: 1 for two
-        # values.
-        u[rows] *= (mean - low) * (high - mean) / spread if spread > 0 else 1.0
-        is_exact &= len(np.unique(given)) <= 2
-    values, information, sandwich = _fit_logit(design, entries, u, *bounds)
-    return (
-        (values, information, "information")
-        if is_exact
-        else (values, sandwich, "sandwich")
-    )
+        of_form = entries[rows]
+        least = min(of_form.min(), 0.0)
+        largest = max(of_form.max(), 1.0)
+        low[rows] = least
+        high[rows] = largest
+        mean = of_form.mean()
+        spread = of_form.var()
+        if spread > 0:
+            # The largest variance within the bounds over that of the entries: 1 for
+            # two values.
+            u[rows] *= (mean - least) * (largest - mean) / spread
+        is_exact &= len(np.unique(of_form)) <= 2
+    values, information, sandwich = _fit_logit(design, entries, u, low, high)
+    if is_exact:
+        return values, information, "information"
+    return values, sandwich, "sandwich"
+
+
+def _fit_linear(
+    design: Floats, entries: Floats, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Return the coefficients of weighted least squares, and their sandwich covariance."""
+    inverse = checked_inverse(design.T @ (design * weights[:, None]))
+    values = inverse @ (design.T @ (weights * entries))
+    scores = design * (weights * (entries - design @ values))[:, None]
+    return values, inverse @ (scores.T @ scores) @ inverse
 
 
 def _fit_logit(

@@ -84,7 +84,9 @@ Labels = str | Sequence[str]
 
 def as_texts(value: Any, name: str) -> list[str]:
     """Return one text or several as a list."""
-    return [value] if isinstance(value, str) else checks.texts(value, name)
+    if isinstance(value, str):
+        return [value]
+    return checks.texts(value, name)
 
 
 class IndependenceTest(NamedTuple):
@@ -137,13 +139,14 @@ class EstimatedCells(Result):
 
     def __getitem__(self, labels: Labels) -> Estimated:
         """Return the number of one cell, by the values of the attributes in order."""
-        given = as_texts(labels, "labels")
-        if len(given) != len(self.attributes):
+        values = as_texts(labels, "labels")
+        if len(values) != len(self.attributes):
             names = ", ".join(attribute.name for attribute in self.attributes)
             raise InputError(
-                f"a cell must be given by one value of each of {names}, got {given!r}"
+                f"a cell must be given by one value of each of {names}, got {values!r}"
             )
-        codes = [a.code(value) for a, value in zip(self.attributes, given, strict=True)]
+        labelled = zip(self.attributes, values, strict=True)
+        codes = [attribute.code(value) for attribute, value in labelled]
         return self._number(int(np.ravel_multi_index(codes, self._shape)))
 
     def _number(self, cell: int) -> Estimated:

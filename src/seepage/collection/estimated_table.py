@@ -90,7 +90,9 @@ class Table(EstimatedCells):
         """
         shares = np.clip(self.values, 0.0, 1.0)
         total = float(np.trace(self.covariance))
-        return float((1.0 - shares @ shares) / total) if total > 0 else float("inf")
+        if total <= 0:
+            return float("inf")
+        return float((1.0 - shares @ shares) / total)
 
     def _headline(self) -> str:
         names = " by ".join(attribute.name for attribute in self.attributes)
@@ -164,18 +166,17 @@ class Table(EstimatedCells):
         a = parts @ self.values
         m = wholes @ self.values
         covariance = self.covariance
-        aa, am, mm = (
-            np.einsum("ij,jk,ik->i", left, covariance, right, optimize=True)
-            for left, right in ((parts, parts), (parts, wholes), (wholes, wholes))
-        )
-        are_shares = bool(np.isin(parts, (0.0, 1.0)).all())
+        aa = _row_products(parts, covariance, parts)
+        am = _row_products(parts, covariance, wholes)
+        mm = _row_products(wholes, covariance, wholes)
         ratio = np.divide(a, m, out=np.full_like(a, np.nan), where=m != 0)
         square = aa - 2.0 * ratio * am + ratio**2 * mm
         errors = np.sqrt(np.maximum(square, 0.0)) / np.abs(np.where(m == 0, np.nan, m))
-        sampling = 1.0 / self.effective if are_shares else 0.0
-        intervals = ratio_intervals(a, m, aa, am, mm, sampling)
-        if are_shares:
+        if np.isin(parts, (0.0, 1.0)).all():
+            intervals = ratio_intervals(a, m, aa, am, mm, 1.0 / self.effective)
             intervals = within_unit(intervals)
+        else:
+            intervals = ratio_intervals(a, m, aa, am, mm, 0.0)
         return EstimatedCells(what, attributes, ratio, errors, intervals)
 
     def mean(self, name: str, *, given: Labels = (), scores: Any = None) -> Any:
@@ -194,21 +195,19 @@ class Table(EstimatedCells):
         """
         axis = self._axis(name)
         numbers = attribute_scores(self.attributes[axis], scores)
-        axes = [self._axis(one) for one in as_texts(given, "given")]
+        axes = [self._axis(other) for other in as_texts(given, "given")]
         if axis in axes:
             raise InputError(f"given must not have {name!r}, of which it is the mean")
         codes = np.indices(self._shape)[axis].ravel()
-        groups = (
-            summing_matrix(self._shape, axes)
-            if axes
-            else np.ones((1, len(self.values)))
-        )
-        attributes = tuple(self.attributes[one] for one in axes)
-        what = f"mean of {name}" + (
-            f" given {' and '.join(a.name for a in attributes)}" if axes else ""
-        )
-        found = self._ratios(what, attributes, groups * numbers[codes], groups)
-        return found if axes else found._number(0)
+        what = f"mean of {name}"
+        if not axes:
+            everybody = np.ones((1, len(self.values)))
+            means = self._ratios(what, (), everybody * numbers[codes], everybody)
+            return means._number(0)
+        groups = summing_matrix(self._shape, axes)
+        attributes = tuple(self.attributes[other] for other in axes)
+        what += f" given {' and '.join(attribute.name for attribute in attributes)}"
+        return self._ratios(what, attributes, groups * numbers[codes], groups)
 
     # Comparisons of two groups --------------------------------------------------------
 
@@ -226,7 +225,7 @@ class Table(EstimatedCells):
             Two groups, each by its values of the other attributes; by default the last
             and the first of two.
         """
-        return self._compared(value, groups, lambda one, two: one - two)
+        return self._compared(value, groups, _difference)
 
     def ratio(
         self, value: str | None = None, groups: Sequence[Labels] = ()
@@ -234,7 +233,7 @@ class Table(EstimatedCells):
         """Return the share of a value in one group over that in another; see
         `difference`.
         """
-        return self._compared(value, groups, lambda one, two: one / two, bounded=True)
+        return self._compared(value, groups, _ratio, bounded=True)
 
     def odds_ratio(
         self, value: str | None = None, groups: Sequence[Labels] = ()
@@ -242,12 +241,7 @@ class Table(EstimatedCells):
         """Return the odds of a value in one group over those in another; see
         `difference`.
         """
-        return self._compared(
-            value,
-            groups,
-            lambda one, two: one * (1.0 - two) / ((1.0 - one) * two),
-            bounded=True,
-        )
+        return self._compared(value, groups, _odds_ratio, bounded=True)
 
     def _compared(
         self,
@@ -257,6 +251,21 @@ class Table(EstimatedCells):
         bounded: bool = False,
     ) -> Estimated:
         """Return a function of the shares of a value in two groups."""
+        value, groups = self._value_and_groups(value, groups)
+        code = self.attributes[0].code(value)
+        parts = np.zeros((4, *self._shape))
+        for row, group in enumerate(groups):
+            cell = self._group_cell(group)
+            parts[2 * row][(code, *cell)] = 1.0
+            parts[2 * row + 1][(slice(None), *cell)] = 1.0
+        flat = parts.reshape(4, -1)
+        pair = SharePair(
+            flat @ self.values, flat @ self.covariance @ flat.T, 1.0 / self.effective
+        )
+        return pair.function(function, bounded)
+
+    def _value_and_groups(self, value: Any, groups: Any) -> tuple[Any, list[Any]]:
+        """Return the value and the two groups of a comparison, by default those of two."""
         outcome = self.attributes[0]
         others = self.attributes[1:]
         groups = checks.items(groups, "groups")
@@ -269,23 +278,18 @@ class Table(EstimatedCells):
                 "a comparison needs a value of the first attribute and two groups, as in "
                 "difference('yes', ['high', 'low'])"
             )
-        shape = self._shape
-        code = outcome.code(value)
-        parts = np.zeros((4, *shape))
-        for row, group in enumerate(groups):
-            labels = as_texts(group, "each of groups")
-            if len(labels) != len(others):
-                raise InputError(
-                    f"a group must have one value of each other attribute, got {group!r}"
-                )
-            cell = tuple(a.code(label) for a, label in zip(others, labels, strict=True))
-            parts[2 * row][(code, *cell)] = 1.0
-            parts[2 * row + 1][(slice(None), *cell)] = 1.0
-        flat = parts.reshape(4, -1)
-        pair = SharePair(
-            flat @ self.values, flat @ self.covariance @ flat.T, 1.0 / self.effective
-        )
-        return pair.function(function, bounded)
+        return value, groups
+
+    def _group_cell(self, group: Labels) -> tuple[int, ...]:
+        """Return the codes of a group's values of the other attributes."""
+        others = self.attributes[1:]
+        labels = as_texts(group, "each of groups")
+        if len(labels) != len(others):
+            raise InputError(
+                f"a group must have one value of each other attribute, got {group!r}"
+            )
+        labelled = zip(others, labels, strict=True)
+        return tuple(attribute.code(label) for attribute, label in labelled)
 
     # Association ----------------------------------------------------------------------
 
@@ -314,6 +318,24 @@ class Table(EstimatedCells):
         return IndependenceTest(statistic, degrees, float(chdtrc(degrees, statistic)))
 
 
+def _row_products(left: Floats, covariance: Floats, right: Floats) -> Floats:
+    """Return l' V r of each row l of `left` and r of `right`."""
+    products = np.einsum("ij,jk,ik->i", left, covariance, right, optimize=True)
+    return np.asarray(products)
+
+
+def _difference(share: Any, other: Any) -> Any:
+    return share - other
+
+
+def _ratio(share: Any, other: Any) -> Any:
+    return share / other
+
+
+def _odds_ratio(share: Any, other: Any) -> Any:
+    return share * (1.0 - other) / ((1.0 - share) * other)
+
+
 def estimate_table(
     plan: PlanContent, reports: Any, names: Labels, by: Labels, weights: Any
 ) -> Table:
@@ -329,8 +351,8 @@ def estimate_table(
     weights
         Survey weights: a column beside the reports, or one number per report.
     """
-    given = as_texts(names, "names"), as_texts(by, "by")
-    asked = [plan.collected[name].name for part in given for name in part]
+    together = [*as_texts(names, "names"), *as_texts(by, "by")]
+    asked = [plan.collected[name].name for name in together]
     if not asked or len(set(asked)) < len(asked):
         raise InputError(
             f"the attributes of a table must be different, got {', '.join(asked)}"
@@ -346,9 +368,16 @@ def estimate_table(
     intervals = ratio_intervals(
         values, zeros + 1.0, variances, zeros, zeros, 1.0 / sums.effective
     )
-    cells = values, np.sqrt(np.maximum(variances, 0.0)), within_unit(intervals)
-    what = f"frequency of {' and '.join(asked)}"
-    return Table(what, attributes, *cells, sums.covariance, people, sums.effective)
+    return Table(
+        what=f"frequency of {' and '.join(asked)}",
+        attributes=attributes,
+        values=values,
+        standard_errors=np.sqrt(np.maximum(variances, 0.0)),
+        intervals=within_unit(intervals),
+        covariance=sums.covariance,
+        people=people,
+        effective=sums.effective,
+    )
 
 
 def check_asked_together(plan: PlanContent, names: Sequence[str]) -> None:
@@ -360,7 +389,9 @@ def check_asked_together(plan: PlanContent, names: Sequence[str]) -> None:
     """
     if any(set(names) <= set(form.attributes) for form in plan.forms):
         return
-    both = "both" if len(names) == 2 else "all of"
+    both = "all of"
+    if len(names) == 2:
+        both = "both"
     together = f"no form asks for {both} {' and '.join(map(repr, names))}"
     option = f"design with want {' x '.join(names)!r}"
     limits = [planned.limit for planned in plan.attributes if planned.limit]

@@ -1,22 +1,18 @@
-"""Formulas of regressions, and the columns that they name."""
+"""Formulas of regressions, and the columns of a design matrix that they name."""
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute
+from seepage.collection.clear_columns import column_texts
 from seepage.designs.want import attribute_scores
-from seepage.tables.opening import open_source
-from seepage.tables.table_options import TableOptions
 
 
 class Variable(NamedTuple):
@@ -29,11 +25,10 @@ class Variable(NamedTuple):
         """Return the columns of a term by label."""
         if not self.levels:
             return {name: self.values}
-        return {
-            f"{name}[T.{level}]": (self.values == code).astype(np.float64)
-            for code, level in enumerate(self.levels)
-            if code
-        }
+        indicators = {}
+        for code, level in enumerate(self.levels[1:], 1):
+            indicators[f"{name}[T.{level}]"] = (self.values == code).astype(np.float64)
+        return indicators
 
 
 class Formula(NamedTuple):
@@ -71,15 +66,22 @@ class Formula(NamedTuple):
         """
         columns: dict[str, Floats] = {"Intercept": np.ones(rows)}
         for term in self.terms:
-            products: dict[str, Floats] = {"": np.ones(rows)}
-            for name in term:
-                products = {
-                    f"{left}:{right}" if left else right: one * two
-                    for left, one in products.items()
-                    for right, two in variables[name].columns(name).items()
-                }
-            columns.update(products)
+            columns.update(_interaction(term, variables))
         return tuple(columns), np.stack(list(columns.values()), axis=-1)
+
+
+def _interaction(
+    term: Sequence[str], variables: Mapping[str, Variable]
+) -> dict[str, Floats]:
+    """Return the columns of a term by label: products of the columns of its names."""
+    products = variables[term[0]].columns(term[0])
+    for name in term[1:]:
+        longer = {}
+        for left, product in products.items():
+            for right, column in variables[name].columns(name).items():
+                longer[f"{left}:{right}"] = product * column
+        products = longer
+    return products
 
 
 def parse_formula(text: str, known: Iterable[str]) -> Formula:
@@ -96,23 +98,30 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     position = 0
     joined = "+"
     while joined:
-        found = factor.match(right, position)
-        if found is None:
+        match = factor.match(right, position)
+        if match is None:
             rest = right[position:].strip() or "the end"
             raise _mistake(text, f"a column is expected at {rest!r}")
-        if found[2]:  # else it is the intercept, which every regression has
-            column = _known(found[2], columns, text)
-            categories |= {column} if found[1] else set()
-            before = terms.pop() if joined == ":" and terms else ()
-            terms.append((*before, column))
-        joined = right[found.end() : found.end() + 1]
-        position = found.end() + 1
+        is_category, column = match.groups()
+        if column:  # else it is the intercept, which every regression has
+            column = _known(column, columns, text)
+            if is_category:
+                categories.add(column)
+            if joined == ":" and terms:
+                terms[-1] = (*terms[-1], column)
+            else:
+                terms.append((column,))
+        joined = right[match.end() : match.end() + 1]
+        position = match.end() + 1
         if joined not in "+:":
-            raise _mistake(text, f"'+' is expected at {right[found.end() :].strip()!r}")
-    explained = _known(outcome[1], columns, text)
+            raise _mistake(text, f"'+' is expected at {right[match.end() :].strip()!r}")
     ordered = sorted(dict.fromkeys(terms), key=len)
     return Formula(
-        text.strip(), explained, outcome[2], tuple(ordered), frozenset(categories)
+        text=text.strip(),
+        outcome=_known(outcome[1], columns, text),
+        event=outcome[2],
+        terms=tuple(ordered),
+        categories=frozenset(categories),
     )
 
 
@@ -142,7 +151,9 @@ def outcome_scores(
             f"the outcome {outcome.name!r} has {outcome.size} values: name the one that counts, as "
             f"in {outcome.name}[{outcome.values[-1]}] ~ ..."
         )
-    code = outcome.code(outcome.values[1] if event is None else event)
+    if event is None:
+        event = outcome.values[1]
+    code = outcome.code(event)
     return np.eye(outcome.size)[code], f"{outcome.name}[{outcome.values[code]}]"
 
 
@@ -153,15 +164,28 @@ def cell_variables(
     categories.
     """
     variables = {}
-    for attribute, codes in zip(
-        attributes, np.indices([a.size for a in attributes]), strict=True
-    ):
-        variables[attribute.name] = Variable(codes.ravel(), attribute.values)
-        with suppress(ValueError):
-            numbers = np.array([float(value) for value in attribute.values])
-            if attribute.name not in formula.categories and np.isfinite(numbers).all():
-                variables[attribute.name] = Variable(numbers[codes.ravel()])
+    cells = np.indices([attribute.size for attribute in attributes])
+    for attribute, axis in zip(attributes, cells, strict=True):
+        codes = axis.ravel()
+        numbers = None
+        if attribute.name not in formula.categories:
+            numbers = _values_as_numbers(attribute)
+        if numbers is None:
+            variables[attribute.name] = Variable(codes, attribute.values)
+        else:
+            variables[attribute.name] = Variable(numbers[codes])
     return variables
+
+
+def _values_as_numbers(attribute: Attribute) -> Floats | None:
+    """Return an attribute's values as finite numbers; None if one is none."""
+    try:
+        numbers = np.array([float(value) for value in attribute.values])
+    except ValueError:
+        return None
+    if not np.isfinite(numbers).all():
+        return None
+    return numbers
 
 
 def clear_variables(
@@ -176,59 +200,3 @@ def clear_variables(
             levels, codes = np.unique(column, return_inverse=True)
             variables[name] = Variable(codes, tuple(column_texts(levels)))
     return variables
-
-
-# Unperturbed columns ------------------------------------------------------------------
-
-
-def column_names(data: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame or file."""
-    return tuple(open_source(data, TableOptions()).names)
-
-
-def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return columns of a frame or file: numbers as floats, anything else as texts.
-
-    Texts of a file are numbers if all of them are.  A missing value raises an
-    InputError.
-    """
-    source = open_source(data, TableOptions())
-    wanted = list(dict.fromkeys(names))
-    for name in wanted:
-        if name not in source.names:
-            hint = checks.near_miss(name, source.names)
-            raise InputError(f"the covariates have no column {name!r}{hint}")
-    if not wanted:
-        return {}
-    table = pa.Table.from_batches(list(source.batches(wanted)))
-    is_file = isinstance(data, (str, os.PathLike))
-    return {name: _clear_column(name, table.column(name), is_file) for name in wanted}
-
-
-def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
-    values = [None if value == "" else value for value in column.to_pylist()]
-    found = np.array([None if value is None else str(value) for value in values])
-    if is_file or pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        with suppress(ValueError, TypeError):
-            found = np.array(
-                [np.nan if value is None else float(value) for value in values]
-            )
-    missing = sum(value is None or value != value for value in found.tolist())
-    if missing:
-        raise InputError(
-            f"column {name!r} has {missing:,} missing values; leave out these rows, of the reports "
-            "too"
-        )
-    return found
-
-
-def given_weights(weights: Any, data: Any) -> Any:
-    """Return weights, those of a column of the data if they are its name."""
-    return (
-        clear_columns(data, [weights])[weights] if isinstance(weights, str) else weights
-    )
-
-
-def column_texts(column: NDArray[Any]) -> list[str]:
-    """Return the values of an unperturbed column as texts, 2.0 as "2"."""
-    return [f"{v:g}" if isinstance(v, float) else str(v) for v in column.tolist()]

@@ -119,42 +119,47 @@ class Frequencies(Result):
         return any(estimate.consistent for estimate in self.estimates.values())
 
     def _headline(self) -> str:
-        how = "nearest distributions" if self.consistent else "unbiased"
+        how = "unbiased"
+        if self.consistent:
+            how = "nearest distributions"
         return f"Frequencies({self.records:,} reports, {len(self.estimates)} attributes, {how})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        names = (
-            "attribute",
-            "value",
-            "frequency",
-            "standard_error",
-            "conditional_error",
-        )
-        columns: dict[str, list[Any]] = {name: [] for name in names}
+        attributes = list[str]()
+        values = list[str]()
+        frequencies = list[float]()
+        standard_errors = list[float]()
+        conditional_errors = list[float]()
         for name, estimate in self.estimates.items():
-            columns["attribute"] += [name] * len(estimate.frequencies)
-            columns["value"] += self.domain[name].values
-            columns["frequency"] += estimate.frequencies.tolist()
-            columns["standard_error"] += estimate.standard_errors.tolist()
-            columns["conditional_error"] += estimate.conditional_errors.tolist()
-        return columns
+            attributes += [name] * len(estimate.frequencies)
+            values += self.domain[name].values
+            frequencies += estimate.frequencies.tolist()
+            standard_errors += estimate.standard_errors.tolist()
+            conditional_errors += estimate.conditional_errors.tolist()
+        return {
+            "attribute": attributes,
+            "value": values,
+            "frequency": frequencies,
+            "standard_error": standard_errors,
+            "conditional_error": conditional_errors,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates as JSON-compatible data."""
+        attributes = {}
+        for name, estimate in self.estimates.items():
+            attributes[name] = {
+                "records": estimate.records,
+                "values": list(self.domain[name].values),
+                "frequencies": estimate.frequencies.tolist(),
+                "standard_errors": estimate.standard_errors.tolist(),
+                "conditional_errors": estimate.conditional_errors.tolist(),
+            }
         content = {
             "records": self.records,
             "consistent": self.consistent,
             "standard_errors_are": STANDARD_ERRORS,
-            "attributes": {
-                name: {
-                    "records": estimate.records,
-                    "values": list(self.domain[name].values),
-                    "frequencies": estimate.frequencies.tolist(),
-                    "standard_errors": estimate.standard_errors.tolist(),
-                    "conditional_errors": estimate.conditional_errors.tolist(),
-                }
-                for name, estimate in self.estimates.items()
-            },
+            "attributes": attributes,
             "unestimated": list(self.unestimated),
             "means": {name: mean._asdict() for name, mean in self.means.items()},
         }
@@ -174,23 +179,36 @@ def estimate_frequencies(
     weighted means (Hajek) with linearised errors, and conditional errors are NaN.
     """
     checks.flag(consistent, "consistent")
-    names, source = plan.collected.names, open_reports(plan, reports)
-    scores = {plan.domain.names[j]: v for j, v in wanted_of(plan).scores.items()}
+    names = plan.collected.names
+    source = open_reports(plan, reports)
+    wanted = wanted_of(plan).scores
+    scores = {plan.domain.names[j]: numbers for j, numbers in wanted.items()}
     sums = {name: CellSums(plan, [name], full=name in scores) for name in names}
     add_reports(source, list(sums.values()), weights)
-    found = {name: one for name, one in sums.items() if any(one.people.values())}
-    people = None if weights is not None else source.records
+    people = None
+    if weights is None:
+        people = source.records
+    estimates = {}
+    for name, of_name in sums.items():
+        if any(of_name.people.values()):
+            estimates[name] = _estimate(of_name, people, consistent)
+    means = {}
+    for name, numbers in scores.items():
+        if name in estimates:
+            means[name] = _mean(sums[name], numbers)
     return Frequencies(
-        plan.collected,
-        {name: _estimate(one, people, consistent) for name, one in found.items()},
-        source.records,
-        tuple(name for name in names if name not in found),
-        {
-            name: Estimated.normal(float(one.mean @ v), _root(v @ one.covariance @ v))
-            for name, v in scores.items()
-            if (one := found.get(name)) is not None
-        },
+        domain=plan.collected,
+        estimates=estimates,
+        records=source.records,
+        unestimated=tuple(name for name in names if name not in estimates),
+        means=means,
     )
+
+
+def _mean(sums: CellSums, scores: Floats) -> Estimated:
+    """Return the mean of the scores of an attribute's values."""
+    error = _root(scores @ sums.covariance @ scores)
+    return Estimated.normal(float(sums.mean @ scores), error)
 
 
 def _estimate(
@@ -200,17 +218,22 @@ def _estimate(
     forms.
     """
     frequencies = sums.mean
-    share = np.clip(sums.mean, 0.0, 1.0)
-    variances = (
-        sums.covariance if sums.covariance.ndim == 1 else np.diag(sums.covariance)
-    )
-    sampled = np.nan if people is None else 1.0 / max(1, people - 1)
+    if consistent:
+        frequencies = nearest_distribution(frequencies)
+    variances = sums.covariance
+    if variances.ndim == 2:
+        variances = np.diag(variances)
+    conditional = np.full(len(variances), np.nan)
+    if people is not None:
+        share = np.clip(sums.mean, 0.0, 1.0)
+        sampling = 1.0 / max(1, people - 1)
+        conditional = variances - sampling * share * (1.0 - share)
     return FrequencyEstimate(
-        nearest_distribution(frequencies) if consistent else frequencies,
-        _root(variances),
-        sum(sums.people.values()),
-        consistent,
-        _root(variances - sampled * share * (1.0 - share)),
+        frequencies,
+        standard_errors=_root(variances),
+        records=sum(sums.people.values()),
+        consistent=consistent,
+        conditional_errors=_root(conditional),
     )
 
 

@@ -45,19 +45,19 @@ from seepage.collection.regression_result import mean_of
 from seepage.plan.report_vectors import row_products
 
 MAX_STEPS = 100
+"""Maximum number of steps of Newton's method."""
 
 
 MAX_CHANGE = 4.0
-"""Maximum number of steps of Newton's method, and change of a linear predictor in
-one."""
+"""Maximum change of a linear predictor in one step."""
 
 
 MAX_PREDICTOR = 20.0
+"""Linear predictors above which coefficients are not determined."""
 
 
 MAX_ERROR = 1e3
-"""Linear predictors and standard errors of them above which coefficients are not
-determined."""
+"""Standard errors of linear predictors above which coefficients are not determined."""
 
 
 NO_RISE = 1e-5

@@ -30,17 +30,11 @@ class SharePair(NamedTuple):
             shares = np.clip(shares, 0.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = float(function(*shares))
-            step = 1e-30j  # complex step: the exact derivative to rounding
-            slopes = [
-                function(*(shares + step * unit)).imag / 1e-30 for unit in np.eye(2)
-            ]
-            gradient = np.ravel(
-                [[s / w, -s * r / w] for s, r, w in zip(slopes, shares, m, strict=True)]
-            )
-            error = float(
-                np.sqrt(max(0.0, float(gradient @ self.covariance @ gradient)))
-            )
+            slopes = _slopes(function, shares)
+            gradient = np.ravel(np.column_stack([slopes / m, -slopes * shares / m]))
+            variance = float(gradient @ self.covariance @ gradient)
             values = function(*self._plausible())
+        error = float(np.sqrt(max(0.0, variance)))
         values = values[~np.isnan(values)]
         return Estimated(value, error, (float(values.min()), float(values.max())))
 
@@ -50,17 +44,20 @@ class SharePair(NamedTuple):
         z = NORMAL_QUANTILE
         a = self.estimates[::2]
         m = self.estimates[1::2]
-        own = c[[0, 2], [0, 2]], c[[0, 2], [1, 3]], c[[1, 3], [1, 3]]
-        box = within_unit(ratio_intervals(a, m, *own, self.sampling))
-        one, two = np.meshgrid(*(np.linspace(low, high, GRID) for low, high in box))
+        aa = c[[0, 2], [0, 2]]
+        am = c[[0, 2], [1, 3]]
+        mm = c[[1, 3], [1, 3]]
+        box = within_unit(ratio_intervals(a, m, aa, am, mm, self.sampling))
+        axes = [np.linspace(low, high, GRID) for low, high in box]
+        first, second = np.meshgrid(*axes)
         residuals = []
         variances = []
-        for j, r in enumerate((one, two)):
+        for j, r in enumerate((first, second)):
             residual = a[j] - r * m[j]
-            square = own[0][j] - 2 * r * own[1][j] + r**2 * own[2][j]
+            square = aa[j] - 2 * r * am[j] + r**2 * mm[j]
             residuals.append(residual)
             variances.append(square - self.sampling * residual * (1 - 2 * r))
-        cross = c[0, 2] - two * c[0, 3] - one * c[1, 2] + one * two * c[1, 3]
+        cross = c[0, 2] - second * c[0, 3] - first * c[1, 2] + first * second * c[1, 3]
         determinant = variances[0] * variances[1] - cross**2
         distance = (
             residuals[0] ** 2 * variances[1]
@@ -69,7 +66,17 @@ class SharePair(NamedTuple):
         )
         within = distance <= z**2 * determinant
         within |= distance == distance.min()
-        return one[within], two[within]
+        return first[within], second[within]
+
+
+def _slopes(function: Callable[[Any, Any], Any], shares: Floats) -> Floats:
+    """Return the derivatives of a function of two shares by complex steps, exact to
+    rounding.
+    """
+    step = 1e-30
+    first = function(shares[0] + 1j * step, shares[1] + 0j)
+    second = function(shares[0] + 0j, shares[1] + 1j * step)
+    return np.array([first.imag / step, second.imag / step])
 
 
 def ratio_intervals(

@@ -1,7 +1,7 @@
 """The reference client: one person's record to a line of JSON."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seepage._core import checks
@@ -32,7 +32,8 @@ def draw_form(wire: Wire, data: bytes) -> int:
     (1, 2)
     """
     (word,) = _words(data, 1)
-    return 1 + bisect_right([int(form["until"]) for form in wire["forms"]], word)
+    ends = [int(form["until"]) for form in wire["forms"]]
+    return 1 + bisect_right(ends, word)
 
 
 def form_bytes(wire: Wire, form: int) -> int:
@@ -80,11 +81,12 @@ def perturb_record(
     asked = _form(wire, form)
     answers = checks.mapping(record, "record")
     attributes = {attribute["name"]: attribute for attribute in wire["attributes"]}
-    channels = [
-        (one, _cell(attributes, names, answers)) for names, one in _channels(asked)
-    ]
+    channels = _channels(asked)
+    cells = [_cell(attributes, names, answers) for names, _ in channels]
     words = iter(_words(data, form_bytes(wire, form) // WORD))
-    drawn = [draw_report(channel, cell, words) for channel, cell in channels]
+    drawn = []
+    for (_, channel), cell in zip(channels, cells, strict=True):
+        drawn.append(draw_report(channel, cell, words))
     if asked["type"] == "matrix":
         return {"form": form, "report": drawn[0]}
     names = [question["attribute"] for question in asked["questions"]]
@@ -112,10 +114,8 @@ def _words(data: bytes, count: int) -> list[int]:
         raise InputError(
             f"data must be {WORD * count} bytes, got {len(octets)}", parameter="data"
         )
-    return [
-        int.from_bytes(octets[i : i + WORD], "little")
-        for i in range(0, len(octets), WORD)
-    ]
+    starts = range(0, len(octets), WORD)
+    return [int.from_bytes(octets[i : i + WORD], "little") for i in starts]
 
 
 def _form(wire: Wire, form: int) -> Wire:
@@ -139,7 +139,9 @@ def _cell(
     cell = 0
     for name in names:
         size = len(attributes[name]["values"])
-        code = answer_code(attributes[name], answers[name]) if name in answers else None
+        code = None
+        if name in answers:
+            code = answer_code(attributes[name], answers[name])
         if code is None:
             raise InputError(f"the answer to {name!r} must be one of its {size} values")
         cell = cell * size + code
@@ -175,18 +177,39 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
     >>> answer_code({"values": ["nurse", "(other)"], "edges": [], "other": 1}, "pilot")
     1
     """
-    if answer is None or answer != answer:
-        answer = MISSING
-    elif isinstance(answer, (int, float)) and not isinstance(answer, bool):
-        answer = number_label(answer)
-    if not isinstance(answer, str):
+    text = _answer_text(answer)
+    if text is None:
         return None
-    values = attribute["values"]
-    edges = [float(edge) for edge in attribute.get("edges", ())]
+    values: list[str] = attribute["values"]
+    if text in values:
+        return values.index(text)
     merged = dict(attribute.get("merged", ()))
-    if answer in values or answer in merged:
-        return int(values.index(answer) if answer in values else merged[answer])
-    if edges and NUMBER.fullmatch(answer) and edges[0] <= float(answer) <= edges[-1]:
-        return bisect_right(edges[1:-1], float(answer)) + int(values[0] == MISSING)
+    if text in merged:
+        return int(merged[text])
+    interval = _interval_of(text, attribute.get("edges", ()))
+    if interval is not None:
+        return interval + int(values[0] == MISSING)
     other: int | None = attribute.get("other")
     return other
+
+
+def _answer_text(answer: Any) -> str | None:
+    """Return an answer as the text that is coded; None if it is no text or number."""
+    if answer is None or answer != answer:
+        return MISSING
+    if isinstance(answer, (int, float)) and not isinstance(answer, bool):
+        return number_label(answer)
+    if isinstance(answer, str):
+        return answer
+    return None
+
+
+def _interval_of(text: str, edges: Sequence[str]) -> int | None:
+    """Return the index of the interval of a number; None outside all intervals."""
+    if not edges or not NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    limits = [float(edge) for edge in edges]
+    if not limits[0] <= number <= limits[-1]:
+        return None
+    return bisect_right(limits[1:-1], number)

@@ -10,21 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._core import checks
-from seepage._core.arrays import Floats
+from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute
 from seepage.collection.cell_sums import read_vectors, sum_table, undetermined
+from seepage.collection.clear_columns import (
+    clear_columns,
+    column_names,
+    column_texts,
+    named_weights,
+)
 from seepage.collection.corrected_equations import fit_entries
 from seepage.collection.estimated_table import check_asked_together
 from seepage.collection.formula import (
     Formula,
     Variable,
     cell_variables,
-    clear_columns,
     clear_variables,
-    column_names,
-    column_texts,
-    given_weights,
     outcome_scores,
     parse_formula,
 )
@@ -40,6 +42,7 @@ from seepage.mechanisms.randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse
 from seepage.plan.content import PlanContent
 from seepage.plan.report_vectors import (
+    FormVectors,
     check_cells,
     count_cells,
     informative_forms,
@@ -72,16 +75,32 @@ class Model(NamedTuple):
     ) -> "Model":
         """Return a model of columns with this number of rows."""
         scores, explained = outcome_scores(outcome, formula.event, family)
-        levels = {name: variable.levels for name, variable in variables.items()}
-        design = formula.design(variables, rows)
-        return cls(formula, family, explained, scores, *design, levels)
+        names, design = formula.design(variables, rows)
+        return cls(
+            formula=formula,
+            family=family,
+            outcome=explained,
+            scores=scores,
+            names=names,
+            design=design,
+            levels={name: variable.levels for name, variable in variables.items()},
+        )
 
     def result(
         self, records: int, values: Floats, covariance: Floats, errors: str
     ) -> Regression:
         """Return the regression with these coefficients."""
-        about = self.formula, self.family, self.outcome, self.names
-        return Regression(*about, values, covariance, records, errors, self.levels)
+        return Regression(
+            formula=self.formula,
+            family=self.family,
+            outcome=self.outcome,
+            names=self.names,
+            values=values,
+            covariance=covariance,
+            records=records,
+            errors=errors,
+            levels=self.levels,
+        )
 
 
 def regress_reports(
@@ -113,37 +132,47 @@ def regress_reports(
     checks.choice(family, "family", ("logit", "linear"))
     source = open_reports(plan, reports)
     collected = plan.collected
-    beside = () if covariates is None else column_names(covariates)
+    beside: tuple[str, ...] = ()
+    if covariates is not None:
+        beside = column_names(covariates)
     parsed = parse_formula(formula, [*collected.names, *beside])
     outcome = collected[parsed.outcome]
     if outcome.name in parsed.names:
         raise InputError(f"the outcome {outcome.name!r} must not explain itself")
     if isinstance(weights, str) and weights in beside:
-        weights = given_weights(weights, covariates)
-    clear = [name for name in parsed.names if name in beside]
-    if clear:
-        if len(clear) < len(parsed.names):
-            raise InputError(
-                "covariates must all be in the reports, or all be unperturbed",
-                parameter="covariates",
-            )
-        columns = clear_columns(covariates, clear)
-        if any(len(column) != source.records for column in columns.values()):
-            raise InputError(
-                f"covariates must have one row for each of {source.records:,} reports",
-                parameter="covariates",
-            )
-        variables = clear_variables(parsed, columns)
+        weights = named_weights(weights, covariates)
+    if any(name in beside for name in parsed.names):
+        variables = _unperturbed_variables(parsed, covariates, beside, source.records)
         model = Model.of(parsed, family, outcome, variables, source.records)
         return _fit_people(plan, source, model, outcome.name, weights)
     asked = [outcome.name, *parsed.names]
     check_asked_together(plan, asked)
     variables = cell_variables(parsed, [collected[name] for name in parsed.names])
-    model = Model.of(
-        parsed, family, outcome, variables, count_cells(plan, parsed.names)
-    )
-    fit = _fit_cells if family == "logit" else _fit_moments
-    return fit(plan, source, model, asked, weights)
+    cells = count_cells(plan, parsed.names)
+    model = Model.of(parsed, family, outcome, variables, cells)
+    if family == "logit":
+        return _fit_cells(plan, source, model, asked, weights)
+    return _fit_moments(plan, source, model, asked, weights)
+
+
+def _unperturbed_variables(
+    formula: Formula, covariates: Any, beside: Sequence[str], records: int
+) -> dict[str, Variable]:
+    """Return unperturbed covariates, one row per report; raise if some are in the
+    reports.
+    """
+    if not set(formula.names) <= set(beside):
+        raise InputError(
+            "covariates must all be in the reports, or all be unperturbed",
+            parameter="covariates",
+        )
+    columns = clear_columns(covariates, formula.names)
+    if any(len(column) != records for column in columns.values()):
+        raise InputError(
+            f"covariates must have one row for each of {records:,} reports",
+            parameter="covariates",
+        )
+    return clear_variables(formula, columns)
 
 
 def _fit_cells(
@@ -155,46 +184,88 @@ def _fit_cells(
 ) -> Regression:
     """Return the logit on covariates that are in the reports, by maximum likelihood."""
     check_cells(plan, asked)
-    given = source.weights(weights)
+    by_person = source.weights(weights)
     forms = informative_forms(plan, asked)
     records = 0
-    batches = dict[int, list[Any]]()
-    parts = list[FormReports]()
+    batches = dict[int, list[DistinctReports]]()
     for _, form, reports, rows in read_vectors(source, [forms]):
-        vectors = forms[form]
-        people = None if given is None else given[rows]
-        distinct, *sums = vectors.distinct(reports, people)
-        drawn = zip(vectors.mechanisms, distinct, strict=True)
-        found = [made.log_likelihood(column) for made, column in drawn]
-        factors = [np.exp(one - one.max(axis=1, keepdims=True)) for one in found]
-        batches.setdefault(form, []).append((*sums, *factors))
+        batch = _distinct_reports(forms[form], reports, _weights_of(by_person, rows))
+        batches.setdefault(form, []).append(batch)
         records += len(rows)
-    for form, read in batches.items():
-        once, squares, *factors = (
-            np.concatenate(part) for part in zip(*read, strict=True)
-        )
-        channel = plan.forms[form].channel
-        names = list(asked if plan.forms[form].is_product else channel.attributes)
-        codes = dict(
-            zip(
-                names,
-                np.indices([plan.domain[name].size for name in names]),
-                strict=True,
-            )
-        )
-        x = np.zeros_like(codes[asked[0]])
-        for name in asked[1:]:
-            x = x * plan.domain[name].size + codes[name]
-        event = model.scores[codes[asked[0]]] > 0
-        parts.append(
-            FormReports(factors, once, squares, x.ravel(), event.ravel()).merged()
-        )
-    if not parts:
+    if not batches:
         raise undetermined(asked)
+    parts = []
+    for form, read in batches.items():
+        covariates, event = _cells_of_form(plan, form, model, asked)
+        parts.append(_joined_reports(read, covariates, event))
     likelihood = LogitLikelihood(model.design, parts)
-    values, covariance = likelihood.maximise(weighted=given is not None)
-    errors = "information" if given is None else "sandwich"
+    values, covariance = likelihood.maximise(weighted=by_person is not None)
+    errors = "information"
+    if by_person is not None:
+        errors = "sandwich"
     return model.result(records, values, covariance, errors)
+
+
+def _weights_of(by_person: Floats | None, rows: Integers) -> Floats | None:
+    """Return the weights of some people; None for 1 each."""
+    if by_person is None:
+        return None
+    return by_person[rows]
+
+
+class DistinctReports(NamedTuple):
+    """The distinct reports of a batch: the sums of the weights of their people and of
+    the squares, and the likelihoods of each report of the form up to a factor.
+    """
+
+    weights: Floats
+    squares: Floats
+    factors: list[Floats]
+
+
+def _distinct_reports(
+    vectors: FormVectors, reports: Sequence[Any], weights: Floats | None
+) -> DistinctReports:
+    """Return the distinct reports of a batch of one form."""
+    distinct, sums, squares = vectors.distinct(reports, weights)
+    factors = []
+    for mechanism, column in zip(vectors.mechanisms, distinct, strict=True):
+        logarithms = mechanism.log_likelihood(column)
+        factors.append(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
+    return DistinctReports(sums, squares, factors)
+
+
+def _joined_reports(
+    batches: Sequence[DistinctReports], covariates: Integers, event: Booleans
+) -> FormReports:
+    """Return the reports of all batches of a form, equal ones added up."""
+    factors = zip(*(batch.factors for batch in batches), strict=True)
+    return FormReports(
+        factors=[np.concatenate(column) for column in factors],
+        weights=np.concatenate([batch.weights for batch in batches]),
+        squares=np.concatenate([batch.squares for batch in batches]),
+        covariates=covariates,
+        event=event,
+    ).merged()
+
+
+def _cells_of_form(
+    plan: PlanContent, form: int, model: Model, asked: Sequence[str]
+) -> tuple[Integers, Booleans]:
+    """Return the index of the covariates of each cell of a form's answers, and whether
+    its outcome is the one that counts.
+    """
+    names = list(asked)
+    if not plan.forms[form].is_product:
+        names = list(plan.forms[form].channel.attributes)
+    cells = np.indices([plan.domain[name].size for name in names])
+    codes = dict(zip(names, cells, strict=True))
+    outcome, *explaining = asked
+    covariates = np.zeros_like(codes[outcome])
+    for name in explaining:
+        covariates = covariates * plan.domain[name].size + codes[name]
+    event = model.scores[codes[outcome]] > 0
+    return covariates.ravel(), event.ravel()
 
 
 def _fit_moments(
@@ -223,21 +294,30 @@ def _fit_people(
     plan: PlanContent, source: ReportSource, model: Model, outcome: str, weights: Any
 ) -> Regression:
     """Return the regression on unperturbed covariates, from the report of each person."""
-    given = source.weights(weights)
-    forms = informative_forms(plan, [outcome])
-    read = list[Any]()
-    for _, form, reports, rows in read_vectors(source, [forms]):
-        entries = forms[form].vectors(reports) @ model.scores
-        precision = 1.0 / (forms[form].variance or 1.0)
-        read.append(
-            (entries, rows, np.full(len(rows), form), np.full(len(rows), precision))
-        )
-    if not read:
+    by_person = source.weights(weights)
+    vectors = informative_forms(plan, [outcome])
+    entries = list[Floats]()
+    people = list[Integers]()
+    forms = list[Integers]()
+    precisions = list[Floats]()
+    for _, form, reports, rows in read_vectors(source, [vectors]):
+        precision = 1.0 / (vectors[form].variance or 1.0)
+        entries.append(vectors[form].vectors(reports) @ model.scores)
+        people.append(rows)
+        forms.append(np.full(len(rows), form))
+        precisions.append(np.full(len(rows), precision))
+    if not entries:
         raise undetermined([outcome])
-    entries, rows, *by_form = (np.concatenate(part) for part in zip(*read, strict=True))
-    people = None if given is None else given[rows]
-    fitted = fit_entries(model.family, model.design[rows], entries, people, *by_form)
-    return model.result(len(entries), *fitted)
+    rows = np.concatenate(people)
+    values, covariance, errors = fit_entries(
+        model.family,
+        model.design[rows],
+        np.concatenate(entries),
+        weights=_weights_of(by_person, rows),
+        forms=np.concatenate(forms),
+        precisions=np.concatenate(precisions),
+    )
+    return model.result(len(rows), values, covariance, errors)
 
 
 # Other people's randomisers -----------------------------------------------------------
@@ -287,25 +367,24 @@ def regress(
     parsed = parse_formula(formula, column_names(data))
     columns = clear_columns(data, [parsed.outcome, *parsed.names])
     said = column_texts(columns[parsed.outcome])
-    given = (
-        None
-        if weights is None
-        else checked_weights(given_weights(weights, data), len(said))
-    )
+    if weights is not None:
+        weights = checked_weights(named_weights(weights, data), len(said))
     values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
     position = {label: index for index, label in enumerate(labels)}
-    reports = np.array([position[one] for one in said])
+    reports = np.array([position[label] for label in said])
     variables = clear_variables(parsed, {name: columns[name] for name in parsed.names})
     explained = Attribute(parsed.outcome, tuple(values))
     model = Model.of(parsed, family, explained, variables, len(said))
-    entries = (least_squares_inverse(matrix, matrix.mean(axis=0)) @ model.scores)[
-        reports
-    ]
-    alike = np.zeros(len(said), dtype=np.int64)
-    fitted = fit_entries(
-        family, model.design, entries, given, alike, np.ones(len(said))
+    inverse = least_squares_inverse(matrix, matrix.mean(axis=0))
+    coefficients, covariance, errors = fit_entries(
+        family,
+        model.design,
+        (inverse @ model.scores)[reports],
+        weights=weights,
+        forms=np.zeros(len(said), dtype=np.int64),
+        precisions=np.ones(len(said)),
     )
-    return model.result(len(said), *fitted)
+    return model.result(len(said), coefficients, covariance, errors)
 
 
 def _randomised(
@@ -315,14 +394,17 @@ def _randomised(
 
     A randomiser without labels of its own has those of the answers, sorted.
     """
-    read = Randomiser.read(randomiser)
-    how = read[name] if name in read or len(read) > 1 else next(iter(read.values()))
-    if set(said) <= set(how.reports):
-        return how.values, how.reports, how.matrix
-    if how.matrix.shape != (len(said), len(said)):
+    by_attribute = Randomiser.read(randomiser)
+    if name not in by_attribute and len(by_attribute) == 1:
+        (method,) = by_attribute.values()
+    else:
+        method = by_attribute[name]
+    if set(said) <= set(method.reports):
+        return method.values, method.reports, method.matrix
+    if method.matrix.shape != (len(said), len(said)):
         raise InputError(
             f"randomiser must have the answers of {name!r} as its reports, {', '.join(said)}, got "
-            f"{', '.join(how.reports)}",
+            f"{', '.join(method.reports)}",
             parameter="randomiser",
         )
-    return said, said, how.matrix
+    return said, said, method.matrix

@@ -21,12 +21,13 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
 from seepage.channel.domain import Attribute
+from seepage.collection.clear_columns import clear_columns, column_texts
 from seepage.collection.estimated_cells import (
     NORMAL_QUANTILE,
     Estimated,
     EstimatedCells,
 )
-from seepage.collection.formula import Formula, Variable, clear_columns, column_texts
+from seepage.collection.formula import Formula, Variable
 
 # Results ------------------------------------------------------------------------------
 
@@ -118,29 +119,23 @@ class Regression(Result):
     def summary(self) -> str:
         """Return the coefficients as text, in the shape of a summary of statsmodels."""
         width = max(map(len, [*self.names, "Dep. Variable:"])) + 2
-        head = ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
-        line = "=" * (width + 11 * len(head))
-        rows = zip(*self._columns().values(), strict=True)
-        about = (
-            ("Dep. Variable:", self.outcome),
-            ("Model:", self.family),
-            ("No. Observations:", f"{self.records:,}"),
-            ("Covariance Type:", self.errors),
-        )
-        return "\n".join(
-            [
-                line,
-                *(f"{label:<20}{value}" for label, value in about),
-                line,
-                " " * width + "".join(f"{title:>11}" for title in head),
-                "-" * len(line),
-                *(
-                    f"{name:<{width}}{b:>11.4f}{se:>11.4f}{z:>11.3f}{p:>11.3f}{low:>11.4f}{high:>11.4f}"
-                    for name, b, se, z, p, low, high in rows
-                ),
-                line,
-            ]
-        )
+        titles = ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
+        rule = "=" * (width + 11 * len(titles))
+        lines = [rule]
+        lines.append(f"{'Dep. Variable:':<20}{self.outcome}")
+        lines.append(f"{'Model:':<20}{self.family}")
+        lines.append(f"{'No. Observations:':<20}{self.records:,}")
+        lines.append(f"{'Covariance Type:':<20}{self.errors}")
+        lines.append(rule)
+        lines.append(" " * width + "".join(f"{title:>11}" for title in titles))
+        lines.append("-" * len(rule))
+        for name, b, se, z, p, low, high in zip(*self._columns().values(), strict=True):
+            lines.append(
+                f"{name:<{width}}{b:>11.4f}{se:>11.4f}{z:>11.3f}{p:>11.3f}"
+                f"{low:>11.4f}{high:>11.4f}"
+            )
+        lines.append(rule)
+        return "\n".join(lines)
 
     def predict(self, data: Any) -> EstimatedCells:
         """Return the mean of the outcome for each row of a frame or mapping of columns.
@@ -148,14 +143,7 @@ class Regression(Result):
         Intervals are those of x b, transformed: of the mean, not of single answers.
         """
         if isinstance(data, Mapping):
-            try:
-                data = pa.table(
-                    {name: np.atleast_1d(column) for name, column in data.items()}
-                )
-            except (pa.ArrowException, TypeError, ValueError):
-                raise InputError(
-                    "data must map columns to values", parameter="data"
-                ) from None
+            data = _mapped_columns(data)
         columns = clear_columns(data, self.formula.names)
         variables = {
             name: self._variable(name, column) for name, column in columns.items()
@@ -168,10 +156,13 @@ class Regression(Result):
             deviations, [-NORMAL_QUANTILE, NORMAL_QUANTILE]
         )
         mean, slope = mean_of(center, self.family)
-        intervals = mean_of(limits, self.family)[0]
-        row = Attribute("row", tuple(map(str, range(rows))))
-        what = f"mean of {self.outcome}"
-        return EstimatedCells(what, (row,), mean, slope * deviations, intervals)
+        return EstimatedCells(
+            what=f"mean of {self.outcome}",
+            attributes=(Attribute("row", tuple(map(str, range(rows)))),),
+            values=mean,
+            standard_errors=slope * deviations,
+            intervals=mean_of(limits, self.family)[0],
+        )
 
     def _variable(self, name: str, column: Any) -> Variable:
         levels = self.levels[name]
@@ -181,6 +172,13 @@ class Regression(Result):
             except ValueError:
                 raise InputError(f"column {name!r} must hold numbers") from None
         attribute = Attribute(name, levels)
-        return Variable(
-            np.array([attribute.code(text) for text in column_texts(column)]), levels
-        )
+        codes = [attribute.code(text) for text in column_texts(column)]
+        return Variable(np.array(codes), levels)
+
+
+def _mapped_columns(columns: Mapping[str, Any]) -> pa.Table:
+    """Return a mapping from columns to values, or to one value, as a table."""
+    try:
+        return pa.table({name: np.atleast_1d(c) for name, c in columns.items()})
+    except (pa.ArrowException, TypeError, ValueError):
+        raise InputError("data must map columns to values", parameter="data") from None

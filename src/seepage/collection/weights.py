@@ -1,17 +1,27 @@
 """Survey weights of reports: checked, and raked to known shares."""
 
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._core import checks
-from seepage._core.arrays import Floats
+from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, SeepageWarning
+from seepage.collection.clear_columns import clear_columns, named_weights
 
 SHARED = 5
 """A weight that fewer people share nearly identifies them."""
+
+
+MAX_ROUNDS = 1000
+"""Maximum number of iterations of raking weights."""
+
+
+AGREEMENT = 1e-12
+"""Relative error of the totals of raked weights."""
 
 
 def checked_weights(weights: Any, records: int) -> Floats:
@@ -19,20 +29,20 @@ def checked_weights(weights: Any, records: int) -> Floats:
     tells who.
     """
     try:
-        given: Floats = np.asarray(weights, dtype=np.float64)
+        numbers: Floats = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError("weights must be numbers", parameter="weights") from None
-    if given.shape != (records,):
+    if numbers.shape != (records,):
         raise InputError(
-            f"weights must be one number for each of {records:,} reports, got {given.size:,}",
+            f"weights must be one number for each of {records:,} reports, got {numbers.size:,}",
             parameter="weights",
         )
-    if not (np.isfinite(given).all() and given.min() >= 0 and given.any()):
+    if not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.any()):
         raise InputError(
             "weights must be finite and at least 0, one of them above 0",
             parameter="weights",
         )
-    _, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     alone = int((counts[inverse] < SHARED).sum())
     if alone:
         warnings.warn(
@@ -41,14 +51,7 @@ def checked_weights(weights: Any, records: int) -> Floats:
             SeepageWarning,
             stacklevel=4,
         )
-    return given
-
-
-MAX_ROUNDS = 1000
-"""Maximum number of iterations of raking weights."""
-
-
-# Weights ------------------------------------------------------------------------------
+    return numbers
 
 
 def rake_weights(
@@ -78,8 +81,6 @@ def rake_weights(
     >>> rake_weights(people, {"sex": {"f": 0.5, "m": 0.5}}).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
-    from seepage.collection.formula import clear_columns, given_weights
-
     shares = {
         name: dict(checks.mapping(known, f"totals of {name!r}"))
         for name, known in checks.mapping(totals, "totals").items()
@@ -89,34 +90,51 @@ def rake_weights(
             "totals must be given for at least one attribute", parameter="totals"
         )
     columns = clear_columns(data, shares)
-    targets = []
     records = len(next(iter(columns.values())))
-    raked = np.ones(records)
+    start = np.ones(records)
     if weights is not None:
-        raked = checked_weights(given_weights(weights, data), records)
-    for name, known in shares.items():
-        found, codes = np.unique(columns[name].astype(str), return_inverse=True)
-        label = f"totals of {name!r}"
-        wanted = {
-            str(value): checks.weight(total, label) for value, total in known.items()
-        }
-        if set(found.tolist()) != set(wanted):
-            missing = sorted(set(found.tolist()) ^ set(wanted))[0]
-            raise InputError(
-                f"totals of {name!r} must be given for each value in the data, and no others; "
-                f"{missing!r} is only in one of them",
-                parameter="totals",
-            )
-        share = np.array([wanted[value] for value in found.tolist()])
-        targets.append((codes, share / share.sum() * records))
+        start = checked_weights(named_weights(weights, data), records)
+    margins = [_margin(name, columns[name], known) for name, known in shares.items()]
+    return _raked(start, margins)
+
+
+class Margin(NamedTuple):
+    """The known totals of an attribute: the code of each person's value, and the totals
+    by code.
+    """
+
+    codes: Integers
+    totals: Floats
+
+
+def _margin(name: str, column: NDArray[Any], known: Mapping[Any, float]) -> Margin:
+    """Return the known totals of one attribute, scaled to the number of people."""
+    values, codes = np.unique(column.astype(str), return_inverse=True)
+    label = f"totals of {name!r}"
+    total_of = {
+        str(value): checks.weight(total, label) for value, total in known.items()
+    }
+    unmatched = set(values.tolist()) ^ set(total_of)
+    if unmatched:
+        raise InputError(
+            f"totals of {name!r} must be given for each value in the data, and no others; "
+            f"{min(unmatched)!r} is only in one of them",
+            parameter="totals",
+        )
+    totals = np.array([total_of[value] for value in values.tolist()])
+    return Margin(codes, totals / totals.sum() * len(column))
+
+
+def _raked(weights: Floats, margins: Sequence[Margin]) -> Floats:
+    """Return weights that have all known totals, by iterative proportional fitting."""
     for _ in range(MAX_ROUNDS):
         largest = 0.0
-        for codes, target in targets:
-            factors = target / np.bincount(codes, raked)
-            raked = raked * factors[codes]
+        for codes, totals in margins:
+            factors = totals / np.bincount(codes, weights)
+            weights = weights * factors[codes]
             largest = max(largest, float(np.abs(factors - 1.0).max()))
-        if largest < 1e-12:
-            return raked
+        if largest < AGREEMENT:
+            return weights
     raise InputError(
         "raking does not converge: no weights above 0 have all these totals",
         parameter="totals",
