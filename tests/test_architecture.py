@@ -270,6 +270,43 @@ def test_a_class_name_means_one_thing():
     assert not [name for name, count in names.items() if count > 1]
 
 
+def test_a_public_function_name_means_one_thing():
+    """Commands are called as what they run, so `cli` is left out."""
+    names = Counter(
+        node.name
+        for path in MODULES
+        if _top_level(path) != "cli"
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not _private(node.name)
+    )
+    assert len(names) > 100
+    assert not [name for name, count in names.items() if count > 1]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        r"force_setattr",
+        r"\bvars\(sys\.modules",
+        r"\bglobals\(\)",
+        r"\.__signature__ =",
+        r"inspect\.getdoc|inspect\.cleandoc",
+    ],
+)
+def test_no_code_is_made_by_reflection(way):
+    """Signatures, fields and dispatch stand in the source."""
+    assert not [
+        path
+        for path in MODULES
+        if re.search(way, path.read_text(encoding="utf-8"))
+        and path.relative_to(PACKAGE).as_posix() not in MADE_BY_REFLECTION
+    ]
+
+
+MADE_BY_REFLECTION = {"designs/forms/form_channels.py"}
+"""Modules that do so for now."""
+
+
 REFERENCE = re.compile(
     r"[\[(;]\s*(theory(?:-totals|-population)?)(?:: ([^\])(;]+))?[\]);]"
 )

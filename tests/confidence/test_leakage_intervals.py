@@ -13,7 +13,7 @@ import strategies
 from seepage._core.errors import GuaranteeError, InputError
 from seepage.confidence.all_sets_bound import upper_over_all_sets
 from seepage.confidence.mean_limits import kl_lower, kl_upper
-from seepage.confidence.pair_limits import set_intervals, statements
+from seepage.confidence.pair_limits import set_intervals, statements_per_row
 from seepage.confidence.proportion_limits import clopper_pearson
 from seepage.leakage.likely_sets import LikelySets
 
@@ -161,7 +161,7 @@ def test_the_best_set_is_no_prefix():
 def test_statements_are_counted_once_for_a_set_and_its_complement(
     kind, size, values, number
 ):
-    assert statements(LikelySets(kind, 1.0, size), values) == number
+    assert statements_per_row(LikelySets(kind, 1.0, size), values) == number
 
 
 @given(

@@ -7,7 +7,7 @@ from seepage.collection.logit_likelihood import (
     MAX_CHANGE,
     MAX_STEPS,
     checked_inverse,
-    undetermined,
+    undetermined_coefficients,
 )
 from seepage.collection.regression_result import mean_of
 
@@ -101,4 +101,4 @@ def _fit_logit(
         step = inverse @ (design.T @ pull)
         largest = float(np.abs(design @ step).max())
         beta = beta + step * MAX_CHANGE / max(largest, MAX_CHANGE)
-    raise undetermined()
+    raise undetermined_coefficients()

@@ -73,7 +73,7 @@ NEGLIGIBLE = 1e-10
 """Eigenvalues of scaled second derivatives that count as 0."""
 
 
-def undetermined() -> InputError:
+def undetermined_coefficients() -> InputError:
     """Return the error of a likelihood without a unique maximum."""
     return InputError(
         "the reports do not determine the coefficients: there are too few for this noise, or "
@@ -179,7 +179,7 @@ class LogitLikelihood(NamedTuple):
             ):  # frequencies of 0 may fall without an end
                 break
         if rise > small:
-            raise undetermined()
+            raise undetermined_coefficients()
         beta = parameters[:count]
         covariance = _inverse(information, np.diag(information))
         known = (covariance @ information)[:count, :count]
@@ -193,7 +193,7 @@ class LogitLikelihood(NamedTuple):
             or np.abs(self.design @ beta).max() > MAX_PREDICTOR
             or not errors.max() < MAX_ERROR
         ):
-            raise undetermined()
+            raise undetermined_coefficients()
         return beta, covariance
 
     def derivatives(
@@ -287,4 +287,4 @@ def checked_inverse(matrix: Floats) -> Floats:
         eigenvalues = np.linalg.eigvalsh(matrix)
         if eigenvalues[0] > 1e-15 * eigenvalues[-1]:
             return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    raise undetermined()
+    raise undetermined_coefficients()

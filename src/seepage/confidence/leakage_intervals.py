@@ -35,7 +35,7 @@ from seepage.confidence.pair_limits import (
     is_enumerable,
     line_intervals,
     set_intervals,
-    statements,
+    statements_per_row,
 )
 from seepage.confidence.proportion_limits import binomial_confidence_limit
 from seepage.leakage.likely_sets import LikelySets, by_kind
@@ -245,7 +245,7 @@ class _PairIntervals:
         columns = self.columns.get(source)
         if columns is not None:
             return int(columns.shape[1])
-        return statements(self.sets[source], self.sizes[source])
+        return statements_per_row(self.sets[source], self.sizes[source])
 
     def _ordered_tables(self) -> Iterator[tuple[Integers, Integers, Integers]]:
         """Yield (targets, sources, counts) of ordered pairs that vary, one stack per

@@ -62,7 +62,7 @@ MAX_PAIRS = 32
 """Pairs of rows per table and ratio whose lower limits are computed."""
 
 
-def statements(sets: LikelySets, size: int) -> int:
+def statements_per_row(sets: LikelySets, size: int) -> int:
     """Return the number of two-sided statements per row that a family over `size`
     values needs.
     """
@@ -78,7 +78,7 @@ def is_enumerable(sets: LikelySets, size: int) -> bool:
     """
     if sets.kind == "all":
         return size <= MAX_VALUES
-    return statements(sets, size) <= MAX_SETS
+    return statements_per_row(sets, size) <= MAX_SETS
 
 
 def set_intervals(

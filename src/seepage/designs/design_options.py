@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from seepage._core import checks
+from seepage._core.wanted_text import names_in
 from seepage.calibration.calibration_options import PlanningOptions, positive_limit
 from seepage.tables.table_options import ANSWERS
 
@@ -129,8 +130,7 @@ class DesignOptions(PlanningOptions):
         mappings = (self.limit, self.importance)
         pending += [one for one in mappings if isinstance(one, Mapping)]
         for text in self._want_texts:  # "mean hours = 10, 30" or "ill x income"
-            names = text.partition("=")[0].removeprefix("mean ").split(" x ")
-            pending.append([name.strip() for name in names])
+            pending.append(names_in(text))
         while pending:
             one = pending.pop()
             if isinstance(one, str):

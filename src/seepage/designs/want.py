@@ -22,17 +22,9 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
+from seepage._core.wanted_text import MEAN, SCORES, TIMES
 from seepage.channel.domain import Attribute, Domain
 from seepage.designs.design_options import wanted_statistics
-
-MEAN = "mean "
-
-
-TIMES = " x "
-
-
-SCORES = "="
-
 
 RIDGE = 1e-4
 """Weight of the frequencies of an answer whose mean is wanted: it costs 0.1 % of the

@@ -19,7 +19,7 @@ from seepage.counting.record_samples import Priorities, PrioritySample
 from seepage.tables.labels import (
     bin_labels,
     number_label,
-    readable,
+    readable_edges,
     roundest,
     single_number,
 )
@@ -287,7 +287,7 @@ def _closed(summary: NumberSummary, inner: list[float]) -> tuple[float, ...]:
         beyond = top + (1.0 if summary.integral else (top - low) / 100)
         top = max(beyond, math.nextafter(top, math.inf))
     edges = [low, *inner, top]
-    return tuple(edges if summary.integral else readable(edges))
+    return tuple(edges if summary.integral else readable_edges(edges))
 
 
 def binned_attribute(

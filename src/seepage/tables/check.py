@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from seepage._core.errors import DataWarning, InputError, Setting, TableError, Text
 from seepage._core.text import short_list
+from seepage._core.wanted_text import names_in
 from seepage.channel.domain import ALL_OTHERS
 from seepage.tables.column import marker_labels
 from seepage.tables.data_check import SAME, ColumnCheck, DataCheck, join_texts
@@ -265,6 +266,5 @@ def _mentioned(options: Any) -> set[str]:
 def _names_in(text: str) -> set[str]:
     """Return the names in a text of `want`: itself, "a x b", or "mean a = 1, 2"."""
     names = {text}
-    for part in text.split(" x "):
-        names.add(part.removeprefix("mean ").partition("=")[0].strip())
+    names.update(names_in(text))
     return names

@@ -23,7 +23,7 @@ EDGE_DIGITS = 2
 them."""
 
 
-def readable(edges: Sequence[float]) -> list[float]:
+def readable_edges(edges: Sequence[float]) -> list[float]:
     """Return edges with few digits, each moved by less than 1% of the narrower bin
     beside it.
 
