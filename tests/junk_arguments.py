@@ -20,7 +20,6 @@ import pyarrow as pa
 
 import seepage as sp
 from seepage._core.errors import SeepageError
-from seepage.designs.design_options import DesignOptions
 from seepage.tables.table_options import TableOptions
 from signatures import own_keywords, unpacked_keywords
 
@@ -78,11 +77,6 @@ HOOKS = {
 }
 """What mechanisms and kinds of reports define for the library, which calls it after its
 checks."""
-
-OPTIONS: dict[str, tuple[Any, ...]] = {
-    "compare_limits": (DesignOptions,),
-}
-"""The fields that the keywords of a callable (`**options`) stand for."""
 
 FEWER = ("surrogates", "replicas", "mechanisms")
 """Arguments with a default that is more work than junk for the others needs."""
@@ -269,8 +263,7 @@ def callables() -> dict[str, list[str]]:
 
 def _parameters(name: str) -> list[str]:
     function = public(name)
-    options = [field.name for kind in OPTIONS.get(name, ()) for field in fields(kind)]
-    return [*own_keywords(function), *unpacked_keywords(function), *options]
+    return [*own_keywords(function), *unpacked_keywords(function)]
 
 
 def call(name: str, key: str, value: Any) -> None:

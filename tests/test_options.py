@@ -10,7 +10,7 @@ import seepage as sp
 from seepage._core.errors import InputError
 from seepage.analysis.analysis_options import AnalysisOptions
 from seepage.calibration.calibration_options import CalibrationOptions
-from seepage.designs.design_options import DesignOptions
+from seepage.designs.design_options import DesignKeywords, DesignOptions
 from seepage.leakage.release_options import MatrixOptions
 from seepage.tables.table_options import (
     CodingKeywords,
@@ -102,6 +102,13 @@ def test_only_what_differs_from_its_default_counts_as_given():
         "bins": [0, 1],
         "drop": ("a",),
     }
+
+
+def test_the_keywords_of_a_comparison_are_those_of_a_design():
+    own = set(inspect.signature(sp.design).parameters) - {"data", "limit", "table"}
+    assert set(DesignKeywords.__annotations__) == own | set(
+        TableKeywords.__annotations__
+    )
 
 
 OPTIONS = [

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from seepage._core import checks
 from seepage._core.wanted_text import names_in
 from seepage.calibration.calibration_options import PlanningOptions, positive_limit
-from seepage.tables.table_options import ANSWERS
+from seepage.tables.table_options import ANSWERS, TableKeywords
 
 MAX_SEED = 2**64 - 1
 """Maximum seed: the plan states it, as an integer in JSON."""
@@ -60,6 +60,33 @@ def _scales(value: Any, what: str) -> Mapping[str, Any]:
     for name, labels in scales.items():
         checks.texts(labels, f"{what} of {name}")
     return scales
+
+
+class DesignKeywords(TableKeywords, total=False):
+    """Keywords of `design` but the limit, which describes them."""
+
+    known: Sequence[str]
+    public: Sequence[str]
+    left_out: Sequence[str]
+    want: str | Sequence[Any]
+    importance: Any
+    objective: Literal["mean", "largest"]
+    people: int | None
+    precision: float | None
+    record_limit: float | None
+    never: Sequence[Sequence[str]]
+    largest: int | None
+    scope: str
+    confidence: float
+    answers: str | None
+    order: str | os.PathLike[str] | Mapping[str, Sequence[str]]
+    shape: str
+    mechanism: str | None
+    title: str | None
+    author: str | None
+    sample: int | None
+    seconds: float
+    rng: Any
 
 
 CONSTRAINTS: dict[str, checks.Check] = {

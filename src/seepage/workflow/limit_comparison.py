@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
-from seepage.designs.design_options import DesignOptions, design_limit
+from seepage.designs.design_options import DesignKeywords, DesignOptions, design_limit
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
@@ -124,7 +124,7 @@ class LimitComparison(Result):
 
 
 def compare_limits(
-    data: Any, limits: Sequence[float], **options: Any
+    data: Any, limits: Sequence[float], **options: Unpack[DesignKeywords]
 ) -> LimitComparison:
     """Return plans for several limits, with the precision and the whole record of each.
 
@@ -138,10 +138,15 @@ def compare_limits(
         As in `design`.
     limits
         The limits of every attribute in nats, at most 20.
-    options
+    **options
         As in `design`, for all plans together; `people` and `precision` set what
         half-widths and numbers of people are for (by default as many people as the
-        table has, and 3 points).
+        table has, and 3 points).  Also `known`, `public`, `left_out`, `want`,
+        `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
+        `confidence`, `answers`, `order`, `shape`, `mechanism`, `title`, `author`,
+        `sample`, `seconds` and `rng`; and of reading a table `columns`, `drop`, `bins`,
+        `missing`, `max_values`, `missing_markers`, `delimiter`, `column_names`,
+        `encoding`, `domain`, `pool`, `person`, `engine` and `progress`.
 
     Returns
     -------
@@ -164,8 +169,8 @@ def compare_limits(
     from seepage.designs.forms.timer import Timer
     from seepage.plan.plan_precision import DEFAULT_WIDTH
 
-    names = [field.name for field in fields(DesignOptions) if field.name != "limit"]
-    checks.options(options, names)
+    keywords = DesignKeywords.__annotations__
+    checks.options(options, keywords, ["data", "limits", *keywords])
     compared = sorted(set(checks.numbers(limits, "limits")))
     if not 1 <= len(compared) <= MAX_LIMITS:
         raise InputError(
