@@ -110,12 +110,14 @@ class FormReports(NamedTuple):
         Reports of local hashing whose bucket has all values or none tell nothing, and
         are equal.
         """
-        codes = [
-            np.unique(f, axis=0, return_inverse=True)[1].ravel() for f in self.factors
-        ]
-        distinct = np.unique(codes, axis=1, return_index=True, return_inverse=True)
-        first = distinct[1]
-        position = distinct[2].ravel()
+        codes = []
+        for factor in self.factors:
+            _, rows = np.unique(factor, axis=0, return_inverse=True)
+            codes.append(rows.ravel())
+        _, first, position = np.unique(
+            codes, axis=1, return_index=True, return_inverse=True
+        )
+        position = position.ravel()
         return self._replace(
             factors=[factor[first] for factor in self.factors],
             weights=np.bincount(position, self.weights).astype(np.float64),
@@ -207,13 +209,14 @@ class LogitLikelihood(NamedTuple):
         """
         value = 0.0
         size = len(parameters)
-        gradient, information, hessian = (
-            np.zeros(s) for s in (size, (size, size), (size, size))
-        )
-        for form, (probabilities, slopes) in zip(
-            self.forms, self._models(parameters), strict=True
-        ):
-            weights = form.squares if squared else form.weights
+        gradient = np.zeros(size)
+        information = np.zeros((size, size))
+        hessian = np.zeros((size, size))
+        models = self._models(parameters)
+        for form, (probabilities, slopes) in zip(self.forms, models, strict=True):
+            weights = form.weights
+            if squared:
+                weights = form.squares
             first = np.zeros(len(probabilities))
             second = np.zeros((len(first), len(first)))
             for likelihoods, rows in form.chunks():
@@ -237,9 +240,8 @@ class LogitLikelihood(NamedTuple):
         cells, count = self.design.shape
         beta = parameters[:count]
         logarithms = parameters[count : count + cells]
-        mu, other = (
-            mean_of(sign * (self.design @ beta), "logit")[0] for sign in (1.0, -1.0)
-        )
+        mu = mean_of(self.design @ beta, "logit")[0]
+        complement = mean_of(-(self.design @ beta), "logit")[0]
         raised = np.exp(logarithms - logarithms.max())
         frequencies = raised / raised.sum()
         start = count + cells
@@ -259,7 +261,7 @@ class LogitLikelihood(NamedTuple):
                 np.arange(len(x))[:, None] == free
             ) - within[free] * (groups[:, None] == groups[free])
             yield (
-                frequencies[x] * np.where(form.event, mu[x], other[x]) * within,
+                frequencies[x] * np.where(form.event, mu[x], complement[x]) * within,
                 slopes,
             )
             start += len(free)

@@ -36,7 +36,7 @@ from seepage.collection.report_batches import (
     reports_schema,
     spread_reports,
 )
-from seepage.designs.forms.form import Form, form_of_words
+from seepage.designs.forms.form import form_of_words
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.content import PerturbOptions, PlanContent
@@ -148,13 +148,10 @@ def _key_of_identifiers(plan: PlanContent, options: PerturbOptions) -> bytes | N
     key = options.key
     if column is None and key is None:
         return None
-    if column is None or key is None:
-        given, needed = (
-            ("key", "identifier") if column is None else ("identifier", "key")
-        )
-        raise InputError(
-            f"{given} has no effect without ", Setting(needed), parameter=given
-        )
+    if column is None:
+        raise _without("key", "identifier")
+    if key is None:
+        raise _without("identifier", "key")
     if options.rng is not None:
         reason = "seed has no effect: the noise is derived from identifiers ("
         raise InputError(reason, Setting("identifier"), ")")
@@ -163,6 +160,13 @@ def _key_of_identifiers(plan: PlanContent, options: PerturbOptions) -> bytes | N
             f"the column of identifiers must be none of the plan's attributes, got {column!r}"
         )
     return checked_key(key)
+
+
+def _without(parameter: str, needed: str) -> InputError:
+    """Return the error for a parameter without the one that it needs."""
+    return InputError(
+        f"{parameter} has no effect without ", Setting(needed), parameter=parameter
+    )
 
 
 def drawn_forms(plan: PlanContent, count: int, source: Randomness) -> Integers:
@@ -196,13 +200,8 @@ def perturbed_columns(
     """
 
     def perturbed(index: int, name: str, rows: Any) -> pa.Array:
-        form = plan.forms[index]
         mechanisms = plan.form_mechanisms[index]
-        codes = (
-            answers[name][rows]
-            if form.is_product
-            else _cells(plan, form, answers, rows)
-        )
+        codes = _input_codes(plan, index, name, answers, rows)
         if isinstance(source, Randomness):
             return mechanisms[name].perturb(codes, rng=source).array()
         report = f"{index} {list(mechanisms).index(name)}"
@@ -211,14 +210,22 @@ def perturbed_columns(
     return spread_reports(plan, forms, perturbed)
 
 
-def _cells(
-    plan: PlanContent, form: Form, answers: Mapping[str, Codes], rows: Integers
-) -> Integers:
-    """Return the flat row-major index of the answers to a form."""
+def _input_codes(
+    plan: PlanContent,
+    index: int,
+    name: str,
+    answers: Mapping[str, Codes],
+    rows: Integers,
+) -> Any:
+    """Return the inputs of one report of a form: the codes of an answer, or the flat
+    row-major index of all answers of a form with one report.
+    """
+    form = plan.forms[index]
+    if form.is_product:
+        return answers[name][rows]
     codes = tuple(answers[name][rows] for name in form.attributes)
-    return np.ravel_multi_index(
-        codes, [plan.domain[name].size for name in form.attributes]
-    )
+    sizes = [plan.domain[name].size for name in form.attributes]
+    return np.ravel_multi_index(codes, sizes)
 
 
 def _write(
@@ -231,16 +238,17 @@ def _write(
     """
     buffer = list[pa.RecordBatch]()
     written = 0
-    values = [
-        column
-        for column, index, name in report_columns(plan)
-        if plan.form_mechanisms[index][name].reports is ValueReports
-    ]
+    encoded = list[str]()
+    if not plan.is_single:
+        encoded.append(FORM)
+    for column, index, name in report_columns(plan):
+        if plan.form_mechanisms[index][name].reports is ValueReports:
+            encoded.append(column)
     with pq.ParquetWriter(
         file,
         reports_schema(plan),
         compression="zstd",
-        use_dictionary=values if plan.is_single else [FORM, *values],
+        use_dictionary=encoded,
         use_compliant_nested_type=False,
         write_page_checksum=True,
     ) as writer:
@@ -261,10 +269,12 @@ def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -
     """
     if not Path(output).exists():
         return
-    named = {"key": [Path(key)] if isinstance(key, (str, os.PathLike)) else []}
+    files_of = dict[str, list[Path]]()
+    if isinstance(key, (str, os.PathLike)):
+        files_of["key"] = [Path(key)]
     if isinstance(data, (str, os.PathLike, list, tuple)):
-        named["data"] = find_files(data)[1]
-    for what, files in named.items():
+        files_of["data"] = find_files(data)[1]
+    for what, files in files_of.items():
         if any(file.exists() and file.samefile(output) for file in files):
             raise InputError(
                 f"the output must not be the {what}, got {str(output)!r} for both"

@@ -1,16 +1,10 @@
-"""Running a plan: records to reports, reports to frequencies, joint tables and
-leakages.
-
-Here are reports in memory or in files, as batches of the `Reports` of a plan's
-mechanisms.
-"""
+"""Reports in memory or in files, as batches of the `Reports` of a plan's mechanisms."""
 
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -36,9 +30,11 @@ COLLECTION = b"seepage.collection"
 
 
 BATCH_ROWS = 1 << 16
+"""Number of reports that are read at once."""
 
 
 LINES = "JSON Lines"
+"""The format of files with one report per line."""
 
 
 FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".jsonl": LINES, ".ndjson": LINES}
@@ -47,6 +43,7 @@ gzip."""
 
 
 GZIP = b"\x1f\x8b"
+"""First bytes of gzip files."""
 
 
 FORM = "form"
@@ -61,7 +58,9 @@ def report_column(plan: PlanContent, index: int, name: str) -> str:
     The attribute's name if everyone is asked the same; else `"<form>:<attribute>"`, or
     `"<form>:report"` for one report of all answers.
     """
-    return name if plan.is_single else f"{index + 1}:{name}"
+    if plan.is_single:
+        return name
+    return f"{index + 1}:{name}"
 
 
 def report_columns(plan: PlanContent) -> list[tuple[str, int, str]]:
@@ -70,29 +69,27 @@ def report_columns(plan: PlanContent) -> list[tuple[str, int, str]]:
 
     If everyone is asked the same, they are in the order of the plan's attributes.
     """
-    by_form = [plan.mechanisms] if plan.is_single else plan.form_mechanisms
-    return [
-        (report_column(plan, index, name), index, name)
-        for index, names in enumerate(by_form)
-        for name in names
-    ]
+    if plan.is_single:
+        return [(report_column(plan, 0, name), 0, name) for name in plan.mechanisms]
+    columns = []
+    for index, mechanisms in enumerate(plan.form_mechanisms):
+        columns += [
+            (report_column(plan, index, name), index, name) for name in mechanisms
+        ]
+    return columns
 
 
 def reports_schema(plan: PlanContent) -> pa.Schema:
     """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the
     collection.
     """
-    empty = np.zeros(0, dtype=np.int64)
-    mechanisms = plan.form_mechanisms
-    fields = [
-        mechanisms[index][name]
-        .perturb(empty)
-        .field(column)
-        .with_nullable(not plan.is_single)
-        for column, index, name in report_columns(plan)
-    ]
+    nobody = np.zeros(0, dtype=np.int64)
+    fields = []
     if not plan.is_single:
-        fields.insert(0, pa.field(FORM, pa.uint16(), nullable=False))
+        fields.append(pa.field(FORM, pa.uint16(), nullable=False))
+    for column, index, name in report_columns(plan):
+        reports = plan.form_mechanisms[index][name].perturb(nobody)
+        fields.append(reports.field(column).with_nullable(not plan.is_single))
     return pa.schema(fields, metadata={COLLECTION: plan.collection})
 
 
@@ -178,24 +175,21 @@ class ReportSource:
         names
             The names of the reports, by the index of the form: attributes, or "report".
         """
-        columns = {
-            form: [report_column(self._plan, form, name) for name in names[form]]
-            for form in names
-        }
+        columns = list[str]()
+        for form, of_form in names.items():
+            columns += [report_column(self._plan, form, name) for name in of_form]
         before = 0
-        for batch, forms, damaged in self._batches(
-            [name for part in columns.values() for name in part]
-        ):
-            for form, of_form in columns.items():
-                having = forms == form
-                mechanisms = self._plan.form_mechanisms[form]
-                reports = [
-                    _read(batch, column, mechanisms[name], having, damaged)
-                    for column, name in zip(of_form, names[form], strict=True)
-                ]
+        for batch in self._batches(columns):
+            for form, of_form in names.items():
+                reports = [self._read(batch, form, name) for name in of_form]
                 if reports and len(reports[0]):
-                    yield form, reports, before + np.flatnonzero(having)
-            before += batch.num_rows
+                    yield form, reports, before + np.flatnonzero(batch.forms == form)
+            before += batch.records.num_rows
+
+    def _read(self, batch: "_Batch", form: int, name: str) -> Reports:
+        """Return one report of each person of a batch with a form."""
+        column = report_column(self._plan, form, name)
+        return batch.read(column, form, self._plan.form_mechanisms[form][name])
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column that is beside the reports, such as weights."""
@@ -210,9 +204,9 @@ class ReportSource:
                 raise InputError(
                     f"the reports have no column {name!r}{near_miss(name, known)}"
                 )
-        batches = [
-            batch for part in self._parts for batch in _part_batches(part, [name])
-        ]
+        batches = list[pa.RecordBatch]()
+        for part in self._parts:
+            batches += _part_batches(part, [name])
         return pa.Table.from_batches(batches).column(0)
 
     def weights(self, weights: Any) -> Floats | None:
@@ -225,70 +219,72 @@ class ReportSource:
             weights = self.column(weights)
         return checked_weights(weights, self.records)
 
-    def _batches(
-        self, columns: Sequence[str]
-    ) -> Iterator[
-        tuple[pa.RecordBatch, Integers, Callable[[Booleans, str, str], InputError]]
-    ]:
-        """Yield batches of columns, form indices, and the error for rows that break a
-        rule.
-        """
+    def _batches(self, columns: Sequence[str]) -> Iterator["_Batch"]:
+        """Yield batches of columns of reports."""
         for part in self._parts:
             before = 0
-            for batch in _part_batches(
-                part, columns if self._plan.is_single else [FORM, *columns]
-            ):
-                damaged = partial(_damaged, part, before)
-                before += batch.num_rows
-                forms = np.zeros(batch.num_rows, dtype=np.int64)
-                if not self._plan.is_single:
-                    numbers = (
-                        batch.column(FORM).fill_null(0).to_numpy(zero_copy_only=False)
-                    )
-                    forms = numbers.astype(np.int64) - 1
-                    count = len(self._plan.forms)
-                    wrong = (forms < 0) | (forms >= count)
-                    if wrong.any():
-                        raise damaged(
-                            wrong, FORM, f"it must hold integers from 1 to {count}"
-                        )
-                yield batch, forms, damaged
+            if self._plan.is_single:
+                for records in _part_batches(part, columns):
+                    everybody = np.zeros(records.num_rows, dtype=np.int64)
+                    yield _Batch(records, everybody, _shown(part), before)
+                    before += records.num_rows
+                continue
+            for records in _part_batches(part, [FORM, *columns]):
+                numbers = records.column(FORM).fill_null(0)
+                forms = numbers.to_numpy(zero_copy_only=False).astype(np.int64) - 1
+                batch = _Batch(records, forms, _shown(part), before)
+                batch.check_forms(len(self._plan.forms))
+                yield batch
+                before += records.num_rows
 
 
-def _damaged(
-    part: pa.Table | Path, before: int, wrong: Booleans, column: str, rule: str
-) -> InputError:
-    """Return the error for the first row of a batch that breaks a rule, after `before`
-    others.
+class _Batch(NamedTuple):
+    """Some records of reports.
+
+    Parameters
+    ----------
+    records
+        The columns.
+    forms
+        The index of each person's form.
+    part, before
+        The table or file, in words, and how many of its records come before.
     """
-    record = before + int(wrong.argmax()) + 1
-    return InputError(
-        f"{_shown(part)}, record {record:,}: column {column!r} is damaged: {rule}"
-    )
 
+    records: pa.RecordBatch
+    forms: Integers
+    part: str
+    before: int
 
-def _read(
-    batch: pa.RecordBatch,
-    column: str,
-    mechanism: Mechanism,
-    having: Booleans,
-    damaged: Callable[[Booleans, str, str], InputError],
-) -> Reports:
-    """Return the reports of one column of a batch; `having` says which people have its
-    form.
-    """
-    array = batch.column(column)
-    wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
-    if wrong.any():
-        rule = "it must hold one report of each person with its form, and no others"
-        raise damaged(wrong, column, rule)
-    reports = reports_from_arrow(array.drop_null(), batch.schema.field(column))
-    try:
-        mechanism.check_drawn(reports)
-    except DamagedReportError as damage:
-        row = np.arange(len(having)) == np.flatnonzero(having)[damage.row]
-        raise damaged(row, column, damage.rule) from None
-    return reports
+    def check_forms(self, count: int) -> None:
+        """Raise an InputError where the number of a form is none from 1 to `count`."""
+        wrong = (self.forms < 0) | (self.forms >= count)
+        if wrong.any():
+            raise self.damaged(wrong, FORM, f"it must hold integers from 1 to {count}")
+
+    def read(self, column: str, form: int, mechanism: Mechanism) -> Reports:
+        """Return the reports of one column, of the people who have its form."""
+        having = self.forms == form
+        array = self.records.column(column)
+        wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
+        if wrong.any():
+            rule = "it must hold one report of each person with its form, and no others"
+            raise self.damaged(wrong, column, rule)
+        field = self.records.schema.field(column)
+        reports = reports_from_arrow(array.drop_null(), field)
+        try:
+            mechanism.check_drawn(reports)
+        except DamagedReportError as damage:
+            row = np.arange(len(having)) == np.flatnonzero(having)[damage.row]
+            raise self.damaged(row, column, damage.rule) from None
+        return reports
+
+    def damaged(self, wrong: Booleans, column: str, rule: str) -> InputError:
+        """Return the error for the first record that breaks a rule."""
+        record = self.before + int(wrong.argmax()) + 1
+        return InputError(
+            f"{self.part}, record {record:,}: column {column!r} is damaged: {rule}"
+        )
 
 
 def _part_batches(
@@ -302,7 +298,9 @@ def _part_batches(
 
 
 def _shown(part: pa.Table | Path) -> str:
-    return "the table" if isinstance(part, pa.Table) else str(part)
+    if isinstance(part, pa.Table):
+        return "the table"
+    return str(part)
 
 
 def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
@@ -313,10 +311,8 @@ def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
         return part.schema, part.num_rows
     with open_parquet(part) as parquet:
         metadata = parquet.metadata
-        groups = [
-            metadata.row_group(index).num_rows
-            for index in range(metadata.num_row_groups)
-        ]
+        numbers = range(metadata.num_row_groups)
+        groups = [metadata.row_group(number).num_rows for number in numbers]
         if sum(groups) != metadata.num_rows or any(rows < 0 for rows in groups):
             raise InputError(
                 f"{part} is damaged: it does not have as many reports as it states"
@@ -398,8 +394,12 @@ def _frame_column(frame: Any, field: pa.Field) -> Any:
 
 def _format_of(file: Path) -> str:
     """Return the format of a file of reports by its suffix, else by its first bytes."""
-    are_lines = first_bytes(file).lstrip().startswith((b"{", GZIP))
-    return FORMATS.get(suffix_of(file), LINES if are_lines else PARQUET)
+    suffix = suffix_of(file)
+    if suffix in FORMATS:
+        return FORMATS[suffix]
+    if first_bytes(file).lstrip().startswith((b"{", GZIP)):
+        return LINES
+    return PARQUET
 
 
 def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:

@@ -42,7 +42,7 @@ from seepage._core.errors import InputError
 from seepage._core.results import Result
 from seepage.collection.cell_sums import add_reports
 from seepage.collection.ratio_intervals import ratio_intervals
-from seepage.collection.report_batches import open_reports
+from seepage.collection.report_batches import ReportSource, open_reports
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.pair_leak import Leak
 from seepage.mechanisms.release import Release
@@ -82,7 +82,7 @@ class PairTerms(NamedTuple):
 
     def select(self, groups: Any) -> "PairTerms":
         """Return the terms of some of the groups."""
-        return PairTerms(*(part[groups] for part in self))
+        return PairTerms(self.joint[groups], self.marginal[groups], self.sizes[groups])
 
     def correlation(self) -> Floats:
         """Return the estimated correlation channel F_x(z) / f_x, clipped to [0, 1]."""
@@ -128,10 +128,11 @@ class PairSums:
         """Return the terms of groups that have reports; `transposed` if the source is
         first.
         """
-        cells = self.sums.swapaxes(1, 2) if transposed else self.sums
-        return PairTerms(cells[:, 1:, 1:], cells[:, 1:, 0], self.sizes).select(
-            self.sizes > 0
-        )
+        cells = self.sums
+        if transposed:
+            cells = cells.swapaxes(1, 2)
+        terms = PairTerms(cells[:, 1:, 1:], cells[:, 1:, 0], self.sizes)
+        return terms.select(self.sizes > 0)
 
 
 class Limits(NamedTuple):
@@ -161,22 +162,32 @@ def leakage_interval(terms: PairTerms, sets: LikelySets, confidence: float) -> L
     O(g m^2 t) with g groups, m target and t source values.
     """
     groups, targets, sources = terms.joint.shape
-    contains_all = sets.kind == "subsets" and sets.size >= sources  # then nothing leaks
+    contains_all = sets.kind == "subsets" and sets.size >= sources
     if targets < 2 or sources < 2 or sets.contrast == 0 or contains_all:
-        return Limits(0.0, 0.0, 0.0)
+        return Limits(0.0, 0.0, 0.0)  # nothing leaks
     if groups < MIN_GROUPS:
         return Limits(0.0, 0.0, sets.contrast)
     alpha = 1.0 - confidence
-    upper = max(
-        float(_limits(terms, x, _orders(terms, x, sets), sets, alpha / 2).upper.max())
-        for x in range(targets)
-    )
-    halves = terms.select(slice(None, None, 2)), terms.select(slice(1, None, 2))
-    fitted = [_cross_fit(*pair, sets, alpha / 4) for pair in (halves, halves[::-1])]
-    lower = max(0.0, *(limits.lower.item() for limits in fitted))
+    upper = _upper_limit(terms, sets, alpha / 2)
+    even = terms.select(slice(None, None, 2))
+    odd = terms.select(slice(1, None, 2))
+    fits = [
+        _cross_fit(even, odd, sets, alpha / 4),
+        _cross_fit(odd, even, sets, alpha / 4),
+    ]
+    lower = max(0.0, *(limits.lower.item() for limits in fits))
     upper = max(lower, min(upper, sets.contrast))
-    mean = float(np.mean([limits.estimate.item() for limits in fitted]))
+    mean = float(np.mean([limits.estimate.item() for limits in fits]))
     return Limits(min(max(mean, lower), upper), lower, upper)
+
+
+def _upper_limit(terms: PairTerms, sets: LikelySets, level: float) -> float:
+    """Return the largest upper limit of l(x, x', S), at a one-sided level."""
+    largest = -np.inf
+    for x in range(terms.marginal.shape[1]):
+        limits = _limits(terms, x, _orders(terms, x, sets), sets, level)
+        largest = max(largest, float(limits.upper.max()))
+    return largest
 
 
 def _cross_fit(
@@ -197,7 +208,11 @@ def _cross_fit(
             argmax = (x, other, last)
     x, other, last = argmax
     limits = _limits(evaluating, x, _orders(selecting, x, sets), sets, level)
-    return Limits(*(part[other, last] for part in limits))
+    return Limits(
+        estimate=limits.estimate[other, last],
+        lower=limits.lower[other, last],
+        upper=limits.upper[other, last],
+    )
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
@@ -226,7 +241,8 @@ def _limits(
     """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided
     level.
     """
-    minimum, maximum = np.exp(-sets.contrast), np.exp(sets.contrast)
+    minimum = np.exp(-sets.contrast)
+    maximum = np.exp(sets.contrast)
 
     def ratio_parts(part: PairTerms) -> tuple[Floats, Floats, Floats, Floats]:
         """Return N and D, and their deviations by group."""
@@ -253,7 +269,11 @@ def _limits(
     low, high = np.clip(_fieller(below, above, falls, rises, level), minimum, maximum)
     ratio = np.divide(above, below, out=np.ones_like(above), where=below > 0)
     with np.errstate(divide="ignore"):
-        limits = Limits(*np.log([np.clip(ratio, low, high), low, high]))
+        limits = Limits(
+            estimate=np.log(np.clip(ratio, low, high)),
+            lower=np.log(low),
+            upper=np.log(high),
+        )
     for part in limits:
         part[x] = -np.inf
     return limits
@@ -284,9 +304,15 @@ def _fieller(
 
     groups = len(deviations)
     quantile = -float(stdtrit(groups - 1, level)) * (groups / (groups - 1)) ** 0.5
-    products = (part_deviations**2, part_deviations * deviations, deviations**2)
-    own, both, other = (product.sum(axis=0) for product in products)
-    limits = ratio_intervals(part, whole, own, both, other, 0.0, quantile)
+    limits = ratio_intervals(
+        part,
+        whole,
+        aa=(part_deviations**2).sum(axis=0),
+        am=(part_deviations * deviations).sum(axis=0),
+        mm=(deviations**2).sum(axis=0),
+        sampling=0.0,
+        quantile=quantile,
+    )
     return limits[..., 0], limits[..., 1]
 
 
@@ -294,11 +320,11 @@ def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
     """Return the sums of F_x(S) by group, shape (groups, targets, sets)."""
     if sets.kind == "singletons":
         return terms.joint
-    ordered: Floats = np.take_along_axis(terms.joint, orders[None], axis=2).cumsum(
-        axis=2
-    )
-    chosen = slice(None) if sets.kind == "all" else slice(sets.size - 1, sets.size)
-    return np.asarray(ordered[:, :, chosen])
+    ordered = np.take_along_axis(terms.joint, orders[None], axis=2)
+    prefixes: Floats = ordered.cumsum(axis=2)
+    if sets.kind == "all":
+        return prefixes
+    return prefixes[:, :, sets.size - 1 : sets.size]
 
 
 # All pairs ----------------------------------------------------------------------------
@@ -403,29 +429,39 @@ def analyse_reports(
         raise InputError(
             f"the attributes must have at most {MAX_VALUES:,} values in all"
         )
-    sums = {pair: PairSums(plan, pair) for pair in combinations(names, 2)}
-    add_reports(source, list(sums.values()))
-    terms = dict[tuple[str, str], PairTerms]()
-    for (first, second), one in sums.items():
-        if one.people:
-            terms[first, second], terms[second, first] = (
-                one.terms(),
-                one.terms(transposed=True),
-            )
+    terms = _pair_terms(plan, source)
     releases = {name: _release(plan, name) for name in names}
     leaks = {}
-    for pair in permutations(names, 2):
-        release = releases[pair[1]]
+    for target, source_name in permutations(names, 2):
+        release = releases[source_name]
+        pair = (target, source_name)
         if pair in terms and release.mechanism is not None:
             # A mechanism that does not state its likely sets may have any set.
             sets = release.sets("report") or LikelySets("all", release.epsilon)
             value, low, high = leakage_interval(terms[pair], sets, level)
-            leaks[pair] = Leak(*pair, value, (low, high))
+            leaks[pair] = Leak(target, source_name, value, (low, high))
     if not leaks and len(names) > 1:
         raise InputError(
             "no two attributes are asked together, so no leakage can be estimated"
         )
     return ReportAnalysis(leaks, level, releases, source.records)
+
+
+def _pair_terms(
+    plan: PlanContent, source: ReportSource
+) -> dict[tuple[str, str], PairTerms]:
+    """Return the terms of each ordered pair of attributes that a form asks for
+    together.
+    """
+    pairs = list(combinations(plan.collected.names, 2))
+    sums = {pair: PairSums(plan, pair) for pair in pairs}
+    add_reports(source, list(sums.values()))
+    terms = {}
+    for (first, second), of_pair in sums.items():
+        if of_pair.people:
+            terms[first, second] = of_pair.terms()
+            terms[second, first] = of_pair.terms(transposed=True)
+    return terms
 
 
 def _release(plan: PlanContent, name: str) -> Release:

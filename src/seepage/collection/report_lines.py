@@ -32,6 +32,7 @@ MAX_LINE_BYTES = 1 << 20
 
 
 MAX_ID_LENGTH = 64
+"""Maximum number of characters of an id."""
 
 
 SHOWN_NUMBERS = 10
@@ -39,13 +40,15 @@ SHOWN_NUMBERS = 10
 
 
 MALFORMED = "malformed"
+"""Reason to skip a line that the plan's clients cannot have sent."""
 
 
 FOREIGN = "reports of another plan"
+"""Reason to skip a line with another plan's digest."""
 
 
 DUPLICATE = "sent twice"
-"""Reasons for which a line is skipped."""
+"""Reason to skip a line that is equal to an earlier one with its id."""
 
 
 class LineError(InputError):
@@ -54,7 +57,10 @@ class LineError(InputError):
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}" if detail else reason)
+        message = reason
+        if detail:
+            message = f"{reason}: {detail}"
+        super().__init__(message)
         self.reason = reason
 
 
@@ -71,8 +77,10 @@ class ReportLine(msgspec.Struct, omit_defaults=True):
 def _open(file: Path) -> BinaryIO:
     try:
         with file.open("rb") as stream:
-            packed = stream.read(2) == GZIP
-        return cast(BinaryIO, gzip.open(file) if packed else file.open("rb"))
+            is_packed = stream.read(2) == GZIP
+        if is_packed:
+            return cast(BinaryIO, gzip.open(file))
+        return file.open("rb")
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
@@ -179,7 +187,9 @@ class _LineReader:
 
 def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
     """Return a sentence on the lines of a file that are skipped for a reason."""
-    lines = "line" if len(numbers) == 1 else "lines"
+    lines = "lines"
+    if len(numbers) == 1:
+        lines = "line"
     shown = ", ".join(f"{number:,}" for number in numbers[:SHOWN_NUMBERS])
     if len(numbers) > SHOWN_NUMBERS:
         shown += ", ..."
@@ -287,10 +297,15 @@ def _encoded(mechanism: Mechanism, report: Any) -> int | None:
         return None
     if isinstance(mechanism, SubsetSelection) and len(report) != mechanism.size:
         return None
+    return _bitmask(report, mechanism.k)
+
+
+def _bitmask(values: Sequence[int], k: int) -> int | None:
+    """Return ascending values below k as a bitmask; None for others."""
     bits = 0
     last = -1
-    for value in report:
-        if not last < value < mechanism.k:
+    for value in values:
+        if not last < value < k:
             return None
         bits |= 1 << value
         last = value
