@@ -12,12 +12,12 @@ from seepage.designs.design_search import designed
 
 def find_design(data, limit, **options):
     """Return the design of `sp.design`, with its errors."""
-    return designed(data, DesignOptions(limit, **options))
+    return designed(data, DesignOptions(limit=limit, **options))
 
 
 def find_budgets(data, limit, **options):
     """Return the budgets of `sp.calibrate`, with their totals."""
-    return calibrated(data, CalibrationOptions(limit, **options))
+    return calibrated(data, CalibrationOptions(limit=limit, **options))
 
 
 def totals(design):

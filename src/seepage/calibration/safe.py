@@ -148,8 +148,14 @@ def _likely_families(
     none.
     """
     epsilons = np.where(problem.collected, budget, 0.0)
-    likely = [release.sets("report") for release in problem.releases(epsilons)]
-    return [None if sets is None else (sets.kind, sets.size) for sets in likely]
+    families: list[tuple[str, int] | None] = []
+    for release in problem.releases(epsilons):
+        sets = release.sets("report")
+        if sets is None:
+            families.append(None)
+        else:
+            families.append((sets.kind, sets.size))
+    return families
 
 
 def _proven_totals(problem: CalibrationProblem, totals: TotalLeakage) -> Floats:

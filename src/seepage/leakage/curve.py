@@ -38,7 +38,9 @@ class LeakageCurve(Result):
     pair: str = "source -> target"
 
     def _headline(self) -> str:
-        budgets = f"{len(self.epsilons)} budget{'s' if len(self.epsilons) != 1 else ''}"
+        budgets = f"{len(self.epsilons)} budgets"
+        if len(self.epsilons) == 1:
+            budgets = "1 budget"
         return f"LeakageCurve({self.pair}, {budgets}, saturation {self.saturation:.4g})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:

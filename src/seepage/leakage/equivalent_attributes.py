@@ -22,21 +22,22 @@ def equivalent_groups(pairs: PairCounts) -> list[tuple[int, ...]]:
     (1, 14)
     """
     equivalent = _equivalent(pairs)
-    groups: dict[int, list[int]] = {}
+    groups: list[list[int]] = []
     for index in range(len(pairs.domain)):
-        first = next((first for first in groups if equivalent[first, index]), index)
-        groups.setdefault(first, []).append(index)
-    return [tuple(group) for group in groups.values()]
+        for group in groups:
+            if equivalent[group[0], index]:
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return [tuple(group) for group in groups]
 
 
 def same_attributes(pairs: PairCounts) -> list[tuple[str, ...]]:
     """Return the names of each group of at least two equivalent attributes."""
     names = pairs.domain.names
-    return [
-        tuple(names[index] for index in group)
-        for group in equivalent_groups(pairs)
-        if len(group) > 1
-    ]
+    groups = [group for group in equivalent_groups(pairs) if len(group) > 1]
+    return [tuple(names[index] for index in group) for group in groups]
 
 
 def _equivalent(pairs: PairCounts) -> Booleans:

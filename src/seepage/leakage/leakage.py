@@ -86,7 +86,9 @@ class Witness:
 
 def _value_of(attribute: str, value: Label) -> str:
     """Return a value after the name of its attribute, if there is one."""
-    return f"{attribute} {value}" if attribute else str(value)
+    if not attribute:
+        return str(value)
+    return f"{attribute} {value}"
 
 
 def _times(leakage: float) -> str:
@@ -174,7 +176,9 @@ class Leakage:
         if self.delta_at is None:
             raise InputError("this leakage has no profile: it is 0, or a saved bound")
         if leakages is None:
-            end = 2 * self.value if math.isfinite(self.value) else 10.0
+            end = 10.0
+            if math.isfinite(self.value):
+                end = 2 * self.value
             levels = np.linspace(0.0, end, PROFILE_POINTS)
         else:
             items = checks.items(leakages, "l")

@@ -160,7 +160,8 @@ class LeakageMatrix(Result):
         labels = self.domain[row].values
         frequent = (marginal > 0) & (marginal >= checks.integer(least, "least", 0))
         values = [labels[code] for code in np.flatnonzero(frequent)]
-        values = [value for value in values if value != MISSING]
+        if MISSING in values:
+            values.remove(MISSING)
         if row == column or len(values) < 2:
             return Leakage(0.0, None)
         channel = self.channel(row, column)
@@ -307,6 +308,9 @@ class LeakageMatrix(Result):
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
         finite = self.epsilons[np.isfinite(self.epsilons)]
+        deltas = None
+        if self.deltas.any():
+            deltas = self.deltas.tolist()
         return matrix_chart(
             names,
             self.values.tolist(),
@@ -314,7 +318,7 @@ class LeakageMatrix(Result):
             subtitle=subtitle,
             order=[names[index] for index in self.related_order()],
             name=checks.text(name, "name"),
-            deltas=self.deltas.tolist() if self.deltas.any() else None,
+            deltas=deltas,
         )
 
     def related_order(self) -> list[int]:

@@ -1,5 +1,7 @@
 """Skip patterns: attributes that are missing exactly where another has some values."""
 
+import numpy as np
+
 from seepage._core.text import short_list
 from seepage.channel.domain import MISSING, Attribute
 from seepage.channel.pairs import PairCounts
@@ -57,4 +59,4 @@ def _values_that_skip(
     is_decided = bool(((missing == 0) | (missing == people)).all())
     if not is_decided or (missing == people).all():
         return []
-    return [value for value, count in zip(target.values, missing, strict=True) if count]
+    return [target.values[code] for code in np.flatnonzero(missing)]

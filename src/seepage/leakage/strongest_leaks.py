@@ -64,7 +64,7 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[Leak]:
         sources = group_of[source]
         if targets == sources or (targets, sources) in leaks:
             continue
-        leak = _with_evidence(matrix, intervals, (target, source))
+        leak = _with_evidence(matrix, intervals, target=target, source=source)
         leak = replace(
             leak,
             targets=tuple(matrix.domain.names[index] for index in targets),
@@ -88,13 +88,13 @@ def _strongest_of_pooled(matrix: LeakageMatrix, count: int) -> list[Leak]:
 
 
 def _with_evidence(
-    matrix: LeakageMatrix, intervals: LeakageIntervals, pair: tuple[int, int]
+    matrix: LeakageMatrix, intervals: LeakageIntervals, *, target: int, source: int
 ) -> Leak:
     """Return the leak of one pair: its interval, and its witness among frequent values."""
-    supported = matrix.leak_among(*pair, witness_records(matrix.pairs))
+    supported = matrix.leak_among(target, source, witness_records(matrix.pairs))
     return replace(
-        intervals[pair],
+        intervals[target, source],
         witness=supported.witness,
         supported=supported.value,
-        delta=max(float(matrix.deltas[pair]), supported.delta),
+        delta=max(float(matrix.deltas[target, source]), supported.delta),
     )

@@ -423,16 +423,15 @@ class Mechanism(ABC):
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism with these parameters."""
         own = self.describe()
-        if not isinstance(reports, self.reports) or dict(reports.origin) != own:
-            given = (
-                dict(reports.origin)
-                if isinstance(reports, Reports)
-                else type(reports).__name__
-            )
-            raise InputError(
-                f"reports must come from {own}, got reports of {given}",
-                parameter="reports",
-            )
+        if isinstance(reports, self.reports) and dict(reports.origin) == own:
+            return
+        origin: Any = type(reports).__name__
+        if isinstance(reports, Reports):
+            origin = dict(reports.origin)
+        raise InputError(
+            f"reports must come from {own}, got reports of {origin}",
+            parameter="reports",
+        )
 
     def check_drawn(self, reports: Any) -> None:
         """Raise where a report is outside the range of this mechanism, as damaged ones

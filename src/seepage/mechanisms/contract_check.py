@@ -26,30 +26,35 @@ from seepage.mechanisms.support_independence import (
 )
 
 K = 4
+"""The alphabet size at which a class is checked."""
 
 
 EPSILON = 1.0
+"""The budget at which a class is checked."""
 
 
 DELTA = 1e-3
-"""The alphabet size and budget at which a class is checked."""
+"""The delta at which an approximate class is checked."""
 
 
 BUDGETS = (0.1, 1.0, 5.0)
+"""The budgets at which a class must state no larger epsilon."""
 
 
 DRAWS = 40_000
+"""Reports drawn."""
 
 
 RUNS = 500
+"""Repeated estimates."""
 
 
 CHANNELS = 25
+"""Random correlation channels."""
 
 
 SEEDS = 400
-"""Reports drawn, repeated estimates, random channels, and hash functions of the
-enumeration."""
+"""Hash functions of the enumeration."""
 
 
 EXACT = 1e-9
@@ -63,13 +68,13 @@ MAX_ENUMERATED = 10
 # Whether a mechanism is what it states ------------------------------------------------
 
 
-def check_mechanism(given: type[Mechanism] | Mechanism | str) -> dict[str, str]:
+def check_mechanism(mechanism: type[Mechanism] | Mechanism | str) -> dict[str, str]:
     """Return what is wrong with a mechanism's probabilities, budget, estimates, attack
     and leakage.
 
     Parameters
     ----------
-    given
+    mechanism
         A class, registered or not, the name of a registered one, or an instance.  A
         class is checked for 4 values, its budget at epsilon 0.1, 1 and 5; an instance
         as it is.
@@ -108,28 +113,43 @@ def check_mechanism(given: type[Mechanism] | Mechanism | str) -> dict[str, str]:
     >>> check_mechanism(Careless)
     {'leakage': 'states 0.4426, and a report leaks 0.9005'}
     """
-    if isinstance(given, Mechanism):
-        tested = given
-        budgets = [(given, given.epsilon, given.delta)]
+    if isinstance(mechanism, Mechanism):
+        tested = mechanism
+        budget_problem = _budget(tested, tested.epsilon, tested.delta)
     else:
-        family = MECHANISMS.find(given) if isinstance(given, str) else given
-        if not (isinstance(family, type) and issubclass(family, Mechanism)):
-            raise checks.violation(
-                "mechanism", "a Mechanism, its class or its name", given
-            )
+        family = _family(mechanism)
         delta = DELTA if family.approximate else 0.0
         tested = family.create(K, EPSILON, delta)
-        budgets = [
-            (family.create(K, budget, delta), budget, delta) for budget in BUDGETS
-        ]
+        budget_problem = _budgets_of_class(family, delta)
     problems = {
         "probabilities": _probabilities(tested),
-        "budget": next(filter(None, itertools.starmap(_budget, budgets)), ""),
+        "budget": budget_problem,
         "estimates": _estimates(tested),
         "attack": _attack(tested),
         "leakage": _leakage(tested),
     }
     return {what: problem for what, problem in problems.items() if problem}
+
+
+def _family(mechanism: Any) -> type[Mechanism]:
+    """Return a mechanism's class, itself or by its registered name."""
+    family = mechanism
+    if isinstance(mechanism, str):
+        family = MECHANISMS.find(mechanism)
+    if not (isinstance(family, type) and issubclass(family, Mechanism)):
+        raise checks.violation(
+            "mechanism", "a Mechanism, its class or its name", mechanism
+        )
+    return family
+
+
+def _budgets_of_class(family: type[Mechanism], delta: float) -> str:
+    """Return the first problem of the budgets at which a class is checked."""
+    for epsilon in BUDGETS:
+        problem = _budget(family.create(K, epsilon, delta), epsilon, delta)
+        if problem:
+            return problem
+    return ""
 
 
 def every_report(tested: Mechanism, seeds: int = SEEDS) -> list[Any]:
@@ -191,14 +211,17 @@ def _probabilities(tested: Mechanism) -> str:
         )
     if len(groups) == 1:
         drawn = Counter(map(repr, reports.array().to_pylist()))
-        seen = np.array([drawn[repr(one)] for one in groups[0].array().to_pylist()])
+        all_reports = map(repr, groups[0].array().to_pylist())
+        seen = np.array([drawn[report] for report in all_reports])
         stated = np.exp(tested.log_likelihood(groups[0])[:, 0])
         far = seen.sum() < DRAWS or not counts_fit(seen, stated)
     else:  # E[P(y given v) / P(y given u)] = 1 under u
         ratios = np.exp(np.diff(tested.log_likelihood(reports)[:, [0, tested.k - 1]]))
         error = max(float(ratios.std()) / math.sqrt(DRAWS), EXACT)
         far = abs(float(ratios.mean()) - 1) > 5 * error
-    return "reports are not drawn with the stated probabilities" if far else ""
+    if not far:
+        return ""
+    return "reports are not drawn with the stated probabilities"
 
 
 def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
@@ -241,29 +264,26 @@ def _attack(tested: Mechanism) -> str:
     codes = np.repeat(np.arange(tested.k), DRAWS // 4)
     guesses = tested.infer(tested.perturb(codes, 41), 42)
     seen = np.bincount(codes * k + guesses, minlength=k * k).reshape(k, k)
-    fits = counts_fit(seen, tested.inferred_channel())
-    return "" if fits else "guesses do not follow inferred_channel"
+    if counts_fit(seen, tested.inferred_channel()):
+        return ""
+    return "guesses do not follow inferred_channel"
 
 
 def _leakage(tested: Mechanism) -> str:
     rng = np.random.default_rng(51)
-    reports = every_report(tested)
-    groups = reports or [tested.perturb(np.arange(2000) % tested.k, 1)]
+    groups = every_report(tested)
+    is_enumerated = bool(groups)
+    if not is_enumerated:
+        groups = [tested.perturb(np.arange(2000) % tested.k, 1)]
+    leakage_of = tested.pure_leakage if tested.delta else tested.leakage
     for _ in range(CHANNELS):
         channel = rng.dirichlet(np.full(tested.k, 0.4), size=3)
-        stated = (tested.pure_leakage if tested.delta else tested.leakage)(
-            channel
-        ).value
-        most = max(
-            float(report_leakages(tested, group, channel).max()) for group in groups
-        )
-        if stated < most * (1 - EXACT) or (
-            reports and stated > most * (1 + EXACT) + EXACT
-        ):
-            rest = (
-                "and a report leaks"
-                if stated < most
-                else "and no report leaks more than"
-            )
-            return f"states {stated:.4f}, {rest} {most:.4f}"
+        stated = leakage_of(channel).value
+        most = 0.0
+        for group in groups:
+            most = max(most, float(report_leakages(tested, group, channel).max()))
+        if stated < most * (1 - EXACT):
+            return f"states {stated:.4f}, and a report leaks {most:.4f}"
+        if is_enumerated and stated > most * (1 + EXACT) + EXACT:
+            return f"states {stated:.4f}, and no report leaks more than {most:.4f}"
     return ""

@@ -102,11 +102,9 @@ def float_above(value: Fraction | Decimal) -> float:
     (0.25, True)
     """
     nearest = float(value)
-    return (
-        nearest
-        if Fraction(nearest) >= Fraction(value)
-        else math.nextafter(nearest, math.inf)
-    )
+    if Fraction(nearest) >= Fraction(value):
+        return nearest
+    return math.nextafter(nearest, math.inf)
 
 
 def log_nearest(ratio: Fraction) -> float:
@@ -216,7 +214,7 @@ def largest_ratio(thresholds: Thresholds) -> Fraction:
     """Return the largest exact ratio max / min within a column; columns of zeros are
     skipped.
     """
-    ranges = zip(
-        thresholds.max(axis=0).tolist(), thresholds.min(axis=0).tolist(), strict=True
-    )
-    return max(Fraction(high, low) for high, low in ranges if high)
+    possible = thresholds[:, (thresholds > 0).any(axis=0)]
+    largest = possible.max(axis=0).tolist()
+    smallest = possible.min(axis=0).tolist()
+    return max(map(Fraction, largest, smallest))

@@ -137,9 +137,9 @@ class Gaussian(HistogramEncoding):
 
         The grid increases only delta: `realised_epsilon` is `epsilon`.
         """
-        return (
-            float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
-        )
+        if self.k == 1:
+            return 0.0
+        return float_above(Fraction(self.delta) + self.grid.added)
 
     @cached_property
     def grid(self) -> "GaussianGrid":
@@ -324,8 +324,12 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
         high *= 2
     low = high / 2
     while is_private(low):
-        low, high = low / 2, low
+        high = low
+        low = low / 2
     while high - low > 4096 * UNIT * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if is_private(middle) else (middle, high)
+        if is_private(middle):
+            high = middle
+        else:
+            low = middle
     return high

@@ -131,13 +131,17 @@ class HistogramEncoding(Mechanism):
     def contributions(self, reports: VectorReports) -> Floats:
         """Return the reported vectors; 1 for k = 1."""
         self.check_drawn(reports)
-        return reports.vectors if self.k > 1 else np.ones((len(reports), 1))
+        if self.k == 1:
+            return np.ones((len(reports), 1))
+        return reports.vectors
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the noise variance over n, for every frequency; 0 for k = 1."""
         count = checks.integer(n, "n", 1, checks.MAX_RECORDS)
         share = checks.probabilities(frequency, "frequency")
-        return np.full(share.shape, self.noise_variance / count if self.k > 1 else 0.0)
+        if self.k == 1:
+            return np.zeros(share.shape)
+        return np.full(share.shape, self.noise_variance / count)
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism, or not vectors of k numbers."""
@@ -212,8 +216,9 @@ class SHE(HistogramEncoding):
     @property
     def epsilon(self) -> float:
         """The privacy budget 2/b, recomputed from the noise's scale b and rounded up."""
-        informative = self.k > 1 and math.isfinite(self.scale)
-        return float_above(2 / Fraction(self.scale)) if informative else 0.0
+        if self.k == 1 or math.isinf(self.scale):
+            return 0.0
+        return float_above(2 / Fraction(self.scale))
 
     @property
     def realised_epsilon(self) -> float:
@@ -225,7 +230,9 @@ class SHE(HistogramEncoding):
     @cached_property
     def grid(self) -> "LaplaceGrid | None":
         """The grid of secure noise; None at epsilon 0."""
-        return None if math.isinf(self.scale) else LaplaceGrid(1 / self.scale)
+        if math.isinf(self.scale):
+            return None
+        return LaplaceGrid(1 / self.scale)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
         generator.random(out=block)
@@ -322,11 +329,9 @@ class LaplaceGrid:
             reach = 2 * reach
         self.farther = math.ceil(CERTAIN / (allowed * carried))
         self.worst = max(worst, Fraction(CERTAIN, self.farther) / carried)
-        self.mirror, self.origin, self.step = (
-            1 << self.fraction_bits,
-            0.0,
-            2.0**-self.fraction_bits,
-        )
+        self.mirror = 1 << self.fraction_bits
+        self.origin = 0.0
+        self.step = 2.0**-self.fraction_bits
 
     def draw(self, source: Randomness, size: int) -> Integers:
         """Return `size` independent draws of the noisy 0, in cells."""

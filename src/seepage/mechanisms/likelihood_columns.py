@@ -72,7 +72,9 @@ class TwoLevelColumns:
         if self.k == 1:
             return np.ones((1, 1), dtype=np.bool_)
         masks, paired = self.sets.masks(self.k)
-        return (np.vstack([masks, 1 - masks[::-1]]) if paired else masks) > 0
+        if paired:
+            masks = np.vstack([masks, 1 - masks[::-1]])
+        return masks > 0
 
     def matrix(self) -> Floats:
         """Return 1 inside each likely set and e^-contrast outside."""
@@ -93,14 +95,14 @@ class TwoLevelColumns:
             One log-ratio per row, infinite where only `lower` is 0, minus infinity
             where `upper` is.  And its likely set, as a mask.
         """
-        sums = upper.sum(axis=1), lower.sum(axis=1)
-        rows = (
-            side / np.where(total > 0, total, 1.0)[:, None]
-            for side, total in zip((upper, lower), sums, strict=True)
+        upper_sum = upper.sum(axis=1)
+        lower_sum = lower.sum(axis=1)
+        values, likely = self.sets.best_of_pairs(
+            upper / np.where(upper_sum > 0, upper_sum, 1.0)[:, None],
+            lower / np.where(lower_sum > 0, lower_sum, 1.0)[:, None],
         )
-        values, likely = self.sets.best_of_pairs(*rows)
         with np.errstate(divide="ignore"):
-            return np.log(quotient(*sums)) + values, likely
+            return np.log(quotient(upper_sum, lower_sum)) + values, likely
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast
@@ -227,13 +229,18 @@ def pure_columns(matrix: "LeakageMatrix") -> list[LikelihoodColumns]:
     bound.
     """
     for release in matrix.releases:
-        sets = None if release.mechanism is None else release.sets(matrix.view)
-        if release.delta and (
-            release.mechanism is None or (sets and sets.contrast == inf)
-        ):
+        if release.delta and not _has_bounded_ratios(release, matrix.view):
             raise GuaranteeError(
                 f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
                 "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "
                 "with a delta"
             )
     return likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+
+
+def _has_bounded_ratios(release: Release, view: View) -> bool:
+    """Return whether the likelihood ratios of a release with a delta have a bound."""
+    if release.mechanism is None:
+        return False
+    sets = release.sets(view)
+    return sets is None or sets.contrast < inf

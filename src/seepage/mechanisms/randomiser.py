@@ -3,7 +3,7 @@ matrices.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -115,10 +115,15 @@ class Randomiser(dict[str, RandomisedAttribute]):
         memoised: bool = False,
         linked: bool | Sequence[Sequence[str]] = True,
     ) -> None:
-        kind = RandomisedAttribute, "a RandomisedAttribute"
-        given = checks.items(attributes, "attributes")
-        made = [checks.instance(one, "each of attributes", *kind) for one in given]
-        super().__init__((one.name, one) for one in made)
+        super().__init__()
+        for attribute in checks.items(attributes, "attributes"):
+            checks.instance(
+                attribute,
+                "each of attributes",
+                RandomisedAttribute,
+                "a RandomisedAttribute",
+            )
+            self[attribute.name] = attribute
         self.rounds = checks.integer(rounds, "rounds", 1, checks.MAX_RECORDS)
         self.memoised = checks.flag(memoised, "memoised")
         self.groups = self._groups(linked)
@@ -126,21 +131,23 @@ class Randomiser(dict[str, RandomisedAttribute]):
 
     def _groups(self, linked: Any) -> tuple[tuple[str, ...], ...]:
         """Return the groups of attributes whose reports can be linked."""
-        if isinstance(linked, bool):
-            return (tuple(self),) if linked else tuple((name,) for name in self)
-        groups = [
-            tuple(checks.texts(one, "linked")) for one in checks.items(linked, "linked")
-        ]
-        named = [
+        if linked is True:
+            return (tuple(self),)
+        groups: list[tuple[str, ...]] = []
+        in_a_group: list[str] = []
+        if linked is not False:
+            for group in checks.items(linked, "linked"):
+                names = tuple(checks.texts(group, "linked"))
+                groups.append(names)
+                in_a_group += names
+        for name in in_a_group:
             checks.choice(name, "each of linked", self)
-            for group in groups
-            for name in group
-        ]
-        if len(set(named)) < len(named):
+        if len(set(in_a_group)) < len(in_a_group):
             raise checks.violation(
                 "linked", "groups without a common attribute", groups
             )
-        return (*groups, *((name,) for name in self if name not in named))
+        groups += [(name,) for name in self if name not in in_a_group]
+        return tuple(groups)
 
     def __missing__(self, name: str) -> RandomisedAttribute:
         return self[checks.choice(name, "attribute", self)]
@@ -165,7 +172,8 @@ class Randomiser(dict[str, RandomisedAttribute]):
             return cls([_attribute(SINGLE, source)])
         whole = _converted(source, _Specification, "the specification")
         attributes = [
-            _attribute(name, given) for name, given in whole.attributes.items()
+            _attribute(name, parameters)
+            for name, parameters in whole.attributes.items()
         ]
         return cls(attributes, whole.rounds, whole.memoised, whole.linked)
 
@@ -174,27 +182,44 @@ class Randomiser(dict[str, RandomisedAttribute]):
 
 
 def of_mechanism(
-    name: str, values: tuple[str, ...], made: Mechanism, copies: int = 1
+    name: str, values: tuple[str, ...], mechanism: Mechanism, copies: int = 1
 ) -> RandomisedAttribute:
     """Return a mechanism of this package, with its matrix or that of two values."""
     reports = values
     channel = None
-    pair = None
     with suppress(InputError):  # too many reports
-        channel = as_matrix(made.channel())
+        channel = as_matrix(mechanism.channel())
         if channel.shape[1] != len(values):
             reports = tuple(map(str, range(channel.shape[1])))
-    if (
-        isinstance(made, TwoLevelMechanism)
-        and made.k > 1
-        and (channel is None or made.size != 1)
-    ):
-        inside = outside = made.other
-        if (w := made.size) is not None:
-            inside = Fraction(w - 1, made.k - 1)
-            outside = Fraction(w, made.k - 1)
-        pair = _pair(made.true, inside, outside)
-    return RandomisedAttribute(name, values, reports, channel, pair, made, copies)
+    pair = None
+    if isinstance(mechanism, TwoLevelMechanism):
+        pair = _pair_of_mechanism(mechanism, channel is not None)
+    return RandomisedAttribute(
+        name=name,
+        values=values,
+        reports=reports,
+        channel=channel,
+        pair=pair,
+        mechanism=mechanism,
+        copies=copies,
+    )
+
+
+def _pair_of_mechanism(
+    mechanism: TwoLevelMechanism, has_channel: bool
+) -> Floats | None:
+    """Return the probabilities of two values in the set of a two-level mechanism.
+
+    None for one value, and where the matrix is known and sets are single values.
+    """
+    size = mechanism.size
+    if mechanism.k == 1 or (has_channel and size == 1):
+        return None
+    if size is None:
+        return _pair(mechanism.true, mechanism.other, mechanism.other)
+    inside = Fraction(size - 1, mechanism.k - 1)
+    outside = Fraction(size, mechanism.k - 1)
+    return _pair(mechanism.true, inside, outside)
 
 
 def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
@@ -266,82 +291,133 @@ KINDS = {
 OPTIONAL = ("reports", "delta", "h", "cohorts")
 
 
-def _attribute(name: str, given: Mapping[str, Any]) -> RandomisedAttribute:
-    """Return the attribute of parameters, of the first kind whose own key is given."""
-    kind = next((key for key in KINDS if key in given), None)
+def _attribute(name: str, content: Mapping[str, Any]) -> RandomisedAttribute:
+    """Return the attribute of parameters, of the first kind whose own key is there."""
+    own_keys = [key for key in KINDS if key in content]
     what = repr(name)
-    if kind is None:
-        _check_keys(given, _Parameters.__struct_fields__, what)
+    if not own_keys:
+        _check_keys(content, _Parameters.__struct_fields__, what)
         raise InputError(
-            f"{what} must have one of the keys {', '.join(KINDS)}, got {', '.join(given) or 'none'}"
+            f"{what} must have one of the keys {', '.join(KINDS)}, "
+            f"got {', '.join(content) or 'none'}"
         )
-    _check_keys(given, ("values", "k", *KINDS[kind]), what)
+    kind = own_keys[0]
+    _check_keys(content, ("values", "k", *KINDS[kind]), what)
     for key in KINDS[kind]:
-        if key not in given and key not in OPTIONAL:
+        if key not in content and key not in OPTIONAL:
             raise InputError(f"{what} cannot be read: there is no key {key!r}")
     if kind == "matrix":
-        given = {"k": len(as_matrix(given["matrix"], "matrix")), **given}
+        content = {"k": len(as_matrix(content["matrix"], "matrix")), **content}
     elif kind == "p0":
-        given = {"values": ["no", "yes"], **given}
-    read = _converted(given, _Parameters, what)
-    return _randomised(kind, name, _labels(name, read.values, read.k), read)
+        content = {"values": ["no", "yes"], **content}
+    parameters = _converted(content, _Parameters, what)
+    values = _labels(name, parameters.values, parameters.k)
+    return _READERS[kind](name, values, parameters)
 
 
-def _randomised(
-    kind: str, name: str, values: tuple[str, ...], given: _Parameters
+def _by_mechanism(
+    name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return the attribute of one kind of parameters: a mechanism, bits or a matrix."""
-    k = len(values)
-    p = given.p
-    q = given.q
-    reports = values
-    if kind == "mechanism":
-        family = MECHANISMS.find(given.mechanism)
-        return of_mechanism(name, values, family.create(k, given.epsilon, given.delta))
-    if kind == "f":
-        return of_mechanism(name, values, BasicRAPPOR(k, given.f, p, q), given.h)
-    if kind == "q":
-        made = None
-        if (
-            0 < min(p, q) <= max(p, q) < 1
-        ):  # with p < q the bits are those of the complement
-            made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
-        pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
-        return RandomisedAttribute(name, values, pair=pair, mechanism=made)
-    if kind == "matrix":
-        matrix = as_matrix(given.matrix, "matrix")
-        if k != len(matrix):
-            raise checks.violation("k", f"the number of rows, {len(matrix)}", k)
-        reports = _labels(name, given.reports, matrix.shape[1])
-    elif kind == "keep":
-        matrix = np.full((k, k), (1 - given.keep) / max(1, k - 1))
-        np.fill_diagonal(matrix, given.keep if k > 1 else 1.0)
-    else:
-        no = given.p0
-        yes = given.p1
-        if abs(p + no + yes - 1) > 1e-9 or k != 2:
-            rule = f"p + p0 + p1 must be 1, got {p + no + yes:.12g}"
-            raise InputError(f"{name!r} cannot be read: {rule}, for 2 values, got {k}")
-        matrix = np.array([[p + no, yes], [no, p + yes]])
+    """Return an attribute with a registered mechanism."""
+    family = MECHANISMS.find(parameters.mechanism)
+    mechanism = family.create(len(values), parameters.epsilon, parameters.delta)
+    return of_mechanism(name, values, mechanism)
+
+
+def _by_rappor(
+    name: str, values: tuple[str, ...], parameters: _Parameters
+) -> RandomisedAttribute:
+    """Return an attribute with RAPPOR, one pair of values for each hash function."""
+    rappor = BasicRAPPOR(len(values), parameters.f, parameters.p, parameters.q)
+    return of_mechanism(name, values, rappor, parameters.h)
+
+
+def _by_bits(
+    name: str, values: tuple[str, ...], parameters: _Parameters
+) -> RandomisedAttribute:
+    """Return an attribute with one bit for each value.
+
+    With p < q the bits are those of the complement.
+    """
+    p = parameters.p
+    q = parameters.q
+    mechanism = None
+    if 0 < q <= p < 1:
+        mechanism = Bits(len(values), p, q)
+    elif 0 < p < q < 1:
+        mechanism = Bits(len(values), 1 - p, 1 - q)
+    pair = None
+    if len(values) > 1:
+        pair = _pair(Fraction(p), Fraction(q), Fraction(q))
+    return RandomisedAttribute(name, values, pair=pair, mechanism=mechanism)
+
+
+def _by_matrix(
+    name: str, values: tuple[str, ...], parameters: _Parameters
+) -> RandomisedAttribute:
+    """Return an attribute with a matrix, rows values and columns reports."""
+    matrix = as_matrix(parameters.matrix, "matrix")
+    if len(values) != len(matrix):
+        raise checks.violation("k", f"the number of rows, {len(matrix)}", len(values))
+    reports = _labels(name, parameters.reports, matrix.shape[1])
     return RandomisedAttribute(name, values, reports, matrix)
 
 
-def _converted(given: Mapping[str, Any], kind: Any, what: str) -> Any:
-    _check_keys(given, kind.__struct_fields__, what)
+def _by_keeping(
+    name: str, values: tuple[str, ...], parameters: _Parameters
+) -> RandomisedAttribute:
+    """Return an attribute that is kept with a probability, else another uniform one."""
+    k = len(values)
+    keep = parameters.keep if k > 1 else 1.0
+    matrix = np.full((k, k), (1 - parameters.keep) / max(1, k - 1))
+    np.fill_diagonal(matrix, keep)
+    return RandomisedAttribute(name, values, values, matrix)
+
+
+def _by_forced_response(
+    name: str, values: tuple[str, ...], parameters: _Parameters
+) -> RandomisedAttribute:
+    """Return a binary attribute with an honest answer, else no or yes."""
+    honest = parameters.p
+    no = parameters.p0
+    yes = parameters.p1
+    if abs(honest + no + yes - 1) > 1e-9 or len(values) != 2:
+        rule = f"p + p0 + p1 must be 1, got {honest + no + yes:.12g}"
+        raise InputError(
+            f"{name!r} cannot be read: {rule}, for 2 values, got {len(values)}"
+        )
+    matrix = np.array([[honest + no, yes], [no, honest + yes]])
+    return RandomisedAttribute(name, values, values, matrix)
+
+
+_READERS: dict[
+    str, Callable[[str, tuple[str, ...], _Parameters], RandomisedAttribute]
+] = {
+    "matrix": _by_matrix,
+    "mechanism": _by_mechanism,
+    "keep": _by_keeping,
+    "p0": _by_forced_response,
+    "f": _by_rappor,
+    "q": _by_bits,
+}
+"""How each kind of parameters is read."""
+
+
+def _converted(content: Mapping[str, Any], kind: Any, what: str) -> Any:
+    _check_keys(content, kind.__struct_fields__, what)
     try:
-        return msgspec.convert(dict(given), kind)
+        return msgspec.convert(dict(content), kind)
     except msgspec.ValidationError as problem:
         raise InputError(f"{what} cannot be read: {problem}") from None
 
 
-def _check_keys(given: Iterable[str], known: Sequence[str], what: str) -> None:
+def _check_keys(keys: Iterable[str], known: Sequence[str], what: str) -> None:
     """Raise for a key that is not known, with the closest one."""
-    for key in given:
+    for key in keys:
         if key not in known:
-            hint = (
-                checks.near_miss(key, known)
-                or f"; its keys are {', '.join(sorted(known))}"
-            )
+            hint = checks.near_miss(key, known)
+            if not hint:
+                hint = f"; its keys are {', '.join(sorted(known))}"
             raise InputError(f"there is no key {checks.shown(key)} in {what}{hint}")
 
 
@@ -357,9 +433,9 @@ def read_content(path: str | os.PathLike[str]) -> Any:
         lines = content.decode("utf-8-sig").splitlines() or ["no numbers"]
         return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
-        told = str(problem).partition(";")[0]
+        reason = str(problem).partition(";")[0]
         raise InputError(
-            f"{str(file)!r} is no JSON and no matrix of numbers: {told}"
+            f"{str(file)!r} is no JSON and no matrix of numbers: {reason}"
         ) from None
 
 
@@ -373,12 +449,11 @@ def _labels(
         if count is None:
             raise InputError(f"{name!r} must have values or k, got neither")
         return tuple(map(str, range(count)))
-    made = tuple(map(label, labels))
-    if len(set(made)) < len(made) or len(made) != (count or len(made)):
-        raise InputError(
-            f"{name!r} must have {count or len(made)} different labels, got {made}"
-        )
-    return made
+    names = tuple(map(label, labels))
+    number = count or len(names)
+    if len(set(names)) < len(names) or len(names) != number:
+        raise InputError(f"{name!r} must have {number} different labels, got {names}")
+    return names
 
 
 def label(value: Any) -> str:

@@ -99,11 +99,9 @@ class Randomness:
         )
         biased = span % limit
         lower = products & wide(span - 1)
-        rejected = (
-            np.flatnonzero(lower < wide(biased))
-            if biased
-            else np.zeros(0, dtype=np.int64)
-        )
+        rejected = np.zeros(0, dtype=np.int64)
+        if biased:
+            rejected = np.flatnonzero(lower < wide(biased))
         return products >> wide(8 * width), rejected
 
 

@@ -52,14 +52,18 @@ class Release:
         """The mechanism's name, or "public"; None where only the budget is known."""
         if self.public:
             return PUBLIC
-        return None if self.mechanism is None else self.mechanism.name
+        if self.mechanism is None:
+            return None
+        return self.mechanism.name
 
     def sets(self, view: View) -> LikelySets | None:
         """Return the likely sets of what the adversary observes; None if it is not
         two-level.
         """
+        if self.public:
+            return LikelySets("singletons", self.epsilon)
         if self.mechanism is None:
-            return LikelySets("singletons" if self.public else "all", self.epsilon)
+            return LikelySets("all", self.epsilon)
         if view == "inferred":
             return self.mechanism.guess_sets
         return self.mechanism.likely_sets

@@ -233,10 +233,11 @@ class HashReports(Reports):
                 "reports must hold a seed and a bucket each, got null values",
                 parameter="reports",
             )
-        parts = [part.to_numpy(zero_copy_only=False) for part in (seeds, buckets)]
-        if parts[0].dtype != np.uint64 or parts[1].dtype.kind != "u":
+        seed_words = seeds.to_numpy(zero_copy_only=False)
+        bucket_codes = buckets.to_numpy(zero_copy_only=False)
+        if seed_words.dtype != np.uint64 or bucket_codes.dtype.kind != "u":
             raise TypeError("seeds and buckets must be unsigned")
-        return cls(origin, *parts)
+        return cls(origin, seed_words, bucket_codes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -314,7 +315,9 @@ def described_reports(field: "pa.Field[Any]") -> dict[str, Any] | None:
         valid = described["kind"] in KINDS and isinstance(described["origin"], dict)
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    return dict(described) if valid else None
+    if not valid:
+        return None
+    return dict(described)
 
 
 @contextmanager

@@ -178,15 +178,7 @@ class MatrixMechanism(ListedMechanism):
         """
         mechanism = MatrixMechanism.__new__(MatrixMechanism)
         cells = np.array(thresholds, dtype=object)
-        valid = all(
-            isinstance(cell, (int, np.integer)) and cell >= 0 for cell in cells.flat
-        )
-        if (
-            cells.ndim != 2
-            or not cells.size
-            or not valid
-            or (cells.sum(axis=1) != CERTAIN).any()
-        ):
+        if not _are_thresholds(cells):
             raise InputError(
                 "thresholds must be rows of integers >= 0 that sum to 2^64 each"
             )
@@ -250,7 +242,9 @@ class MatrixMechanism(ListedMechanism):
         full_rank = (
             np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
         )
-        return inverse if full_rank else None
+        if not full_rank:
+            return None
+        return inverse
 
     @property
     def informative(self) -> bool:
@@ -312,12 +306,12 @@ class MatrixMechanism(ListedMechanism):
                 f"frequency must be one number or {self.k}, got {share.size}"
             )
         if share.ndim:
-            second = (share := nearest_distribution(share)) @ squares
+            share = nearest_distribution(share)
+            second = share @ squares
         else:
             true = np.diag(squares)
-            second = share * true + (1 - share) * (squares.sum(axis=0) - true) / max(
-                1, self.k - 1
-            )
+            others = (squares.sum(axis=0) - true) / max(1, self.k - 1)
+            second = share * true + (1 - share) * others
         return np.maximum(second - share, 0.0) / count
 
     def log_likelihood(self, reports: ValueReports) -> Floats:
@@ -349,6 +343,16 @@ def least_squares_inverse(
     return np.asarray(
         weights[:, None] * np.linalg.pinv(channel * weights, rcond=cutoff)
     )
+
+
+def _are_thresholds(cells: Thresholds) -> bool:
+    """Return whether cells are rows of integers >= 0 that sum to 2^64 each."""
+    if cells.ndim != 2 or not cells.size:
+        return False
+    for cell in cells.flat:
+        if not isinstance(cell, (int, np.integer)) or cell < 0:
+            return False
+    return bool((cells.sum(axis=1) == CERTAIN).all())
 
 
 def _possible_under_all(matrix: Thresholds) -> Thresholds:

@@ -135,9 +135,9 @@ class TwoLevelMechanism(Mechanism):
             return Fraction(1)
         if self.size is not None:
             return true * (self.k - self.size) / ((1 - true) * self.size)
-        return (
-            true * (1 - other) / (other * (1 - true)) if true > other else Fraction(1)
-        )
+        if true <= other:
+            return Fraction(1)
+        return true * (1 - other) / (other * (1 - true))
 
     @property
     def likely_sets(self) -> LikelySets:
@@ -146,16 +146,18 @@ class TwoLevelMechanism(Mechanism):
         """
         if self.size is None:
             return LikelySets("all", self.contrast)
-        return LikelySets(
-            "singletons" if self.size == 1 else "subsets", self.contrast, self.size
-        )
+        if self.size == 1:
+            return LikelySets("singletons", self.contrast)
+        return LikelySets("subsets", self.contrast, self.size)
 
     # Estimates ------------------------------------------------------------------------
 
     @property
     def support(self) -> tuple[float, float]:
         """The probabilities p and q; with one value, every report supports it."""
-        return (float(self.true), float(self.other)) if self.k > 1 else (1.0, 0.0)
+        if self.k == 1:
+            return 1.0, 0.0
+        return float(self.true), float(self.other)
 
     @property
     def one_hot_map(self) -> tuple[float, float]:
@@ -179,11 +181,9 @@ class TwoLevelMechanism(Mechanism):
     def contributions(self, reports: Any) -> Booleans:
         """Return the supported values; with one value, every report supports it."""
         self.check_reports(reports)
-        return (
-            self.supported(reports)
-            if self.k > 1
-            else np.ones((len(reports), 1), np.bool_)
-        )
+        if self.k == 1:
+            return np.ones((len(reports), 1), np.bool_)
+        return self.supported(reports)
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
         """Return the supported values as bits of 64-bit words, computed in blocks."""
@@ -229,9 +229,9 @@ class TwoLevelMechanism(Mechanism):
     @property
     def hit_rate(self) -> float:
         """The rate a, exact to rounding for sets of one size."""
-        return (
-            1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
-        )
+        if self.size is None:
+            return 1.0 - self.miss_rate
+        return float(self.true / self.size)
 
     def inferred_channel(self) -> Floats:
         """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1)
@@ -249,8 +249,10 @@ class TwoLevelMechanism(Mechanism):
         """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w
         values.
         """
+        if self.contrast == 0:
+            return 0.0
         if self.size is None or self.k == 1:
-            return super().guess_contrast if self.contrast else 0.0
+            return super().guess_contrast
         return log_above(self.true * (self.k - 1) / (self.size - self.true))
 
     @cached_property
@@ -268,9 +270,8 @@ class TwoLevelMechanism(Mechanism):
         if self.k == 1:
             return 0.0, 0.0
         inside = p / math.comb(self.k - 1, self.size - 1)
-        return log_nearest(inside), log_nearest(
-            (1 - p) / math.comb(self.k - 1, self.size)
-        )
+        outside = (1 - p) / math.comb(self.k - 1, self.size)
+        return log_nearest(inside), log_nearest(outside)
 
     def channel(self) -> Floats:
         """Return P(report given value) for sets of w values, one column for each set.
@@ -279,15 +280,16 @@ class TwoLevelMechanism(Mechanism):
         2), ...
         """
         w = self.size
-        if w is None or math.comb(self.k, w) * self.k > (
-            MAX_CELLS if w == 1 else MAX_CELLS // 4
-        ):
+        if w is None:
+            return super().channel()
+        most_cells = MAX_CELLS if w == 1 else MAX_CELLS // 4
+        if math.comb(self.k, w) * self.k > most_cells:
             return super().channel()
         sets = list(itertools.combinations(range(self.k), w))
         inside = float(self.true / math.comb(self.k - 1, w - 1))
-        outside = (
-            float((1 - self.true) / math.comb(self.k - 1, w)) if self.k > 1 else 0.0
-        )
+        outside = 0.0
+        if self.k > 1:
+            outside = float((1 - self.true) / math.comb(self.k - 1, w))
         matrix = np.full((self.k, len(sets)), outside)
         matrix[np.array(sets).T, np.arange(len(sets))] = inside
         return matrix
@@ -316,13 +318,17 @@ class MixtureMechanism(TwoLevelMechanism):
         """The probability w / k of sets of w values; q where values are supported
         independently.
         """
-        return self.other if self.size is None else Fraction(self.size, self.k)
+        if self.size is None:
+            return self.other
+        return Fraction(self.size, self.k)
 
     @property
     def kept_share(self) -> Fraction:
         """The probability (p - b)/(1 - b) of using the value, b `uniform_support`."""
         base = self.uniform_support
-        return Fraction(1) if base == 1 else (self.true - base) / (1 - base)
+        if base == 1:
+            return Fraction(1)
+        return (self.true - base) / (1 - base)
 
     @cached_property
     def keep(self) -> int:
@@ -334,12 +340,9 @@ class MixtureMechanism(TwoLevelMechanism):
         """The probabilities p and q that are drawn."""
         kept = Fraction(self.keep, CERTAIN)
         true = kept + (1 - kept) * self.uniform_support
-        other = (
-            self.other
-            if self.size is None
-            else self._other_probability(true, self.size)
-        )
-        return true, other
+        if self.size is None:
+            return true, self.other
+        return true, self._other_probability(true, self.size)
 
 
 class RelaxedMechanism(TwoLevelMechanism):
@@ -358,12 +361,10 @@ class RelaxedMechanism(TwoLevelMechanism):
         """Return the smallest epsilon at the stated delta, ln (a - delta) / b, rounded
         up.
         """
+        if self.k == 1:
+            return 0.0
         excess = true**self.outputs_apart - Fraction(self.parameters["delta"])
-        return (
-            log_above(max(Fraction(1), excess / other**self.outputs_apart))
-            if self.k > 1
-            else 0.0
-        )
+        return log_above(max(Fraction(1), excess / other**self.outputs_apart))
 
     @property
     def delta(self) -> float:
@@ -377,7 +378,9 @@ class RelaxedMechanism(TwoLevelMechanism):
         factor = exp_below(checks.epsilon(epsilon))
         power = self.outputs_apart
         excess = self.true**power - factor * self.other**power
-        return float_above(excess) if self.k > 1 and excess > 0 else 0.0
+        if self.k == 1 or excess <= 0:
+            return 0.0
+        return float_above(excess)
 
 
 class SetMechanism(TwoLevelMechanism):
@@ -414,13 +417,14 @@ class SetMechanism(TwoLevelMechanism):
 
     def log_likelihood(self, reports: BitReports) -> Floats:
         """Return ln P(report given u): for any set, bits are independent."""
-        found = super().log_likelihood(reports)
+        relative = super().log_likelihood(reports)
         if self.size is not None:
-            return found
+            return relative
         count = BitReports.set_sizes(reports.words)
         q_set = log_nearest(self.other)
         q_unset = log_nearest(1 - self.other)
-        return np.asarray(found + (count * q_set + (self.k - count) * q_unset)[:, None])
+        common = count * q_set + (self.k - count) * q_unset
+        return np.asarray(relative + common[:, None])
 
     def report_of(self, likely: Booleans) -> BitReports:
         """Return the report that is the set `likely` itself."""
@@ -442,10 +446,10 @@ class SetMechanism(TwoLevelMechanism):
             raise DamagedReportError(
                 f"reports must set bits below {self.k} only", beyond > 0
             )
-        if (
-            self.size is not None
-            and (wrong := BitReports.set_sizes(words) != self.size).any()
-        ):
+        if self.size is None:
+            return
+        wrong = BitReports.set_sizes(words) != self.size
+        if wrong.any():
             rule = f"reports must hold exactly {self.size} of {self.k} values each"
             raise DamagedReportError(rule, wrong)
 

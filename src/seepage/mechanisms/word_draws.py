@@ -260,5 +260,7 @@ def word_draw(mechanism: Mechanism) -> WordDraw | None:
     True
     """
     kind = WORD_DRAWS.get(type(mechanism))
-    draw: WordDraw | None = None if kind is None else kind.of(mechanism)
+    if kind is None:
+        return None
+    draw: WordDraw = kind.of(mechanism)
     return draw
