@@ -47,7 +47,7 @@ def test_confirmations_state_their_simultaneous_confidence(coins):
     chance = np.random.default_rng(6)
     used = []
     sampled = {"guarantee": "sampled", "confidence": 0.4, "rng": 7}
-    options = CalibrationOptions(1.0, mechanism="grr", **sampled)
+    options = CalibrationOptions(limit=1.0, mechanism="grr", **sampled)
     problem = make_calibration_problem(coins, options, "table")
     truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
 

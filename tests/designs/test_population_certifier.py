@@ -219,7 +219,7 @@ def test_population_limits_cover_the_population_with_their_confidence(known, pub
 
 def test_a_form_whose_budgets_are_not_certified_is_never_promised():
     data = records(np.random.default_rng(1).integers(100, 5000, len(CELLS)))
-    problem = make_form_problem(data, DesignOptions(1.0))
+    problem = make_form_problem(data, DesignOptions(limit=1.0))
     certifier = PopulationCertifier(problem, data, 0.95)
     form = certifier.certify(certifier.problem.fit((0, 1)))
     assert form.record > 1.0, "the sum of the budgets alone would promise it"
