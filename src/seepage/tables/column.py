@@ -75,17 +75,17 @@ class Column:
         self.fields = fields
         self._options = options
         self.markers = marker_labels(options.markers_of(name))
-        self._given = None if options.domain is None else options.domain[name]
-        if (
-            self._given is not None and self._given.edges
-        ):  # numbers, and what means missing
-            self.markers |= {
-                value for value, _ in self._given.merged if value != ALL_OTHERS
-            }
+        self._given: Attribute | None = None
+        self.edges: tuple[float, ...] = ()
+        if options.domain is not None:
+            self._given = options.domain[name]
+            self.edges = self._given.edges
+            if self.edges:  # of numbers, what is merged by name means missing
+                merged = {value for value, _ in self._given.merged}
+                self.markers |= merged - {ALL_OTHERS}
         self._rule = options.bins_of(name)
         in_mapping = isinstance(options.bins, Mapping) and name in options.bins
         self.named = in_mapping and self._rule != NO_BINS
-        self.edges = () if self._given is None else self._given.edges
         if self.named and isinstance(self._rule, Edges):
             self.edges = self._rule.given
         self._stray: str | None = None
@@ -102,15 +102,23 @@ class Column:
         self._known = self._given
         if self.edges and self._given is None:
             self._known = binned_attribute(self.name, self.edges, missing=True)
-        known, self._codes = self._known, dict[str, int]()
-        if known is not None:
-            self._codes = {value: code for code, value in enumerate(known.values)}
-            merged = (pair for pair in known.merged if pair[0] != ALL_OTHERS)
-            self._codes |= {value: self._codes[label] for value, label in merged}
-            other = self._codes.get(known.catch_all or OTHER)
-            self._outside = known.size + 1 if other is None else other
-            without = known.size if self._options.dropping or other is None else other
-            self._codes.setdefault(MISSING, without)
+        self._codes: dict[str, int] = {}
+        if self._known is not None:
+            self._take_codes_of(self._known)
+
+    def _take_codes_of(self, known: Attribute) -> None:
+        """Set the code of every value of an attribute, and that of all other values."""
+        for code, value in enumerate(known.values):
+            self._codes[value] = code
+        for value, label in known.merged:
+            if value != ALL_OTHERS:
+                self._codes[value] = self._codes[label]
+        other = self._codes.get(known.catch_all or OTHER)
+        self._outside = known.size + 1 if other is None else other
+        without = self._outside
+        if self._options.dropping or other is None:
+            without = known.size
+        self._codes.setdefault(MISSING, without)
 
     def set_edges(self, summary: NumberSummary) -> None:
         """Set the bin edges by the column's rule; if some value is not a number there
@@ -137,7 +145,10 @@ class Column:
         """Alphabet size so far; of a given attribute its own."""
         if self._given is not None:
             return self._given.size
-        return len(self.edges) - 1 + self.has_missing if self.edges else len(self._keys)
+        if not self.edges:
+            return len(self._keys)
+        bins = len(self.edges) - 1
+        return bins + self.has_missing
 
     def attribute(self) -> tuple[Attribute, Integers]:
         """Return the final attribute and the codes of its values; bins may be empty.
@@ -146,22 +157,22 @@ class Column:
         missing values are dropped, it has the values seen in the others.
         """
         dropping = self._options.dropping
-        fixed = self._given
-        if self.edges and fixed is None:
+        attribute = self._given
+        if self.edges and attribute is None:
             missing = self.has_missing and not dropping
-            fixed = binned_attribute(self.name, self.edges, missing=missing)
-        if fixed is not None:
-            return fixed, np.arange(fixed.size)
-        pairs = list(enumerate(self._keys))
+            attribute = binned_attribute(self.name, self.edges, missing=missing)
+        if attribute is not None:
+            return attribute, np.arange(attribute.size)
+        codes = list(range(len(self._keys)))
         if dropping:
-            pairs = [
-                (code, key)
-                for code, key in pairs
-                if key is not None and code in self._seen
-            ]
-        pairs.sort(key=lambda pair: sort_key(pair[1]))
-        codes = np.array([code for code, _ in pairs], dtype=np.int64)
-        return Attribute(self.name, tuple(key_label(key) for _, key in pairs)), codes
+            codes = [code for code in codes if self._is_seen(code)]
+        codes.sort(key=lambda code: sort_key(self._keys[code]))
+        values = tuple(key_label(self._keys[code]) for code in codes)
+        return Attribute(self.name, values), np.array(codes, dtype=np.int64)
+
+    def _is_seen(self, code: int) -> bool:
+        """Return whether a record that is not dropped has a value."""
+        return self._keys[code] is not None and code in self._seen
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of a batch, None if the bin edges that it needs are unknown.
@@ -173,9 +184,9 @@ class Column:
         before
             The number of records before the batch, for messages.
         """
-        kind = (
-            array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        )
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
         numeric = self.fields or is_number_type(kind) or pa.types.is_null(kind)
         if (self.edges or self.named) and not numeric:
             raise TableError(
@@ -258,20 +269,29 @@ class Column:
         """
         values = len(self._keys) - (MISSING in self._codes)
         most = self._options.max_values
-        few = math.inf if self._rule == NO_BINS else 1 if self.named else FEW_NUMBERS
-        if values > few and not self._texts:
+        if values > self._most_numbers() and not self._texts:
             self.needs_edges = True
         elif values > most:
-            drop = Text("drop it (", Setting("drop"), ") or raise the limit (")
-            hint = Text(drop, Setting("max_values"), ")")
-            if self._stray is not None:
-                means = f"if {self._stray!r} means missing, say so ("
-                hint = Text(means, Setting("missing_markers"), "); else ", hint)
-            elif not self._texts:
-                hint = Text("bin it (", Setting("bins"), "), ", hint)
             raise TableError(
-                f"column {self.name!r} has more than {most:,} values; ", hint
+                f"column {self.name!r} has more than {most:,} values; ",
+                self._hint_for_many_values(),
             )
+
+    def _most_numbers(self) -> float:
+        """Return the maximum number of distinct numbers that are not binned."""
+        if self._rule == NO_BINS:
+            return math.inf
+        return 1 if self.named else FEW_NUMBERS
+
+    def _hint_for_many_values(self) -> Text:
+        drop = Text("drop it (", Setting("drop"), ") or raise the limit (")
+        hint = Text(drop, Setting("max_values"), ")")
+        if self._stray is not None:
+            means = f"if {self._stray!r} means missing, say so ("
+            return Text(means, Setting("missing_markers"), "); else ", hint)
+        if not self._texts:
+            return Text("bin it (", Setting("bins"), "), ", hint)
+        return hint
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of numbers."""
@@ -323,15 +343,25 @@ class Column:
         if not outside.any():
             return
         row = int(np.argmax(outside))
-        why = "has a value outside the domain"
-        if codes[row] == self._known.size:
-            why = "is missing, and the domain has no category for missing values; drop such records"
-        elif self.edges:
-            reach = (
-                f"from {number_label(self.edges[0])} to {number_label(self.edges[-1])}"
+        name = record_name(before + row)
+        why = self._why_outside(int(codes[row]) == self._known.size)
+        raise DomainError(f"{name}: column {self.name!r} {why}")
+
+    def _why_outside(self, is_missing: bool) -> str:
+        """Return why a value has no code, in words."""
+        if is_missing:
+            return (
+                "is missing, and the domain has no category for missing values; drop such "
+                "records"
             )
-            why = f"is outside its bins, which reach {reach}; use -inf and inf as the outer edges"
-        raise DomainError(f"{record_name(before + row)}: column {self.name!r} {why}")
+        if self.edges:
+            low = number_label(self.edges[0])
+            high = number_label(self.edges[-1])
+            return (
+                f"is outside its bins, which reach from {low} to {high}; use -inf and inf as "
+                "the outer edges"
+            )
+        return "has a value outside the domain"
 
     def not_a_number(self, position: int, before: int) -> TableError:
         """Return the error for a value that is to be binned and is not a number."""
@@ -346,11 +376,9 @@ class Column:
 def record_name(index: int) -> str:
     """Return the name of a record in messages, from its index in the table."""
     partition = index // PARTITION_STRIDE - 1
-    return (
-        f"record {index + 1:,}"
-        if partition < 0
-        else f"a record of partition {partition}"
-    )
+    if partition < 0:
+        return f"record {index + 1:,}"
+    return f"a record of partition {partition}"
 
 
 # Arrow arrays -------------------------------------------------------------------------
@@ -369,12 +397,10 @@ def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     """
     array = plain(array)
     if array.type in BYTES:
-        bits = (
-            array.cast(pa.uint8())
-            if array.type == pa.bool_()
-            else array.view(pa.uint8())
-        )
-        return bits, BYTES[array.type]
+        values = BYTES[array.type]
+        if array.type == pa.bool_():
+            return array.cast(pa.uint8()), values
+        return array.view(pa.uint8()), values
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     return array.indices, array.dictionary
@@ -389,31 +415,35 @@ def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
     kind = values.type
     if pa.types.is_floating(kind):
         numbers = values.to_numpy(zero_copy_only=False)
-        return (
-            None if np.isnan(number) else single_number(number) for number in numbers
-        )
+        return map(_float_key, numbers)
     if is_text_type(kind) and not fields:
         return list(values.to_pylist())
-    is_time = (
-        pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
-    )
-    if not (
-        is_time
-        or is_text_type(kind)
-        or is_number_type(kind)
-        or pa.types.is_boolean(kind)
-    ):
+    if not _has_keys(kind):
         raise pa.ArrowNotImplementedError(f"no keys of {kind}")
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         values = values.cast(pa.timestamp(kind.unit, "UTC"))
     return map(field_key, values.cast(pa.string()).to_pylist())
 
 
+def _float_key(number: "np.floating[Any]") -> float | None:
+    return None if np.isnan(number) else single_number(number)
+
+
+def _has_keys(kind: pa.DataType) -> bool:
+    """Return whether values of a type have keys: texts, numbers, booleans, times."""
+    is_kind = pa.types
+    if is_kind.is_date(kind) or is_kind.is_time(kind) or is_kind.is_timestamp(kind):
+        return True
+    return is_text_type(kind) or is_number_type(kind) or is_kind.is_boolean(kind)
+
+
 def key_label(key: Key) -> str:
     """Return the label of a key: the value's name in the domain."""
     if key is None:
         return MISSING
-    return key if isinstance(key, str) else number_label(key)
+    if isinstance(key, str):
+        return key
+    return number_label(key)
 
 
 def sort_key(key: Key) -> tuple[int, float, str]:
@@ -422,7 +452,9 @@ def sort_key(key: Key) -> tuple[int, float, str]:
     """
     if key is None:
         return 2, 0.0, ""
-    return (1, 0.0, key) if isinstance(key, str) else (0, key, "")
+    if isinstance(key, str):
+        return 1, 0.0, key
+    return 0, key, ""
 
 
 def marker_labels(markers: Iterable[str]) -> frozenset[str]:

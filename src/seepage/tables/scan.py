@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._core.arrays import Booleans, Integers
+from seepage._core.arrays import Booleans, Codes, Integers
 from seepage._core.errors import TableError
 from seepage._core.progress import Progress
-from seepage.channel.domain import Domain
-from seepage.counting.record_samples import RandomPart, record_priorities
+from seepage.channel.domain import Attribute, Domain
+from seepage.counting.record_samples import Priorities, RandomPart, record_priorities
 from seepage.tables.bins import NumberSummary
 from seepage.tables.column import Column
 from seepage.tables.labels import numbers_of
@@ -130,12 +130,17 @@ class TableScan:
             Called with the number of records read and their total, None if unknown.
         """
         outcome = consume(self.batches(progress))
-        while unbinned := [column for column in self.columns if column.needs_edges]:
+        unbinned = self._unbinned()
+        while unbinned:
             summaries = summaries_of(self.source, unbinned)
             for column, summary in zip(unbinned, summaries, strict=True):
                 column.set_edges(summary)
             outcome = consume(self.batches(progress))
+            unbinned = self._unbinned()
         return outcome
+
+    def _unbinned(self) -> list[Column]:
+        return [column for column in self.columns if column.needs_edges]
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
         """Yield the coded batches in one pass, until a column needs bin edges that are
@@ -144,30 +149,24 @@ class TableScan:
         The rest is then read only to find all such columns and all values; of a whole
         table not even that if the first batch tells.
         """
-        self.rows_read = self.rows_dropped = 0
+        self.rows_read = 0
+        self.rows_dropped = 0
         self._complete = False
         for column in self.columns:
             column.reset()
-        person = self.options.person
-        choice = None
-        if person is not None or self.part is not None:
-            choice = RecordChoice(person, fields=self.source.fields, part=self.part)
-        further = (name for name in (person, self.beside) if name is not None)
-        for batch in self.source.batches(list(dict.fromkeys([*self.names, *further]))):
+        choice = self._new_choice()
+        for batch in self.source.batches(self._columns_read()):
             if not batch.num_rows:
                 continue
             first = self.rows_read + (self.first or 0)
             self.rows_read += batch.num_rows
             coded = self._coded(batch, first, choice)
             if coded is None:
-                if self.first is None and not first:
+                is_first_of_table = self.first is None and first == 0
+                if is_first_of_table:
                     return
                 continue
-            if self.beside is not None:
-                beside = batch.column(self.beside)
-                self.beside_values = (
-                    beside if coded.kept is None else beside.filter(coded.kept)
-                )
+            self._keep_beside(batch, coded.kept)
             if len(coded.codes[0]):
                 yield coded
             if progress is not None:
@@ -175,6 +174,29 @@ class TableScan:
         self._complete = not any(column.needs_edges for column in self.columns)
         if self._complete and self.first is None:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
+
+    def _new_choice(self) -> RecordChoice | None:
+        """Return the choice among the records of each person; None for all records."""
+        person = self.options.person
+        if person is None and self.part is None:
+            return None
+        return RecordChoice(person, fields=self.source.fields, part=self.part)
+
+    def _columns_read(self) -> list[str]:
+        """Return the columns to read: those to code, the person's, and that beside."""
+        names = list(self.names)
+        for name in (self.options.person, self.beside):
+            if name is not None and name not in names:
+                names.append(name)
+        return names
+
+    def _keep_beside(self, batch: pa.RecordBatch, kept: Booleans | None) -> None:
+        """Note the column `beside` of the records of a batch that are kept."""
+        if self.beside is None:
+            return
+        self.beside_values = batch.column(self.beside)
+        if kept is not None:
+            self.beside_values = self.beside_values.filter(kept)
 
     def _coded(
         self, batch: pa.RecordBatch, first: int, choice: RecordChoice | None
@@ -184,36 +206,39 @@ class TableScan:
         None if a column needs bin edges.  Values outside the domain of records that are
         not dropped raise; the codes of these records are recorded as seen.
         """
-        arrays = [batch.column(name) for name in self.names]
-        coded = [
-            (c, c.code(array, first))
-            for c, array in zip(self.columns, arrays, strict=True)
-        ]
+        codes = list[Codes | None]()
+        for column in self.columns:
+            codes.append(column.code(batch.column(column.name), first))
         kept = None
         if self.options.dropping:
-            masks = (
-                c.missing_in(array, part)
-                for array, (c, part) in zip(arrays, coded, strict=True)
-            )
-            dropped = np.logical_or.reduce(list(masks))
-            self.rows_dropped += int(np.count_nonzero(dropped))
-            kept = ~dropped if dropped.any() else None
-        known = [(column, part) for column, part in coded if part is not None]
-        for column, part in known:
-            column.check_inside(part, kept, first)
+            kept = self._not_dropped(batch, codes)
+        known = list[Codes]()
+        for column, of_column in zip(self.columns, codes, strict=True):
+            if of_column is None:
+                continue
+            known.append(of_column)
+            column.check_inside(of_column, kept, first)
             if self.options.dropping:
-                column.see(part if kept is None else part[kept])
-        if len(known) < len(coded):
+                column.see(of_column if kept is None else of_column[kept])
+        if len(known) < len(codes):
             return None
         if choice is not None:
             kept = choice.chosen(batch, first, kept)
-        kinds = [np.min_scalar_type(size) for size in self.sizes]
-        chosen = (part if kept is None else part[kept] for _, part in known)
-        narrow = (
-            part.astype(kind, copy=False)
-            for part, kind in zip(chosen, kinds, strict=True)
-        )
+        narrow = list[Codes]()
+        for size, of_column in zip(self.sizes, known, strict=True):
+            of_kept = of_column if kept is None else of_column[kept]
+            narrow.append(of_kept.astype(np.min_scalar_type(size), copy=False))
         return CodedBatch(tuple(narrow), self.sizes, first, kept)
+
+    def _not_dropped(
+        self, batch: pa.RecordBatch, codes: Sequence[Codes | None]
+    ) -> Booleans | None:
+        """Return the mask of the records without a missing value; None for all."""
+        dropped = np.zeros(batch.num_rows, dtype=np.bool_)
+        for column, of_column in zip(self.columns, codes, strict=True):
+            dropped |= column.missing_in(batch.column(column.name), of_column)
+        self.rows_dropped += int(np.count_nonzero(dropped))
+        return ~dropped if dropped.any() else None
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, its codes in the order of the
@@ -226,16 +251,19 @@ class TableScan:
         """
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
-        parts = [column.attribute() for column in self.columns]
-        return Domain(attribute for attribute, _ in parts), tuple(
-            order for _, order in parts
-        )
+        attributes = list[Attribute]()
+        orders = list[Integers]()
+        for column in self.columns:
+            attribute, order = column.attribute()
+            attributes.append(attribute)
+            orders.append(order)
+        return Domain(attributes), tuple(orders)
 
 
 def columns_of(source: Source, options: TableOptions) -> list[Column]:
     """Return the columns that the options choose of a table."""
-    chosen = options.choose(source.names)
-    return [Column(name, options, fields=source.fields) for name in chosen]
+    names = options.choose(source.names)
+    return [Column(name, options, fields=source.fields) for name in names]
 
 
 def summaries_of(
@@ -257,19 +285,30 @@ def summaries_of(
     for batch in source.batches([column.name for column in columns]):
         priorities = record_priorities(first, batch.num_rows)
         for column, summary in zip(columns, summaries, strict=True):
-            if summary.stray is not None:
-                continue
-            array = batch.column(column.name)
-            values, missing, texts = numbers_of(array, column.markers)
-            if texts.any():
-                position = int(np.argmax(texts))
-                if column.named:
-                    raise column.not_a_number(position, first)
-                summary.stray = str(array[position].as_py()).strip()
-            else:
-                summary.add(values[~missing], priorities[~missing])
+            if summary.stray is None:
+                array = batch.column(column.name)
+                _summarise(summary, column, array, priorities, first)
         first += batch.num_rows
     return summaries
+
+
+def _summarise(
+    summary: NumberSummary,
+    column: Column,
+    array: pa.Array,
+    priorities: Priorities,
+    first: int,
+) -> None:
+    """Add the numbers of a batch to the summary of its column, or end the summary."""
+    parsed = numbers_of(array, column.markers)
+    if parsed.texts.any():
+        position = int(np.argmax(parsed.texts))
+        if column.named:
+            raise column.not_a_number(position, first)
+        summary.stray = str(array[position].as_py()).strip()
+        return
+    present = ~parsed.missing
+    summary.add(parsed.values[present], priorities[present])
 
 
 def check_records(rows: int, kept: int) -> None:
@@ -305,9 +344,10 @@ def open_scan(
     >>> scan.finish()[0]["age"].values
     ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 99]')
     """
-    chosen = options or TableOptions()
-    source = open_source(data, chosen)
-    columns = columns_of(source, chosen)
+    if options is None:
+        options = TableOptions()
+    source = open_source(data, options)
+    columns = columns_of(source, options)
     if source.rows_total == 0:
         raise TableError("the table has no records")
-    return TableScan(source, columns, chosen, part=part)
+    return TableScan(source, columns, options, part=part)
