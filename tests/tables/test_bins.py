@@ -13,12 +13,12 @@ from seepage.counting.record_samples import record_priorities
 from seepage.tables.bins import (
     NO_BINS,
     Edges,
-    NumberSummary,
     Quantile,
     Width,
     read_rule,
 )
 from seepage.tables.labels import bin_labels
+from seepage.tables.number_summary import NumberSummary
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
 real_columns = st.lists(

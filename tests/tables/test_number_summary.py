@@ -5,8 +5,9 @@ import pytest
 
 from seepage.counting import record_samples
 from seepage.counting.record_samples import record_priorities
-from seepage.tables import bins
-from seepage.tables.bins import NumberSummary, Quantile
+from seepage.tables import number_summary
+from seepage.tables.bins import Quantile
+from seepage.tables.number_summary import NumberSummary
 
 
 def summarise(values, cuts):
@@ -58,8 +59,8 @@ def test_few_fractions_are_exact():
 
 
 def test_a_sample_is_bounded_and_does_not_depend_on_batches(monkeypatch):
-    monkeypatch.setattr(bins, "SAMPLE_SIZE", 500)
-    monkeypatch.setattr(bins, "MAX_COUNTED", 400)
+    monkeypatch.setattr(number_summary, "SAMPLE_SIZE", 500)
+    monkeypatch.setattr(number_summary, "MAX_COUNTED", 400)
     monkeypatch.setattr(record_samples, "MIN_BUFFER", 500)
     values = np.random.default_rng(7).normal(size=20_000)
     one = summarise(values, [])
@@ -82,7 +83,7 @@ def test_sampled_quantiles_are_near_the_exact_ones():
 def test_few_numbers_of_a_wide_span_are_counted_however_many_records_there_are(
     monkeypatch,
 ):
-    monkeypatch.setattr(bins, "SAMPLE_SIZE", 20)
+    monkeypatch.setattr(number_summary, "SAMPLE_SIZE", 20)
     values = np.array([0, 10**9, 5, 5] * 100)
     summary = summarise(values, [2, 150])
     assert summary.integral

@@ -213,8 +213,8 @@ def test_too_many_integers_that_no_float_equals_raise(tmp_path):
 
 
 def test_a_rare_number_beyond_the_sample_has_a_bin_of_its_own(monkeypatch):
-    monkeypatch.setattr("seepage.tables.bins.SAMPLE_SIZE", 20)
-    monkeypatch.setattr("seepage.tables.bins.MAX_COUNTED", 20)
+    monkeypatch.setattr("seepage.tables.number_summary.SAMPLE_SIZE", 20)
+    monkeypatch.setattr("seepage.tables.number_summary.MAX_COUNTED", 20)
     numbers = np.zeros(2000)
     numbers[:60] = np.arange(60) * 1.5 + 1e6
     found = values(pa.table({"x": numbers}), bins="quantile:4")["x"]

@@ -25,11 +25,12 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Integers
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
-from seepage.tables.bins import Edges, NumberSummary, join_lightest
+from seepage.tables.answer_intervals import interval_labels, join_lightest
+from seepage.tables.bins import Edges
 from seepage.tables.column import marker_labels
-from seepage.tables.interval_labels import interval_labels
 from seepage.tables.labels import bin_labels
 from seepage.tables.number_scale import number_scale
+from seepage.tables.number_summary import NumberSummary
 from seepage.tables.table_options import TableOptions
 
 if TYPE_CHECKING:

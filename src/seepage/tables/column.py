@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from seepage._core.arrays import Booleans, Codes, Integers
 from seepage._core.errors import DomainError, Setting, TableError, Text
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
-from seepage.tables.bins import NO_BINS, Edges, NumberSummary, binned_attribute, bins_of
+from seepage.tables.bins import NO_BINS, Edges, binned_attribute, bins_of
 from seepage.tables.labels import field_key, number_label, numbers_of, single_number
+from seepage.tables.number_summary import NumberSummary
 from seepage.tables.sources import is_number_type, is_text_type, plain, readable
 from seepage.tables.table_options import FEW_NUMBERS, TableOptions
 

@@ -1,5 +1,4 @@
-"""Text: what a field means, labels of numbers and times, and delimited files as Arrow
-batches.
+"""Delimited text files as Arrow batches of fields, and what a field means.
 
 Numbers are floats.  Equal numbers have one label whatever their type (3, 3.0, the
 decimal 3.00 and the CSV field ` 3.0`): the digits of an integer below 2^64, else the
@@ -17,7 +16,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 
@@ -28,8 +27,6 @@ from seepage._core.errors import Setting, TableError
 from seepage.tables.labels import field_key
 from seepage.tables.sources import TEXT, Source, check_same_columns, read_errors
 from seepage.tables.table_options import TableOptions
-
-# Text files ---------------------------------------------------------------------------
 
 DELIMITERS = "\t;|,"
 """Candidates, those rarer in text first: the first wins among equal scores."""
@@ -57,19 +54,19 @@ def text_source(files: Sequence[Path], options: TableOptions) -> Source:
     """Return the source of text files with the same columns, in the order of their
     records.
     """
-    opened = [TextFile(file, options) for file in files]
-    expected = dict.fromkeys(opened[0].names, "text")
-    for text in opened:
-        check_same_columns(
-            text.file, dict.fromkeys(text.names, "text"), files[0], expected
-        )
+    text_files = [TextFile(file, options) for file in files]
+    names = text_files[0].names
+    expected = dict.fromkeys(names, "text")
+    for text in text_files:
+        columns = dict.fromkeys(text.names, "text")
+        check_same_columns(text.file, columns, files[0], expected)
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for text in opened:
+        for text in text_files:
             with read_errors(text.file, TEXT):
                 yield from text.read(columns)
 
-    return Source(opened[0].names, batches, fields=True)
+    return Source(names, batches, fields=True)
 
 
 class TextFile:
@@ -87,47 +84,43 @@ class TextFile:
         with (
             read_errors(file, TEXT),
             io.TextIOWrapper(self._open(), encoding="utf-8-sig", newline="") as stream,
-            ExitStack() as afterwards,
+            _fields_as_long_as_records(),
         ):
-            limit = csv.field_size_limit(
-                MAX_RECORD_BYTES
-            )  # fields as long as Arrow reads
-            afterwards.callback(csv.field_size_limit, limit)
             lines = self._lines(stream)
             start = list(islice(lines, DETECTION_LINES))
             separator = SEPARATOR_LINE.fullmatch(start[0]) if start else None
-            self._skipped = int(separator is not None)
-            start = start[self._skipped :]
-            tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-            found = (
-                separator[1]
-                if separator
-                else "\t"
-                if tabs
-                else find_delimiter("".join(start))
-            )
-            self._delimiter = options.delimiter or found
+            self._skipped = 0
+            if separator is not None:
+                self._skipped = 1
+                start = start[1:]
+            self._delimiter = options.delimiter or _delimiter_of(file, separator, start)
             lines = chain(start, lines)
-            # rows up to the header, with empty ones
-            self._header = 0
             names = options.column_names
+            self._header = 0  # rows up to the header, with empty ones
             if names is None:
                 rows = csv.reader(lines, delimiter=self._delimiter)
-                header = ((number, row) for number, row in enumerate(rows, 1) if row)
-                self._header, row = next(header, (0, []))
-                names = _header_names(row, file)
+                names = self._read_header(rows)
             self.names = tuple(names)
-            self._has_records = any(
-                len(names) == 1 or line.strip("\r\n") for line in lines
-            )
+            self._has_records = self._finds_record(lines)
+
+    def _read_header(self, rows: Iterator[list[str]]) -> list[str]:
+        """Return the names in the first row that is not empty, and note its number."""
+        for number, row in enumerate(rows, 1):
+            if row:
+                self._header = number
+                return _header_names(row, self.file)
+        return _header_names([], self.file)
+
+    def _finds_record(self, lines: Iterator[str]) -> bool:
+        """Return whether a line is a record; in a file of one column any line is."""
+        return any(len(self.names) == 1 or line.strip("\r\n") for line in lines)
 
     def _open(self) -> pa.NativeFile:
         """Return the file as a stream of UTF-8, decompressed if it is gzipped."""
         with self.file.open("rb") as opened:
             gzipped = opened.read(len(GZIP_SIGNATURE)) == GZIP_SIGNATURE
-        stream = pa.input_stream(
-            str(self.file), compression="gzip" if gzipped else None
-        )
+        compression = "gzip" if gzipped else None
+        stream = pa.input_stream(str(self.file), compression=compression)
         return pa.transcoding_input_stream(stream, self._encoding, "utf-8")
 
     def _lines(self, stream: io.TextIOBase) -> Iterator[str]:
@@ -158,7 +151,9 @@ class TextFile:
             for _ in self._parse(columns[:1], threads=False):
                 pass
         except pa.ArrowInvalid as problem:
-            row, expected, fields = map(int, RAGGED.search(str(problem)).groups())  # type: ignore[union-attr]
+            ragged = RAGGED.search(str(problem))
+            assert ragged is not None
+            row, expected, fields = map(int, ragged.groups())
             record = row - self._skipped - (self._header > 0)
             raise TableError(
                 f"record {record} of {self.file} has {fields} fields, but there are {expected} "
@@ -191,6 +186,29 @@ class TextFile:
         )
 
 
+@contextmanager
+def _fields_as_long_as_records() -> Iterator[None]:
+    """Let the csv module read fields as long as Arrow does."""
+    limit = csv.field_size_limit(MAX_RECORD_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _delimiter_of(
+    file: Path, separator: re.Match[str] | None, lines: Sequence[str]
+) -> str:
+    """Return the delimiter that a first line names, that of the suffix, or the likeliest
+    one.
+    """
+    if separator is not None:
+        return separator[1]
+    if file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")):
+        return "\t"
+    return find_delimiter("".join(lines))
+
+
 def find_delimiter(text: str) -> str:
     r"""Return the delimiter of delimited text, detected in its first 100 lines.
 
@@ -216,7 +234,9 @@ def _equal_widths(lines: Sequence[str], mark: str) -> int:
         widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
     except csv.Error:
         return 0
-    return widths.count(widths[0]) if widths and widths[0] > 1 else 0
+    if not widths or widths[0] < 2:
+        return 0
+    return widths.count(widths[0])
 
 
 def _header_names(row: Sequence[str], file: Path) -> list[str]:
@@ -226,20 +246,20 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
     if not row:
         raise TableError(f"{file} is empty")
     names = [name.strip() for name in row]
-    if any("\0" in name for name in names):
+    if "\0" in "".join(names):
         raise TableError(
             f"the header of {file} has a NUL byte; if the file is text, name its encoding (",
             Setting("encoding"),
             "), e.g. 'utf-16'",
         )
-    number = next((name for name in names if isinstance(field_key(name), float)), None)
-    if number is not None:
-        raise TableError(
-            f"the first line of {file} must name the columns, but has the number {number}; name "
-            "them (",
-            Setting("column_names"),
-            ")",
-        )
+    for name in names:
+        if isinstance(field_key(name), float):
+            raise TableError(
+                f"the first line of {file} must name the columns, but has the number {name}; "
+                "name them (",
+                Setting("column_names"),
+                ")",
+            )
     return [name or f"column {index}" for index, name in enumerate(names, 1)]
 
 
@@ -259,7 +279,9 @@ class _Blocks:
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes, none at the end."""
         block = self._held + self._stream.read(size - len(self._held))
-        ready = block.rstrip(b"\r") or block
+        ready = block.rstrip(b"\r")
+        if not ready:
+            ready = block
         self._held = block[len(ready) :]
         return bytes(ready)
 

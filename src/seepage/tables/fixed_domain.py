@@ -18,10 +18,11 @@ from seepage.counting.record_samples import (
     own_seed,
     part_share,
 )
+from seepage.tables.answer_intervals import interval_edges
 from seepage.tables.answer_rule import AnswerRule, with_catch_all, with_markers
-from seepage.tables.bins import NumberSummary, interval_edges
 from seepage.tables.column import Column
 from seepage.tables.frames import open_frame
+from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
 from seepage.tables.rare_values import least_share

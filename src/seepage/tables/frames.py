@@ -19,9 +19,9 @@ def open_frame(data: Any) -> Source:
         check_holds_records(data.schema, "the table")
     try:
         frame = nw.from_native(data)
-        return _frame_source(
-            frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        )
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        return _frame_source(frame)
     except TypeError:
         raise TableError(
             "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "

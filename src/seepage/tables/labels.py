@@ -35,9 +35,12 @@ def readable_edges(edges: Sequence[float]) -> list[float]:
     beside = np.minimum(
         np.concatenate([widths[:1], widths]), np.concatenate([widths, widths[-1:]])
     )
-    rounded = [_rounded(e, w, ROUND_FLOOR) for e, w in zip(edges, beside, strict=True)]
+    rounded = list[float]()
+    for edge, width in zip(edges, beside, strict=True):
+        rounded.append(_rounded(edge, width, ROUND_FLOOR))
     rounded[-1] = _rounded(edges[-1], beside[-1], ROUND_CEILING)
-    return rounded if all(a < b for a, b in pairwise(rounded)) else [*edges]
+    are_ascending = all(low < high for low, high in pairwise(rounded))
+    return rounded if are_ascending else list(edges)
 
 
 def _rounded(edge: float, width: float, direction: str) -> float:
@@ -51,15 +54,15 @@ def _rounded(edge: float, width: float, direction: str) -> float:
     )
 
 
-def roundest(low: float, high: float, integral: bool) -> float:
+def roundest(low: float, high: float, *, integral: bool) -> float:
     """Return the roundest number above `low` and at most `high`, an integer if all are.
 
     A multiple of 5, 2.5, 2 or 1 times as large a power of ten as possible.
 
     Examples
     --------
-    >>> roundest(17, 23, True), roundest(0, 114, True), roundest(0.21, 0.29, False)
-    (20.0, 100.0, 0.25)
+    >>> roundest(17, 23, integral=True), roundest(0.21, 0.29, integral=False)
+    (20.0, 0.25)
     """
     power = math.ceil(math.log10(max(abs(low), abs(high), high - low))) + 1
     for exponent in range(power, power - 20, -1):
@@ -80,32 +83,41 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
     (('[17, 26)', '[26, 90]'), ('< 10', '[10, 50)', '>= 50'))
     """
     last = len(edges) - 2
-    return tuple(_label(edges[i], edges[i + 1], i == last) for i in range(last + 1))
+    labels = list[str]()
+    for index, (low, high) in enumerate(pairwise(edges)):
+        labels.append(_bin_label(low, high, is_last=index == last))
+    return tuple(labels)
 
 
-def _label(low: float, high: float, last: bool) -> str:
+def _bin_label(low: float, high: float, *, is_last: bool) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "any number"
     if math.isinf(low):
-        return "any number" if math.isinf(high) else f"< {number_label(high)}"
+        return f"< {number_label(high)}"
     if math.isinf(high):
         return f">= {number_label(low)}"
-    return f"[{number_label(low)}, {number_label(high)}{']' if last else ')'}"
+    bracket = "]" if is_last else ")"
+    return f"[{number_label(low)}, {number_label(high)}{bracket}"
 
 
 NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)",
     re.IGNORECASE,
 )
+"""Numbers in text files: decimal, with an exponent, or infinite."""
 
 
 DATETIME = re.compile(
     r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
     r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
+"""Dates with times, or times alone: date, clock, fraction of a second, time zone."""
 
 
 BOOLEANS = {
     word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")
 }
+"""Texts that are booleans, and the label of each."""
 
 
 EXACT = 2**53
@@ -135,13 +147,20 @@ def field_key(text: str | None) -> float | str | None:
     if word in ("", "NaN", "nan", MISSING):
         return None
     if NUMBER.fullmatch(word):
-        number = float(word)
-        scientific = "e" in word.lower()
-        written = repr(number) if scientific else number_label(number)
-        if abs(number) < EXACT or Decimal(written) == Decimal(word):
-            return number
-        return word.rstrip("0").rstrip(".") if "." in word and not scientific else word
+        return _key_of_number(word)
     return BOOLEANS.get(word) or datetime_label(word)
+
+
+def _key_of_number(word: str) -> float | str:
+    """Return the number, or the text of one that no float equals."""
+    number = float(word)
+    is_scientific = "e" in word.lower()
+    written = repr(number) if is_scientific else number_label(number)
+    if abs(number) < EXACT or Decimal(written) == Decimal(word):
+        return number
+    if "." in word and not is_scientific:
+        return word.rstrip("0").rstrip(".")
+    return word
 
 
 def datetime_label(text: str) -> str:
@@ -167,14 +186,14 @@ def datetime_label(text: str) -> str:
         with suppress(ValueError):  # offsets from UTC are below 24 hours
             zone = time.fromisoformat(f"00:00{zone}").isoformat()[8:]
     if date and zone:
-        with suppress(
-            ValueError, OverflowError
-        ):  # datetime has no leap seconds and no year 0
+        # datetime has no leap seconds and no year 0
+        with suppress(ValueError, OverflowError):
             moment = datetime.fromisoformat(f"{date}T{clock}{zone}").astimezone(UTC)
             return f"{moment.replace(tzinfo=None).isoformat()}{fraction}+00:00"
     if date and clock + fraction + zone == "00:00:00":
         return str(date)
-    return f"{date}T{clock}{fraction}{zone}" if date else f"{clock}{fraction}{zone}"
+    separator = "T" if date else ""
+    return f"{date}{separator}{clock}{fraction}{zone}"
 
 
 def number_label(number: float) -> str:
@@ -187,7 +206,9 @@ def number_label(number: float) -> str:
     >>> number_label(2.0**63), number_label(1e30)
     ('9223372036854775808', '1e+30')
     """
-    return str(int(number)) if _has_exact_label(number) else repr(float(number))
+    if _has_exact_label(number):
+        return str(int(number))
+    return repr(float(number))
 
 
 def _has_exact_label(number: float) -> bool:
@@ -206,7 +227,9 @@ def single_number(number: Any) -> float:
     (0.1, 1099511627776.0)
     """
     double = float(number)
-    return double if _has_exact_label(double) else float(str(number))
+    if _has_exact_label(double):
+        return double
+    return float(str(number))
 
 
 class Numbers(NamedTuple):

@@ -64,11 +64,8 @@ class RecordChoice:
             return None
         array = batch.column(self.person)
         if pa.types.is_integer(array.type) and not array.null_count:
-            return (
-                np.asarray(array.to_numpy(zero_copy_only=False))
-                .astype(np.int64)
-                .view(np.uint64)
-            )
+            integers = np.asarray(array.to_numpy(zero_copy_only=False))
+            return integers.astype(np.int64).view(np.uint64)
         indices, values = encoded(array)
         hashes = [_hash(value, self._fields) for value in values.to_pylist()]
         keys = pa.array(hashes, pa.uint64()).take(indices)
@@ -97,9 +94,8 @@ class RecordChoice:
         keys = self.keys(batch, first)
         rows = batch.num_rows
         if self._part is not None:
-            outside = self._part.priorities(keys, first, rows) >= np.uint64(
-                self._part.threshold
-            )
+            priorities = self._part.priorities(keys, first, rows)
+            outside = priorities >= np.uint64(self._part.threshold)
             kept = outside if kept is None else kept & outside
         if keys is None:
             return kept
@@ -126,7 +122,9 @@ class RecordChoice:
 
 def _hash(value: Any, fields: bool) -> int | None:
     """Return the key of an identifier, None if it is missing."""
-    if value is None or value != value or (fields and field_key(value) is None):
+    if value is None or value != value:  # NaN
+        return None
+    if fields and field_key(value) is None:
         return None
     text = value.strip() if isinstance(value, str) else str(value)
     digest = hashlib.blake2b(

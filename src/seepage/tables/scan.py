@@ -15,9 +15,9 @@ from seepage._core.errors import TableError
 from seepage._core.progress import Progress
 from seepage.channel.domain import Attribute, Domain
 from seepage.counting.record_samples import Priorities, RandomPart, record_priorities
-from seepage.tables.bins import NumberSummary
 from seepage.tables.column import Column
 from seepage.tables.labels import numbers_of
+from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
 from seepage.tables.sources import Source

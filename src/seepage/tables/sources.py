@@ -2,7 +2,7 @@
 repeatedly.
 
 Parquet and Feather files are decoded column by column; frames are converted by Narwhals
-(pandas, Polars, PyArrow, ...); text files are in `text`.
+(pandas, Polars, PyArrow, ...); text files are in `delimited`.
 """
 
 import csv
@@ -82,8 +82,10 @@ def find_files(
     """
     paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     try:
-        files = [file for path in paths for file in _expand(path, formats)]
-        found = {(format_of or table_format)(file): file for file in files}
+        files = list[Path]()
+        for path in paths:
+            files += _expand(path, formats)
+        example_of = {(format_of or table_format)(file): file for file in files}
         check_distinct_files(files)
     except TableError:
         raise
@@ -91,14 +93,14 @@ def find_files(
         raise TableError(f"a file cannot be opened: {reason}") from None
     if not files:
         raise TableError("there must be at least one file, got an empty list")
-    if len(found) > 1:
-        given = " and ".join(
-            f"{name} ({file.name})" for name, file in sorted(found.items())
+    if len(example_of) > 1:
+        formats_seen = " and ".join(
+            f"{name} ({file.name})" for name, file in sorted(example_of.items())
         )
         raise TableError(
-            f"all files must have one format, got {given}; choose with a glob"
+            f"all files must have one format, got {formats_seen}; choose with a glob"
         )
-    return next(iter(found)), files
+    return next(iter(example_of)), files
 
 
 def check_distinct_files(files: Sequence[Path]) -> None:
@@ -128,9 +130,10 @@ def first_bytes(file: Path) -> bytes:
 def table_format(file: Path) -> str:
     """Return the format of a data file by its suffix, else by its first bytes."""
     start = first_bytes(file)
-    detected = next(
-        (name for mark, name in SIGNATURES.items() if start.startswith(mark)), TEXT
-    )
+    detected = TEXT
+    for signature, name in SIGNATURES.items():
+        if start.startswith(signature):
+            detected = name
     if detected == TEXT and file.suffix.lower() in OTHER_SUFFIXES:
         raise TableError(
             f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
@@ -145,21 +148,15 @@ def suffix_of(file: Path) -> str:
 
 
 def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
+    """Return the files of a path: a file, those of a folder, or those that a glob
+    matches.
+    """
     if not isinstance(given, (str, os.PathLike)):
         raise TableError(f"a list of files must hold paths, got {type(given).__name__}")
     path = Path(given).expanduser()
     str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
-        files = [
-            file for file in _visible(path.iterdir()) if suffix_of(file) in formats
-        ]
-        if not files:
-            known = ", ".join(dict.fromkeys(formats.values()))
-            raise TableError(
-                f"the folder {path} has no data files ({known}) directly in it; "
-                f"a glob such as '{path}/**/*.parquet' also searches subfolders"
-            )
-        return files
+        return _data_files(path, formats)
     if path.exists():
         return [path]
     if glob.has_magic(str(path)):
@@ -168,16 +165,32 @@ def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
         if not files:
             raise TableError(f"no file matches {str(given)!r}")
         return files
-    siblings = [s.name for s in path.parent.iterdir()] if path.parent.is_dir() else []
+    siblings = list[str]()
+    if path.parent.is_dir():
+        siblings = [sibling.name for sibling in path.parent.iterdir()]
     hint = checks.near_miss(path.name, siblings)
     raise TableError(f"there is no file or folder {str(given)!r}{hint}")
+
+
+def _data_files(folder: Path, formats: Mapping[str, str]) -> list[Path]:
+    """Return the data files directly in a folder; one without any raises."""
+    visible = _visible(folder.iterdir())
+    files = [file for file in visible if suffix_of(file) in formats]
+    if not files:
+        known = ", ".join(dict.fromkeys(formats.values()))
+        raise TableError(
+            f"the folder {folder} has no data files ({known}) directly in it; "
+            f"a glob such as '{folder}/**/*.parquet' also searches subfolders"
+        )
+    return files
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
     """Return the files among paths, sorted, except names with a leading dot or
     underscore.
     """
-    return sorted(p for p in paths if p.is_file() and not p.name.startswith((".", "_")))
+    files = [path for path in paths if path.is_file()]
+    return sorted(file for file in files if not file.name.startswith((".", "_")))
 
 
 @contextmanager
@@ -230,8 +243,9 @@ def plain(array: pa.Array) -> pa.Array:
     """
     if pa.types.is_dictionary(array.type):
         values = plain(array.dictionary)
-        same = values is array.dictionary
-        return array if same else pa.DictionaryArray.from_arrays(array.indices, values)
+        if values is array.dictionary:
+            return array
+        return pa.DictionaryArray.from_arrays(array.indices, values)
     if isinstance(array, pa.ExtensionArray) and is_text_type(array.type.storage_type):
         return array.storage
     if pa.types.is_null(array.type):
@@ -240,7 +254,9 @@ def plain(array: pa.Array) -> pa.Array:
         return array.cast(pa.large_string())
     if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
         return array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
+    if pa.types.is_float16(array.type):
+        return array.cast(pa.float32())
+    return array
 
 
 @dataclass(frozen=True)
@@ -294,12 +310,12 @@ def columnar_source(
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for index, file in enumerate(files):
-            chosen = None if groups is None else groups[index]
+            row_groups = None if groups is None else groups[index]
             with read_errors(file, kind):
                 if kind == FEATHER:
                     yield from _read_feather(file, list(columns))
                 else:
-                    yield from _read_parquet(file, list(columns), strings, chosen)
+                    yield from _read_parquet(file, list(columns), strings, row_groups)
 
     return Source(names, batches, rows_total)
 
@@ -356,10 +372,9 @@ def check_holds_records(schema: pa.Schema, what: str) -> None:
     """Raise a TableError for reports or counts: as records they would understate every
     leakage.
     """
-    keys = [
-        *(schema.metadata or ()),
-        *(key for field in schema for key in field.metadata or ()),
-    ]
+    keys = list[bytes](schema.metadata or ())
+    for field in schema:
+        keys += field.metadata or ()
     if any(key.startswith(b"seepage") for key in keys):
         raise TableError(
             f"{what} must hold records, got reports or counts that seepage wrote; reports are read "

@@ -310,9 +310,9 @@ class TableOptions:
         if self.bins is not None:
             from seepage.tables.bins import read_rule
 
-            rules = (
-                self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-            )
+            rules: Iterable[BinRule] = [self.bins]
+            if isinstance(self.bins, Mapping):
+                rules = self.bins.values()
             most = max((read_rule(rule).bins for rule in rules), default=0)
         if most > self.max_values:
             raise InputError(
@@ -334,26 +334,26 @@ class TableOptions:
 
     def given_rule(self, name: str) -> BinRule:
         """Return the rule that `bins` gives for a column; None if it gives none."""
-        given = self.bins
-        return (
-            given.get(name, given.get(ALL_OTHERS))
-            if isinstance(given, Mapping)
-            else given
-        )
+        rules = self.bins
+        if not isinstance(rules, Mapping):
+            return rules
+        return rules.get(name, rules.get(ALL_OTHERS))
 
     def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
         from seepage.tables.bins import DEFAULT_RULE, read_rule
 
         rule = self.given_rule(name)
-        return DEFAULT_RULE if rule is None else read_rule(rule)
+        if rule is None:
+            return DEFAULT_RULE
+        return read_rule(rule)
 
     def markers_of(self, name: str) -> Sequence[str]:
         """Return the strings that mean missing in a column."""
-        given = self.missing_markers
-        if not isinstance(given, Mapping):
-            return given
-        return (*given.get(ALL_OTHERS, ()), *given.get(name, ()))
+        markers = self.missing_markers
+        if not isinstance(markers, Mapping):
+            return markers
+        return (*markers.get(ALL_OTHERS, ()), *markers.get(name, ()))
 
     def choose(self, names: Sequence[str]) -> list[str]:
         """Return the columns to read of a table with these column names; unknown names
@@ -434,12 +434,11 @@ def check_keywords(
     known = [field.name for field in fields(kind)]
     if table.keys() <= set(known):
         return
-    own = [
-        parameter.name
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    ]
-    checks.options(table, known, [*own, *known])
+    hints = list[str]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            hints.append(parameter.name)
+    checks.options(table, known, [*hints, *known])
 
 
 def changed(options: TableOptions, kind: type[TableOptions]) -> dict[str, Any]:
@@ -500,11 +499,9 @@ def _named_in(given: Any) -> list[str]:
     """Return the columns that a mapping of rules or markers names; none of anything
     else.
     """
-    return (
-        [name for name in given if name != ALL_OTHERS]
-        if isinstance(given, Mapping)
-        else []
-    )
+    if not isinstance(given, Mapping):
+        return []
+    return [name for name in given if name != ALL_OTHERS]
 
 
 RECORD_CONSTRAINTS: dict[str, checks.Check] = {

@@ -17,7 +17,7 @@ from seepage.counting.spark.shards import (
     plan_shards,
     task_row,
 )
-from seepage.tables.bins import NumberSummary
+from seepage.tables.number_summary import NumberSummary
 
 
 def numbers(first, count):
