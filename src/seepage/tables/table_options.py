@@ -310,7 +310,7 @@ class TableOptions:
         if self.bins is not None:
             from seepage.tables.bins import read_rule
 
-            rules: Iterable[BinRule] = [self.bins]
+            rules: Iterable[Any] = [self.bins]
             if isinstance(self.bins, Mapping):
                 rules = self.bins.values()
             most = max((read_rule(rule).bins for rule in rules), default=0)
