@@ -1,6 +1,5 @@
 """Plan files: written, read and checked."""
 
-import math
 import os
 from typing import Literal
 
@@ -10,9 +9,8 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import read_small, whole_file
 from seepage.designs.forms.question import Stored
-from seepage.leakage.matrix import direct_leakage
-from seepage.mechanisms.release import Release
 from seepage.plan.content import PlanContent
+from seepage.plan.contradictions import check_totals
 from seepage.plan.wire import Wire, undrawable
 
 # Files --------------------------------------------------------------------------------
@@ -88,7 +86,7 @@ def load_plan(path: str | os.PathLike[str]) -> PlanContent:
             raise InputError(
                 "it was edited, its content does not match its digest; plan anew"
             )
-        _check_totals(stored.plan)
+        check_totals(stored.plan)
     except (
         msgspec.DecodeError,
         UnicodeDecodeError,
@@ -97,36 +95,3 @@ def load_plan(path: str | os.PathLike[str]) -> PlanContent:
     ) as problem:
         raise InputError(f"{file} is no valid plan: {problem}") from None
     return stored.plan
-
-
-def _check_totals(plan: PlanContent) -> None:
-    """Raise if a total of a plan is below what single reports tell: its budgets were
-    edited.
-
-    A total is at least the leakage of the attribute's own report, and under `worst` the
-    sum of those of all reports.  Sampled totals are not checked, nor those of known
-    attributes, which are conditional on themselves, nor forms with one shaped report
-    for all answers.
-    """
-    known = plan.provenance.known
-    checked = [
-        index for index, name in enumerate(plan.domain.names) if name not in known
-    ]
-    for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
-        if not form.is_product or form.guarantee == "sampled":
-            continue
-        own = {
-            name: direct_leakage(Release(one.epsilon, one.delta, one), plan.view)[0]
-            for name, one in mechanisms.items()
-            if not one.delta
-        }
-        least = math.fsum(own.values()) if form.guarantee == "worst" else 0.0
-        for index in checked:
-            name = plan.domain.names[index]
-            total = form.total_values[index]
-            bound = max(least, own.get(name, 0.0))
-            if not form.deltas[index] and total < bound * (1 - 1e-9) - 1e-12:
-                raise InputError(
-                    f"its reports tell at least {bound:.6g} about {name!r}, and its total is "
-                    f"{total:.6g}; plan anew"
-                )
