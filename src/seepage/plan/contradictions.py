@@ -33,13 +33,12 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage.channel.domain import Domain
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.designs.forms.question import Question
+from seepage.designs.shaped.least_leakage import least_leakage
 from seepage.leakage.matrix import direct_leakage
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.release import Release
 from seepage.mechanisms.two_level import TwoLevelMechanism
 from seepage.plan.content import PlanContent
@@ -119,7 +118,10 @@ def least_totals(plan: PlanContent, form: Form) -> Floats:
     for name in form.attributes:
         index = plan.domain.index(name)
         if isinstance(form.channel, MatrixChannel):
-            least[index] = least_matrix_leakage(form.channel, plan.domain, name)
+            axis = form.attributes.index(name)
+            sizes = [plan.domain[asked].size for asked in form.attributes]
+            thresholds = form.channel.mechanism.thresholds
+            least[index] = least_leakage(thresholds, sizes, axis)
         else:
             least[index] = _least_own_leakage(plan, form, name, form.deltas[index])
     return least
@@ -191,57 +193,3 @@ def least_relaxed_leakage(mechanism: TwoLevelMechanism, delta: float) -> float:
     if likely - delta <= other:
         return 0.0
     return math.log((likely - delta) / other)
-
-
-def least_matrix_leakage(channel: MatrixChannel, domain: Domain, name: str) -> float:
-    """Return a lower bound of a matrix form's total about an asked attribute.
-
-    The largest ln (min over z with a = x of W[z, S] / max over z with a = x' of W[z, S])
-    over pairs of values x, x' and the sets S of `_report_sets`.  Every set gives a lower
-    bound for every distribution; the largest over all sets, randomised ones included,
-    is the value of a linear program and can be larger.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("no", "yes")) for name in "ab"])
-    >>> identity = 0.999 * np.eye(4) + 0.00025
-    >>> channel = MatrixChannel.of("ab", sp.MatrixMechanism(identity))
-    >>> round(least_matrix_leakage(channel, domain, "a"), 2), round(channel.epsilon, 2)
-    (7.6, 8.29)
-    """
-    sizes = [domain[asked].size for asked in channel.attributes]
-    probabilities = np.array(channel.mechanism.thresholds, dtype=np.float64) / CERTAIN
-    answers = np.indices(sizes)[channel.attributes.index(name)].ravel()
-    largest = 0.0
-    for value in range(domain[name].size):
-        for other in range(domain[name].size):
-            if value == other:
-                continue
-            ratio = _least_log_ratio(
-                probabilities[answers == value], probabilities[answers == other]
-            )
-            largest = max(largest, ratio)
-    return largest
-
-
-def _least_log_ratio(likely: Floats, other: Floats) -> float:
-    """Return the largest log-ratio over sets of the least row sum of `likely` and the
-    largest of `other`.
-
-    Sets are single reports, and the reports most likely under the mean of the rows.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean_ratios = likely.mean(axis=0) / other.mean(axis=0)
-        order = np.argsort(-mean_ratios, kind="stable")
-        least = np.concatenate(
-            [likely.min(axis=0), likely[:, order].cumsum(axis=1).min(axis=0)]
-        )
-        largest = np.concatenate(
-            [other.max(axis=0), other[:, order].cumsum(axis=1).max(axis=0)]
-        )
-        ratios = np.log(least) - np.log(largest)
-    possible = least > 0
-    if not possible.any():
-        return 0.0
-    return max(0.0, float(ratios[possible].max()))

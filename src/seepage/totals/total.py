@@ -491,6 +491,11 @@ def _sampled(
     values, rare, sufficient = sampled_totals(
         data, matrix.releases, matrix.view, settings
     )
+    own = matrix.direct[0]
+    has_unseen_values = np.array(
+        [(counts == 0).any() for counts in matrix.pairs.marginals]
+    )
+    values = np.where(has_unseen_values, np.maximum(values, own), values)
     worst, slack = worst_totals(matrix)
     better = np.isfinite(values) & ((values < worst) | (slack > delta))
     notes = []

@@ -9,6 +9,7 @@ import numpy as np
 from seepage._core.arrays import Floats, Integers
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import RatioLimit
+from seepage.designs.shaped.least_leakage import least_leakage
 from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     Thresholds,
@@ -86,20 +87,33 @@ def report_totals(
     """Return the total of one report about every attribute, asked or not, in nats,
     rounded up.
 
-    In integers; with the public values of the counter beside the report.
+    In integers; with the public values of the counter beside the report.  A value that
+    never occurs has no distribution of the other answers: the total about an answer
+    with such values is at least what its report leaks under every distribution.
     """
-    table = counter.table([counter.records.domain.index(name) for name in sources])
+    asked = [counter.records.domain.index(name) for name in sources]
+    table = counter.table(asked)
+    sizes = counter.sizes.tolist()
     totals = list[float]()
-    for start, size in zip(
-        counter.starts.tolist(), counter.sizes.tolist(), strict=True
-    ):
-        counts = table.counts[:, :, start : start + size].transpose(2, 0, 1)
-        means = scaled_means(
-            thresholds, counts[counts.any(axis=(1, 2))].astype(np.int64)
-        )
-        impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
-        totals.append(math.inf if impossible.any() else log_above(largest_ratio(means)))
+    for index, start in enumerate(counter.starts.tolist()):
+        counts = table.counts[:, :, start : start + sizes[index]].transpose(2, 0, 1)
+        occurs = counts.any(axis=(1, 2))
+        means = scaled_means(thresholds, counts[occurs].astype(np.int64))
+        total = _log_ratio_above(means)
+        if index in asked and not occurs.all():
+            asked_sizes = [sizes[source] for source in asked]
+            least = least_leakage(thresholds, asked_sizes, asked.index(index))
+            total = max(total, least)
+        totals.append(total)
     return totals
+
+
+def _log_ratio_above(means: Thresholds) -> float:
+    """Return the largest log-ratio of two rows, rounded up; infinite for one of a zero."""
+    impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
+    if impossible.any():
+        return math.inf
+    return log_above(largest_ratio(means))
 
 
 def scaled_means(thresholds: Thresholds, counts: Integers) -> Thresholds:
