@@ -73,8 +73,6 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> "Floats"
     """Return the read-only float64 matrix of a channel, or of an array with rows that
     sum to 1.
     """
-    return (
-        channel.matrix
-        if isinstance(channel, Channel)
-        else checks.stochastic(channel, name)
-    )
+    if isinstance(channel, Channel):
+        return channel.matrix
+    return checks.stochastic(channel, name)

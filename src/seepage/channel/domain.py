@@ -66,44 +66,50 @@ class Attribute:
             )
         object.__setattr__(self, "values", tuple(checks.items(self.values, "values")))
         object.__setattr__(self, "edges", tuple(checks.numbers(self.edges, "edges")))
+        self._check_values()
+        self._check_edges()
+        pairs = [
+            checks.texts(pair, "merged") for pair in checks.items(self.merged, "merged")
+        ]
+        object.__setattr__(self, "merged", tuple(map(tuple, pairs)))
+        self._check_merged()
+
+    @property
+    def catch_all(self) -> str | None:
+        """The value that stands for all values outside the domain; None if these raise."""
+        label = dict(self.merged).get(ALL_OTHERS)
+        if label is None and OTHER in self._codes:
+            return OTHER
+        return label
+
+    def _check_values(self) -> None:
         if not self.values:
             raise DomainError(
                 f"attribute {self.name!r} must have at least one value, got none"
             )
         if not all(isinstance(value, str) for value in self.values):
             raise DomainError(f"the values of attribute {self.name!r} must be strings")
-        if len(self._codes) < len(self.values):
-            duplicate = next(
-                v for i, v in enumerate(self.values) if self._codes[v] != i
-            )
-            raise DomainError(
-                f"attribute {self.name!r} has the value {duplicate!r} twice"
-            )
-        self._check_edges()
-        pairs = [
-            checks.texts(pair, "merged") for pair in checks.items(self.merged, "merged")
-        ]
-        object.__setattr__(self, "merged", tuple(map(tuple, pairs)))
+        for code, value in enumerate(self.values):
+            if self._codes[value] != code:
+                raise DomainError(
+                    f"attribute {self.name!r} has the value {value!r} twice"
+                )
+
+    def _check_merged(self) -> None:
+        named_labels = set[str]()
         for pair in self.merged:
             if len(pair) != 2 or pair[0] in self._codes or pair[1] not in self._codes:
                 raise DomainError(
                     f"attribute {self.name!r} must merge other values into one of its own, "
                     f"got {checks.shown(pair)}"
                 )
-        if (
-            self.edges
-            and len({label for value, label in self.merged if value != ALL_OTHERS}) > 1
-        ):
+            value, label = pair
+            if value != ALL_OTHERS:
+                named_labels.add(label)
+        if self.edges and len(named_labels) > 1:
             raise DomainError(
                 f"attribute {self.name!r} has bins and must merge into one of them"
             )
-
-    @property
-    def catch_all(self) -> str | None:
-        """The value that stands for all values outside the domain; None if these raise."""
-        return dict(self.merged).get(
-            ALL_OTHERS, OTHER if OTHER in self._codes else None
-        )
 
     def _check_edges(self) -> None:
         if not self.edges:
@@ -211,11 +217,7 @@ class Domain:
         """Return one JSON-ready dict per attribute: name, values, edges, and merged if
         any is.
         """
-        return [
-            {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)}
-            | ({"merged": [list(pair) for pair in a.merged]} if a.merged else {})
-            for a in self
-        ]
+        return [_attribute_dict(attribute) for attribute in self]
 
     @classmethod
     def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
@@ -249,8 +251,9 @@ class Domain:
 
     def __repr__(self) -> str:
         shown = [f"{a.name}[{a.size}]" for a in self._attributes[:MAX_SHOWN]]
-        more = [f"{len(self) - MAX_SHOWN} more"] if len(self) > MAX_SHOWN else []
-        return f"Domain({', '.join(shown + more)})"
+        if len(self) > MAX_SHOWN:
+            shown.append(f"{len(self) - MAX_SHOWN} more")
+        return f"Domain({', '.join(shown)})"
 
     def differences(self, other: "Domain") -> str:
         """Describe the first difference between two domains in one line, empty if
@@ -263,9 +266,9 @@ class Domain:
             )
         for mine, theirs in zip(self, other, strict=True):
             unshared = set(mine.values) ^ set(theirs.values)
-            if unshared:
-                first = next(v for v in (*mine.values, *theirs.values) if v in unshared)
-                return f"attribute {mine.name!r}: only one has {first!r}"
+            for value in (*mine.values, *theirs.values):
+                if value in unshared:
+                    return f"attribute {mine.name!r}: only one has {value!r}"
             if mine.values != theirs.values:
                 return f"attribute {mine.name!r}: their values are in another order"
             if mine.edges != theirs.edges:
@@ -273,6 +276,18 @@ class Domain:
             if mine.merged != theirs.merged:
                 return f"attribute {mine.name!r}: they merge other values"
         return ""
+
+
+def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute as a JSON-ready dict, see `Domain.to_dicts`."""
+    content = {
+        "name": attribute.name,
+        "values": list(attribute.values),
+        "edges": json_ready(attribute.edges),
+    }
+    if attribute.merged:
+        content["merged"] = [list(pair) for pair in attribute.merged]
+    return content
 
 
 def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
@@ -289,18 +304,7 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
         The parameter's name, for messages.
     """
     if isinstance(setting, Mapping):
-        for attribute in setting:
-            if attribute != ALL_OTHERS:
-                domain.index(attribute)
-        if ALL_OTHERS in setting:
-            setting = {**dict.fromkeys(domain.names, setting[ALL_OTHERS]), **setting}
-        missing = [attribute for attribute in domain.names if attribute not in setting]
-        if missing:
-            raise InputError(
-                f"{name} must be given for every attribute, {missing[0]!r} has none",
-                parameter=name,
-            )
-        return [setting[attribute] for attribute in domain.names]
+        return _for_each_named(domain, setting, name)
     several = isinstance(setting, Sequence) or getattr(setting, "ndim", 0) == 1
     if several and not isinstance(setting, str):
         if len(setting) != len(domain):
@@ -311,6 +315,25 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
             )
         return list(setting)
     return [setting] * len(domain)
+
+
+def _for_each_named(
+    domain: Domain, settings: Mapping[str, Any], name: str
+) -> list[Any]:
+    """Return the settings of a mapping by name in the domain's order."""
+    for attribute in settings:
+        if attribute != ALL_OTHERS:
+            domain.index(attribute)
+    if ALL_OTHERS in settings:
+        others = dict.fromkeys(domain.names, settings[ALL_OTHERS])
+        settings = {**others, **settings}
+    for attribute in domain.names:
+        if attribute not in settings:
+            raise InputError(
+                f"{name} must be given for every attribute, {attribute!r} has none",
+                parameter=name,
+            )
+    return [settings[attribute] for attribute in domain.names]
 
 
 def sample_caution(counted: Counted) -> str | None:

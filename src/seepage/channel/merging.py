@@ -92,7 +92,10 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
     from seepage.tables.column import sort_key  # with PyArrow
     from seepage.tables.labels import field_key
 
-    values = list(dict.fromkeys(value for a in attributes for value in a.values))
+    values = list[str]()
+    for attribute in attributes:
+        values += attribute.values
+    values = list(dict.fromkeys(values))
     if first.edges:
         values.sort(key=MISSING.__eq__)
         return Attribute(first.name, tuple(values), first.edges)
@@ -108,5 +111,6 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
 
 
 def _bins(attribute: Attribute) -> str:
-    edges = ", ".join(f"{edge:g}" for edge in attribute.edges)
-    return f"edges {edges}" if edges else "none"
+    if not attribute.edges:
+        return "none"
+    return f"edges {', '.join(f'{edge:g}' for edge in attribute.edges)}"

@@ -116,7 +116,9 @@ def _contiguous(offsets: Integers, size: int) -> bool:
 def smoothed(cells: Any, min_count: float, prior: float, truncate: float) -> Floats:
     """Return the cells of tables, smoothed: see `PairCounts.channel`."""
     raised = np.maximum(cells, min_count) + prior
-    return np.where(raised < truncate, 0.0, raised) if truncate else raised
+    if truncate:
+        return np.where(raised < truncate, 0.0, raised)
+    return np.asarray(raised)
 
 
 class PairCounts(Result):
@@ -240,10 +242,11 @@ class PairCounts(Result):
         pair = pair_index(low, high, len(self.domain))
         start = self._offsets[pair]
         stop = self._offsets[pair + 1]
-        view = self.counts[start:stop].reshape(
-            self.domain.sizes[low], self.domain.sizes[high]
-        )
-        return view if a < b else view.T
+        sizes = self.domain.sizes
+        view = self.counts[start:stop].reshape(sizes[low], sizes[high])
+        if a > b:
+            return view.T
+        return view
 
     def tables_by_shape(self) -> Iterator[tuple[Integers, Integers, Integers]]:
         """Yield the pairs (a, b), a < b, grouped by shape: all a, all b, tables (p,
@@ -290,19 +293,25 @@ class PairCounts(Result):
         Target values without a count have no row; they are listed in the channel's `unseen`.
         """
         attribute = self.domain[target]
-        smoothing = (min_count, prior, truncate)
-        table = self.table(target, source)
         cells = smoothed(
-            table, *map(checks.weight, smoothing, ("min_count", "prior", "truncate"))
+            self.table(target, source),
+            min_count=checks.weight(min_count, "min_count"),
+            prior=checks.weight(prior, "prior"),
+            truncate=checks.weight(truncate, "truncate"),
         )
         present = (self.marginal(target) > 0) & (cells.sum(axis=1) > 0)
         seen = np.flatnonzero(present)
         if not len(seen):
             rule = "there is no channel without records, and these counts have none"
-            raise DomainError(f"{rule} of {truncate} or more" if self.records else rule)
+            if self.records:
+                rule = f"{rule} of {truncate} or more"
+            raise DomainError(rule)
+        rows = attribute
+        if len(seen) < attribute.size:
+            rows = attribute.restrict(seen)
         return Channel(
             cells[seen] / cells[seen].sum(axis=1, keepdims=True),
-            given=attribute.restrict(seen) if len(seen) < attribute.size else attribute,
+            given=rows,
             output=self.domain[source],
             unseen=tuple(compress(attribute.values, ~present)),
         )

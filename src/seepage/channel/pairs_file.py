@@ -71,8 +71,16 @@ def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
     import pyarrow.parquet as pq
 
     columns, cells = long_form(pairs)
-    counted = pairs.records, pairs.domain.to_dicts(), pairs.population, pairs.pooled
-    header = msgspec.json.encode(_Header("seepage pair counts", VERSION, *counted))
+    header = msgspec.json.encode(
+        _Header(
+            format="seepage pair counts",
+            version=VERSION,
+            records=pairs.records,
+            attributes=pairs.domain.to_dicts(),
+            population=pairs.population,
+            pooled=pairs.pooled,
+        )
+    )
     table = columns.append_column("cell", [cells])
     digest = _digest(header, cells, columns["count"].to_numpy())
     table = table.replace_schema_metadata({FILE_KEY: header, DIGEST_KEY: digest})
@@ -111,9 +119,10 @@ def long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
     first = first[order]
     second = second[order]
     names = pa.array(domain.names).dictionary_encode().take(attribute)
-    labels = pa.array(
-        [value for one in domain for value in one.values]
-    ).dictionary_encode()
+    values_in_order = list[str]()
+    for each in domain:
+        values_in_order += each.values
+    labels = pa.array(values_in_order).dictionary_encode()
     columns = {
         "attribute_a": names.take(first),
         "attribute_b": names.take(second),
@@ -158,9 +167,12 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
         content = np.zeros(starts[-1] + pair_offsets(domain.sizes)[-1], dtype=np.int64)
         content[cells] = counts
         *marginals, tables = np.split(content, starts[1:])
-        population, pooled = header.population, header.pooled
         return PairCounts(
-            domain, marginals, tables, population=population, pooled=pooled
+            domain,
+            marginals,
+            tables,
+            population=header.population,
+            pooled=header.pooled,
         )
     except ERRORS as problem:
         raise TableError(

@@ -38,11 +38,13 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     >>> pooled.domain["job"].values, pooled.table("job", "sex").tolist()
     (('nurse', '(other)'), [[55, 35], [5, 5]])
     """
-    least = pool if pool >= 1 else pool * counted.records
+    least = pool
+    if pool < 1:
+        least = pool * counted.records
     most = counted.records * MAX_JOINING_SHARE
     domain = Domain(
-        _pooled(one, counted.marginal(one.name).tolist(), least, most)
-        for one in counted.domain
+        _pooled(attribute, counted.marginal(attribute.name).tolist(), least, most)
+        for attribute in counted.domain
     )
     if domain == counted.domain:
         return counted
@@ -60,17 +62,22 @@ def _pooled(
     Values of fewer records than `least` are rare; others join, rarest first, up to
     `most` records, until "(other)" has `least` records.
     """
-    of = dict(zip(attribute.values, counts, strict=True))
-    total = of.get(OTHER, 0)
-    merged = {OTHER} if OTHER in of and total < least else set()
-    for value in sorted((value for value in of if value != OTHER), key=of.__getitem__):
-        joins = bool(merged) and total < least and of[value] <= most
-        if of[value] < least or (joins and value != MISSING):
-            merged.add(value)
-            total += of[value]
-    if not merged - {OTHER} or attribute.edges:
+    if attribute.edges:
         return attribute
-    merged.add(OTHER)
-    kept = [value for value in attribute.values if value not in {*merged, MISSING}]
-    last = [MISSING] if MISSING in of and MISSING not in merged else []
-    return Attribute(attribute.name, (*kept, OTHER, *last))
+    records = dict(zip(attribute.values, counts, strict=True))
+    total = records.pop(OTHER, 0)
+    merged = set[str]()
+    other_is_rare = OTHER in attribute.values and total < least
+    for value in sorted(records, key=records.__getitem__):
+        is_begun = other_is_rare or bool(merged)
+        joins = is_begun and total < least and records[value] <= most
+        if records[value] < least or (joins and value != MISSING):
+            merged.add(value)
+            total += records[value]
+    if not merged:
+        return attribute
+    kept = [value for value in records if value not in merged]
+    if MISSING in kept:
+        kept.remove(MISSING)
+        return Attribute(attribute.name, (*kept, OTHER, MISSING))
+    return Attribute(attribute.name, (*kept, OTHER))

@@ -6,6 +6,7 @@ later in a domain with "(other)" have their other values there, see
 `seepage.data.table`.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -50,23 +51,47 @@ def recoded(counted: Counts, domain: Domain) -> Counts:
     marginals = [np.zeros(size, dtype=np.int64) for size in domain.sizes]
     for marginal, new, counts in zip(marginals, codes, counted.marginals, strict=True):
         np.add.at(marginal, new, counts)
-    sizes, flat_codes = counted.domain.sizes, np.concatenate(codes)
-    code_offsets, old_offsets = marginal_offsets(sizes), pair_offsets(sizes)
+    cells = _recoded_tables(counted, domain, codes)
+    return counted.like(domain, marginals, cells)
+
+
+def _recoded_tables(
+    counted: PairCounts, domain: Domain, codes: Sequence[Integers]
+) -> Integers:
+    """Return the tables of all pairs in another domain, in one flat array.
+
+    Parameters
+    ----------
+    counted
+        The pair counts.
+    domain
+        The other domain.
+    codes
+        For each attribute, the new code of each value.
+    """
+    sizes = counted.domain.sizes
+    flat_codes = np.concatenate(codes)
+    code_offsets = marginal_offsets(sizes)
+    old_offsets = pair_offsets(sizes)
     offsets = pair_offsets(domain.sizes)
     cells = np.zeros(offsets[-1], dtype=np.int64)
     for group, a, b in pairs_by_shape(sizes, domain.sizes):
-        rows, columns = (
-            stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b)
-        )
+        rows = stacked(flat_codes, code_offsets[a], sizes[a[0]])
+        columns = stacked(flat_codes, code_offsets[b], sizes[b[0]])
         row = offsets[group][:, None] + rows * domain.sizes[b[0]]
         index = row[:, :, None] + columns[:, None, :]
         old = stacked(counted.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
         np.add.at(cells, index.reshape(-1), old.reshape(-1))
-    return counted.like(domain, marginals, cells)
+    return cells
 
 
 def _new_codes(old: Attribute, new: Attribute) -> Integers:
-    known = {*new.values}
-    return np.array(
-        [new.code(value if value in known else OTHER) for value in old.values]
-    )
+    """Return the code of each value in another alphabet, that of "(other)" if it has
+    none.
+    """
+    known = set(new.values)
+    codes = list[int]()
+    for value in old.values:
+        label = value if value in known else OTHER
+        codes.append(new.code(label))
+    return np.array(codes)

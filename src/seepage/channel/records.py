@@ -196,27 +196,30 @@ class Records(Result):
             keep=keep,
             **table,
         )
-        seed = secrets.randbits(63) if options.rng is None else options.rng
+        seed = options.rng
+        if seed is None:
+            seed = secrets.randbits(63)
         new_gathering: Callable[[], Gathering] = DistinctRecords
         if options.sample is not None:
-            new_gathering = partial(
-                RecordSample, options.sample, own_seed("sample", seed)
-            )
+            sample_seed = own_seed("sample", seed)
+            new_gathering = partial(RecordSample, options.sample, sample_seed)
         spark = uses_spark(data, options.engine, options.person)
         fixed = None
-        declared = options.domain is not None or options.scope == "population"
-        if options.domain is None and (
-            options.scope == "population" or options.merges_answers
-        ):
+        part = None
+        for_population = options.scope == "population"
+        declared = options.domain is not None or for_population
+        if options.domain is None and (for_population or options.merges_answers):
             data, fixed = fix_domain(data, options, seed)
+            part = fixed.part
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
         gather = gather_local
         if spark:
             from seepage.counting.spark.engine import gather_with_spark as gather
-        part = None if fixed is None else fixed.part
         domain, seen, rows, weights = gather(data, options, new_gathering, part)
-        whole = options.sample is None or seen <= options.sample
-        records = cls(domain, rows.T, weights, population=None if whole else seen)
+        population = None
+        if options.sample is not None and seen > options.sample:
+            population = seen
+        records = cls(domain, rows.T, weights, population=population)
         records.fixed = fixed
         records.declared = declared
         records.person = options.person
@@ -271,37 +274,33 @@ class Records(Result):
         -----
         O(distinct records).  A table of more than 2^27 cells raises a DomainError.
         """
-        chosen = self._indices(names)
-        shape = tuple(self.domain.sizes[index] for index in chosen)
+        indices = self._indices(names)
+        shape = tuple(self.domain.sizes[index] for index in indices)
         cells = math.prod(shape)
         if cells > MAX_CELLS:
             raise DomainError(
-                f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
+                f"the joint table of {len(indices)} attributes has {cells:.3g} cells, and at most "
                 f"{MAX_CELLS:.3g} fit; choose fewer attributes or coarser bins"
             )
         cell = np.zeros(len(self), dtype=np.int64)
-        for index in chosen:
+        for index in indices:
             cell = cell * self.domain.sizes[index] + self.codes[:, index]
-        return (
-            np.bincount(cell, self.weights, minlength=cells)
-            .astype(np.int64)
-            .reshape(shape)
-        )
+        counts = np.bincount(cell, self.weights, minlength=cells)
+        return counts.astype(np.int64).reshape(shape)
 
     def _indices(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
         """Return the indices of distinct attributes; of all for None."""
-        chosen = (
-            range(len(self.domain)) if names is None else checks.items(names, "names")
-        )
-        indices = [self.domain.index(name) for name in chosen]
+        if names is None:
+            return list(range(len(self.domain)))
+        indices = [self.domain.index(name) for name in checks.items(names, "names")]
         if len(set(indices)) < len(indices):
             raise DomainError("an attribute may be chosen only once")
         return indices
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
         """Return the records of these attributes only, in this order."""
-        chosen = self._indices(names)
-        return self.like(self.domain.select(chosen), self.codes[:, chosen])
+        indices = self._indices(names)
+        return self.like(self.domain.select(indices), self.codes[:, indices])
 
     def like(self, domain: Domain, codes: ArrayLike) -> "Records":
         """Return these records with other codes, one row for each."""
@@ -317,12 +316,11 @@ class Records(Result):
 
         Groups are numbered from 0 in lexicographic order of their codes.
         """
-        chosen = self._indices(names)
-        if not chosen:
+        indices = self._indices(names)
+        if not indices:
             return np.zeros(len(self), dtype=np.int64)
-        keys = pack(
-            self.codes.T[chosen], [self.domain.sizes[index] for index in chosen]
-        )
+        sizes = [self.domain.sizes[index] for index in indices]
+        keys = pack(self.codes.T[indices], sizes)
         order, starts = runs(keys)
         groups = np.empty(len(self), dtype=np.int64)
         groups[order] = np.cumsum(starts) - 1
