@@ -181,17 +181,17 @@ def real(
 
 def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return an integer in [minimum, maximum]; booleans and floats raise."""
+    rule = f"an integer of at least {minimum}"
+    if maximum is not None:
+        rule = f"an integer from {minimum} to {maximum}"
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        number = operator.index(value)
     except TypeError:
-        number = None
-    if number is None or number < minimum or (maximum is not None and number > maximum):
-        rule = (
-            f"of at least {minimum}"
-            if maximum is None
-            else f"from {minimum} to {maximum}"
-        )
-        raise violation(name, f"an integer {rule}", value)
+        raise violation(name, rule, value) from None
+    if isinstance(value, bool) or number < minimum:
+        raise violation(name, rule, value)
+    if maximum is not None and number > maximum:
+        raise violation(name, rule, value)
     return number
 
 
@@ -297,12 +297,11 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
     import numpy as np
 
     try:
-        given = np.asarray(value)  # fractions come as objects
-        matrix = given.astype(np.float64) if given.dtype.kind in "biufO" else None
+        matrix = _float_matrix(value)
     except (TypeError, ValueError, OverflowError):
-        matrix = None
-    if matrix is None:
-        raise ChannelError(f"{name} must be a matrix of probabilities", parameter=name)
+        raise ChannelError(
+            f"{name} must be a matrix of probabilities", parameter=name
+        ) from None
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ChannelError(
             f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}",
@@ -315,6 +314,18 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
         raise _not_stochastic(matrix, name)
     matrix.setflags(write=False)
     return matrix
+
+
+def _float_matrix(value: Any) -> "NDArray[np.float64]":
+    """Return numbers as an array of floats; anything else raises a TypeError or the
+    like.
+    """
+    import numpy as np
+
+    numbers = np.asarray(value)  # fractions come as objects
+    if numbers.dtype.kind not in "biufO":
+        raise TypeError
+    return numbers.astype(np.float64)
 
 
 def _are_one(sums: "NDArray[np.float64]") -> bool:
@@ -351,16 +362,17 @@ def progress(value: Any, name: str = "progress") -> Any:
     """Return a progress callback: None, or a function of the steps done and their
     total.
     """
+    if value is None:
+        return None
+    rule = "a function of two arguments or None"
+    if not callable(value):
+        raise violation(name, rule, value)
     try:
-        fits = value is None or (
-            callable(value) and inspect.signature(value).bind(0, None)
-        )
+        inspect.signature(value).bind(0, None)
     except TypeError:
-        fits = False
+        raise violation(name, rule, value) from None
     except ValueError:  # a built-in function without a signature
-        fits = True
-    if not fits:
-        raise violation(name, "a function of two arguments or None", value)
+        return value
     return value
 
 
@@ -379,12 +391,16 @@ def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
 
     if isinstance(rng, np.random.Generator):
         return rng
-    return np.random.default_rng(None if rng is None else integer(rng, name, 0))
+    if rng is None:
+        return np.random.default_rng()
+    return np.random.default_rng(integer(rng, name, 0))
 
 
 def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
     """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or None."""
-    return None if rng is None else required_seed(rng, name, maximum)
+    if rng is None:
+        return None
+    return required_seed(rng, name, maximum)
 
 
 def required_seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int:
@@ -409,10 +425,12 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
 def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
     """Return one of the options or several as a list; all of them for `"all"`."""
     known = list(options)
-    given = (
-        [value] if isinstance(value, str) else items(value, name, "a name or several")
-    )
-    return known if given == ["all"] else [choice(item, name, known) for item in given]
+    names = [value]
+    if not isinstance(value, str):
+        names = items(value, name, "a name or several")
+    if names == ["all"]:
+        return known
+    return [choice(each, name, known) for each in names]
 
 
 def options(
@@ -435,9 +453,11 @@ def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
     string.
     """
     by_folded = {name.casefold(): name for name in known}
-    given = value.casefold() if isinstance(value, str) else shown(value)
-    close = difflib.get_close_matches(given, by_folded, n=1, cutoff=cutoff)
-    return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+    word = value.casefold() if isinstance(value, str) else shown(value)
+    close = difflib.get_close_matches(word, by_folded, n=1, cutoff=cutoff)
+    if not close:
+        return ""
+    return f"; did you mean {by_folded[close[0]]!r}?"
 
 
 def shown(value: Any) -> str:

@@ -40,9 +40,9 @@ class Setting(NamedTuple):
     value: Any = None
 
     def __str__(self) -> str:
-        return (
-            self.parameter if self.value is None else f"{self.parameter}={self.value!r}"
-        )
+        if self.value is None:
+            return self.parameter
+        return f"{self.parameter}={self.value!r}"
 
 
 class Text(str):
@@ -63,16 +63,21 @@ class Text(str):
     def __new__(cls, *parts: "str | Setting") -> "Text":
         """Return the text of these parts."""
         text = super().__new__(cls, "".join(map(str, parts)))
-        inner = (part.parts if isinstance(part, Text) else (part,) for part in parts)
-        text.parts = tuple(part for several in inner for part in several)
+        inner = list[str | Setting]()
+        for part in parts:
+            if isinstance(part, Text):
+                inner += part.parts
+            else:
+                inner.append(part)
+        text.parts = tuple(inner)
         return text
 
     def naming(self, names: Mapping[str, str]) -> str:
         """Return the text with other names of parameters, the options of a command."""
-        return "".join(
-            str(part) if isinstance(part, str) else _named(part, names)
-            for part in self.parts
-        )
+        words = list[str]()
+        for part in self.parts:
+            words.append(_named(part, names) if isinstance(part, Setting) else part)
+        return "".join(words)
 
 
 def naming(text: str, names: Mapping[str, str]) -> str:
@@ -84,7 +89,9 @@ def _named(setting: Setting, names: Mapping[str, str]) -> str:
     name = names.get(setting.parameter)
     if name is None:
         return str(setting)
-    return name if setting.value is None else f"{name} {setting.value}"
+    if setting.value is None:
+        return name
+    return f"{name} {setting.value}"
 
 
 class SeepageError(Exception):
@@ -118,9 +125,9 @@ class SeepageError(Exception):
     parameter: str | None = None
 
     def __init__(self, *message: object, parameter: str | None = None) -> None:
-        parts = (
-            part if isinstance(part, (str, Setting)) else str(part) for part in message
-        )
+        parts = list[str | Setting]()
+        for part in message:
+            parts.append(part if isinstance(part, (str, Setting)) else str(part))
         self.text = Text(*parts)
         super().__init__(_in_one_line(self.text))
         if parameter:
@@ -135,8 +142,8 @@ class SeepageError(Exception):
 def _with_subject(text: Text, parameter: str) -> Text:
     """Return a text whose subject, the parameter at its start, is one of its parts."""
     first, *others = text.parts or ("",)
-    before, found, after = str(first).partition(parameter)
-    if isinstance(first, Setting) or not found or before not in ("", EACH):
+    before, subject, after = str(first).partition(parameter)
+    if isinstance(first, Setting) or not subject or before not in ("", EACH):
         return text
     return Text(before, Setting(parameter), after, *others)
 
@@ -186,8 +193,10 @@ def _shortened(text: str, size: int) -> str:
     """Return at most `size` characters of a string: its start, `...` and its last
     third.
     """
+    if len(text) <= size:
+        return text
     end = size // 3
-    return text if len(text) <= size else f"{text[: size - end - 3]}...{text[-end:]}"
+    return f"{text[: size - end - 3]}...{text[-end:]}"
 
 
 def escaped(text: str, hidden: tuple[str, ...] = ("Cc", "Cf", "Cs", "Zl", "Zp")) -> str:
@@ -196,9 +205,10 @@ def escaped(text: str, hidden: tuple[str, ...] = ("Cc", "Cf", "Cs", "Zl", "Zp"))
 
     By default control, format and surrogate characters, and separators of lines.
     """
-    return "".join(
-        one.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(one) in hidden
-        else one
-        for one in text
-    )
+    shown = list[str]()
+    for character in text:
+        if unicodedata.category(character) in hidden:
+            shown.append(character.encode("unicode_escape").decode("ascii"))
+        else:
+            shown.append(character)
+    return "".join(shown)

@@ -44,13 +44,7 @@ def whole_file(
     final = writable(path)
     partial = final.with_name(f".{final.name[:32]}.{uuid4().hex}")
     try:
-        mode = (
-            stat.S_IMODE(final.stat().st_mode)
-            if final.exists()
-            else 0o600
-            if private
-            else None
-        )
+        mode = _mode(final, private=private)
         with partial.open("xb") as file:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), mode)
@@ -64,6 +58,17 @@ def whole_file(
         ) from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _mode(path: Path, *, private: bool) -> int | None:
+    """Return the permissions to set: those of the file that is replaced, or the owner's
+    only.
+    """
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    if private:
+        return 0o600
+    return None
 
 
 def write_text(
@@ -102,8 +107,10 @@ def write_folder(
         raise InputError("folder must be a path, got ''", parameter="folder")
     try:
         for name, content in contents.items():
-            file, start = target / name, content[:SAME_START]
-            if file.exists() and not (force or file.read_bytes().startswith(start)):
+            file = target / name
+            if force or not file.exists():
+                continue
+            if not file.read_bytes().startswith(content[:SAME_START]):
                 raise InputError(
                     f"{str(file)!r} exists and is no file of {what}; use a new folder, or replace "
                     "it (",

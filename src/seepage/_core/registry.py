@@ -45,7 +45,9 @@ class Registry(Mapping[str, Item]):
         if checks.flag(replace, "replace"):
             self._items[name.casefold()] = item
         if self._items.setdefault(name.casefold(), item) is not item:
-            article = "an" if self.kind[0] in "aeiou" else "a"
+            article = "a"
+            if self.kind[0] in "aeiou":
+                article = "an"
             known = f"{article} {self.kind} named {name!r} is registered already ("
             raise InputError(known, Setting("replace", True), " replaces it)")
         return item
@@ -56,9 +58,10 @@ class Registry(Mapping[str, Item]):
 
     def find(self, name: Any) -> Item:
         """Return the item of a name, or raise an InputError that lists the known names."""
-        folded = name.casefold() if isinstance(name, str) else name
+        if isinstance(name, str):
+            name = name.casefold()
         try:
-            return self[checks.choice(folded, self.kind, self)]
+            return self[checks.choice(name, self.kind, self)]
         except InputError as unknown:
             raise InputError(
                 unknown, self.unusable, parameter=unknown.parameter

@@ -99,34 +99,43 @@ class Result:
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
     """Return the first rows of columns as an HTML table, and the number of the others."""
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
-    numbers = [
-        all(v is None or isinstance(v, Real) for v in values) for values in shown
+    sides = [_side(values) for values in shown]
+    head = _html_row("th", columns, sides)
+    rows = [
+        _html_row("td", map(cell_text, cells), sides)
+        for cells in zip(*shown, strict=True)
     ]
-    sides = ["right" if is_number else "left" for is_number in numbers]
-
-    def row(tag: str, cells: Iterable[str]) -> str:
-        sided = zip(cells, sides, strict=True)
-        style = (
-            f'<{tag} style="text-align: {side}">{escape(cell)}' for cell, side in sided
-        )
-        return f"<tr>{''.join(f'{cell}</{tag}>' for cell in style)}</tr>"
-
-    body = "".join(
-        row("td", map(cell_text, cells)) for cells in zip(*shown, strict=True)
+    table = (
+        f"<table><caption style='text-align: left; white-space: nowrap'>{escape(caption)}</caption>"
+        f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
     hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
-    return (
-        f"<table><caption style='text-align: left; white-space: nowrap'>{escape(caption)}</caption>"
-        f"<thead>{row('th', columns)}</thead><tbody>{body}</tbody></table>"
-        + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
-    )
+    if hidden > 0:
+        table += f"<p>{hidden:,} more rows</p>"
+    return table
+
+
+def _side(values: Iterable[Any]) -> str:
+    """Return the alignment of a column: numbers to the right."""
+    if all(value is None or isinstance(value, Real) for value in values):
+        return "right"
+    return "left"
+
+
+def _html_row(tag: str, cells: Iterable[str], sides: Iterable[str]) -> str:
+    row = list[str]()
+    for cell, side in zip(cells, sides, strict=True):
+        row.append(f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>')
+    return f"<tr>{''.join(row)}</tr>"
 
 
 def cell_text(value: Any) -> str:
     """Return a cell of a table as text, numbers with four significant digits."""
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
 
 
 def csv_text(columns: Mapping[str, Column]) -> str:
@@ -162,7 +171,9 @@ def csv_text(columns: Mapping[str, Column]) -> str:
 
 
 def _quote_formula(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+    if isinstance(cell, str) and FORMULA.match(cell):
+        return f"'{cell}"
+    return cell
 
 
 def json_ready(value: Any) -> Any:
@@ -184,9 +195,11 @@ def json_ready(value: Any) -> Any:
         return json_ready(value.tolist())
     if isinstance(value, str):
         return str(value)  # a `Text` without its parts
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    if math.isnan(value):
+        return None
+    return str(value)
 
 
 def json_text(content: Any) -> str:

@@ -47,7 +47,9 @@ def shortest_above(value: float) -> str:
     ('2', '0.124')
     """
     text = ceiling_text(value, 3)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if "." not in text:
+        return text
+    return text.rstrip("0").rstrip(".")
 
 
 def delta_text(delta: float, digits: int = 2) -> str:
@@ -59,9 +61,11 @@ def delta_text(delta: float, digits: int = 2) -> str:
     >>> delta_text(6.0371e-3), delta_text(1e-5), delta_text(0.0)
     (', delta 0.0061', ', delta 1e-05', '')
     """
+    if not delta:
+        return ""
     up = Context(prec=digits, rounding=ROUND_CEILING)
     rounded = up.create_decimal(Decimal(repr(float(delta) * (1 - 1e-9))))
-    return f", delta {float(rounded):g}" if delta else ""
+    return f", delta {float(rounded):g}"
 
 
 def lower_text(value: float) -> str:
@@ -70,16 +74,18 @@ def lower_text(value: float) -> str:
     """
     if not math.isfinite(value):
         return "infinitely many"
-    return (
-        f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
-    )
+    if value >= 1e15:
+        return f"{value:g}"
+    return f"{math.floor(100 * value + 1e-9) / 100:.2f}"
 
 
 def upper_text(value: float) -> str:
     """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is
     ignored.
     """
-    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
+    if not value < 1e15:
+        return "infinity"
+    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}"
 
 
 MAX_SHOWN = 8
@@ -126,8 +132,11 @@ def short_list(names: Sequence[str], maximum: int = 3) -> str:
     >>> short_list(["sex", "age", "job", "income", "race"])
     'sex, age, job and 2 more'
     """
+    shown = ", ".join(names[:maximum])
     more = len(names) - maximum
-    return ", ".join(names[:maximum]) + (f" and {more} more" if more > 0 else "")
+    if more <= 0:
+        return shown
+    return f"{shown} and {more} more"
 
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
@@ -141,11 +150,14 @@ def span(numbers: Iterable[float | None]) -> str:
     >>> span([3, 1, 5]), span([2.0, 2.0, None]), span([None])
     ('1 to 5', '2', 'none')
     """
-    ordered = sorted(number for number in numbers if number is not None)
-    return (
-        " to ".join(f"{end:g}" for end in dict.fromkeys(ordered[:1] + ordered[-1:]))
-        or "none"
-    )
+    known = [number for number in numbers if number is not None]
+    if not known:
+        return "none"
+    least = min(known)
+    most = max(known)
+    if least == most:
+        return f"{least:g}"
+    return f"{least:g} to {most:g}"
 
 
 def nats(value: float) -> str:
@@ -185,7 +197,9 @@ def factor(value: float) -> str:
     grown = math.exp(value)
     digits = 1 - math.floor(math.log10(grown))
     above = math.ceil(grown * 10.0**digits * (1 - 1e-15)) / 10.0**digits
-    return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
+    if 10 <= above < 1e6:
+        return f"{above:,.0f}"
+    return f"{above:.2g}".replace("e+", "e")
 
 
 def points(width: float) -> str:

@@ -21,15 +21,18 @@ def address_space() -> float:
     except ImportError:  # not on Windows
         return math.inf
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return math.inf if soft == resource.RLIM_INFINITY else soft / 2**30
+    if soft == resource.RLIM_INFINITY:
+        return math.inf
+    return soft / 2**30
 
 
 def need_address_space(least: float, purpose: str) -> None:
     """Raise an InputError if the limit of the address space is below a number of GiB."""
-    if (given := address_space()) < least:
+    limit = address_space()
+    if limit < least:
         raise InputError(
             f"{purpose} needs an address space (ulimit -v) of at least {least} GiB, got "
-            f"{given:.2f} GiB"
+            f"{limit:.2f} GiB"
         )
 
 

@@ -14,8 +14,12 @@ RECORDS_FILE = "a file of the records, counts do not suffice"
 """What to give in place of `UNNAMED`."""
 
 
-REPEATED = {"missing_markers": "--missing-marker"}
-"""Options of a table that are given once for each of several values."""
+REPEATED = {"missing_markers": "missing-marker"}
+"""Names of options of a table that are given once for each of several values."""
+
+
+LIMIT = "limit"
+"""Name of the option that all attributes share, and with "of" of that of one."""
 
 
 NOT_TYPED = ("domain", "progress")
@@ -39,11 +43,11 @@ def reading_words(reading: Mapping[str, Any]) -> tuple[str, ...]:
     for keyword, value in reading.items():
         if keyword in NOT_TYPED:
             continue
-        flag = REPEATED.get(keyword, f"--{keyword.replace('_', '-')}")
+        option = REPEATED.get(keyword, keyword.replace("_", "-"))
         by_column = value if isinstance(value, Mapping) else {ALL_OTHERS: value}
         for column, setting in by_column.items():
             for text in _texts(setting, repeated=keyword in REPEATED):
-                words.append(flag)
+                words.append(f"--{option}")
                 words.append(text if column == ALL_OTHERS else f"{column}={text}")
     return tuple(words)
 
@@ -82,12 +86,12 @@ def design_command(
     """
     known = [limit for limit in limits if limit is not None]
     first = known[0] if known else 2.0
-    words = ["seepage", "design", *table, "--limit", _text(first)]
+    words = ["seepage", "design", *table, f"--{LIMIT}", _text(first)]
     if known:
         for name, limit in zip(names, limits, strict=True):
             if limit != first:
                 text = "none" if limit is None else _text(limit)
-                words += ["--limit-of", f"{name}={text}"]
+                words += [f"--{LIMIT}-of", f"{name}={text}"]
     command = f"`{shlex.join(words)}`"
     if table[0] == UNNAMED:
         return f"{command} ({UNNAMED}: {RECORDS_FILE})"

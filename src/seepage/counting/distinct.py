@@ -105,10 +105,12 @@ class RecordSample:
         """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to
         batch.
         """
-        priorities = record_priorities(
-            first, len(codes[0] if kept is None else kept), self._seed
-        )
-        priorities = priorities if kept is None else priorities[kept]
+        rows = len(codes[0])
+        if kept is not None:
+            rows = len(kept)
+        priorities = record_priorities(first, rows, self._seed)
+        if kept is not None:
+            priorities = priorities[kept]
         self.seen += len(priorities)
         self._sizes = tuple(sizes)
         candidates = self._sample.candidates(priorities)

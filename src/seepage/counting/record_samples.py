@@ -93,7 +93,9 @@ def part_share(records: int) -> float:
     """Return the share of a random part: a fifth of fewer than 20,000 records, else a
     twentieth.
     """
-    return 1 / 5 if records < 20_000 else 1 / 20
+    if records < 20_000:
+        return 1 / 5
+    return 1 / 20
 
 
 def below_share(
@@ -103,10 +105,12 @@ def below_share(
     batches.
     """
     limit = np.uint64(min(threshold, 2**64 - 1))
-    inside = (
-        (batch.filter(found < limit), found[found < limit]) for batch, found in kept
-    )
-    return [(batch, found) for batch, found in inside if len(found)]
+    inside = list[tuple["pa.RecordBatch", Priorities]]()
+    for batch, priorities in kept:
+        is_below = priorities < limit
+        if is_below.any():
+            inside.append((batch.filter(is_below), priorities[is_below]))
+    return inside
 
 
 class PrioritySample:
@@ -127,11 +131,9 @@ class PrioritySample:
 
     def candidates(self, priorities: Priorities) -> Booleans | slice:
         """Return which records of these priorities may still enter the sample."""
-        return (
-            slice(None)
-            if self._threshold is None
-            else priorities < np.uint64(self._threshold)
-        )
+        if self._threshold is None:
+            return slice(None)
+        return priorities < np.uint64(self._threshold)
 
     def add(self, values: NDArray[Any], priorities: Priorities) -> None:
         """Add records, along the last axis of `values`, with their priorities."""
@@ -158,11 +160,9 @@ class PrioritySample:
             lowest = lowest[: self._size]
             values = values[..., lowest]
             priorities = priorities[lowest]
-        self._values, self._priorities, self.kept = (
-            [values],
-            [priorities],
-            len(priorities),
-        )
+        self._values = [values]
+        self._priorities = [priorities]
+        self.kept = len(priorities)
         return values, priorities
 
     def __getstate__(self) -> dict[str, Any]:
