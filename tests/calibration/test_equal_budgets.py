@@ -1,5 +1,6 @@
 """Equal budgets use their limit, keep it, and are confirmed on fresh reports."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +8,14 @@ import pytest
 
 import seepage as sp
 from searches import find_budgets
+from seepage.calibration import safe
 from seepage.calibration.calibration_options import CalibrationOptions
-from seepage.calibration.calibration_problem import make_calibration_problem
+from seepage.calibration.calibration_problem import (
+    CalibrationProblem,
+    make_calibration_problem,
+)
 from seepage.calibration.equal_budgets import confirmed_budgets
+from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.datasets.survey import make_survey, survey_joint
 
@@ -75,3 +81,33 @@ def test_confirmations_state_their_simultaneous_confidence(coins):
     with pytest.raises(sp.InputError, match="no sampled total was confirmed"):
         confirmed_budgets(strict, np.ones(3), lucky)
     assert set(used) == {None}
+
+
+def test_a_search_reads_counts_and_builds_its_options_once(monkeypatch):
+    """An evaluation of the totals costs the leakages and nothing else."""
+    calls = Counter()
+
+    def counting(owner, name):
+        function = getattr(owner, name)
+
+        def counted(*arguments, **keywords):
+            calls[name] += 1
+            return function(*arguments, **keywords)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    counting(safe, "settle")
+    counting(safe, "as_counted")
+    counting(CalibrationOptions, "__post_init__")
+    counting(PairCounts, "__init__")
+    counting(CalibrationProblem, "totals")
+    sp.calibrate(
+        make_survey(1_000),
+        2.0,
+        columns=["age", "coffee", "sleep"],
+        guarantee="independent",
+        mechanism="grr",
+    )
+    assert calls["totals"] >= 5
+    assert calls["settle"] == calls["as_counted"] == calls["__init__"] == 1
+    assert calls["__post_init__"] == 1
