@@ -168,6 +168,42 @@ def test_independent_holds_where_sources_are_independent_given_the_target():
     assert gained > 250
 
 
+@pytest.mark.parametrize("view", ["report", "inferred"])
+@pytest.mark.parametrize("name", ["hadamard", "matrix"])
+def test_independent_of_listed_reports_is_its_definition(name, view):
+    """With sources independent given the target the definition is the exact total."""
+    rng = np.random.default_rng(5)
+    gained = 0
+    for _ in range(60):
+        sizes = rng.integers(2, 5, 4).tolist()
+        joint = tree_joint(rng, sizes, [None, 0, 0, 0])
+        if name == "hadamard":
+            mechanisms = [sp.HadamardResponse(k, 1.0) for k in sizes]
+        else:
+            rows = [rng.integers(1, 9, (k, 5)) for k in sizes]
+            mechanisms = [
+                sp.MatrixMechanism(part / part.sum(axis=1, keepdims=True))
+                for part in rows
+            ]
+        columns = [
+            mechanism.channel() if view == "report" else mechanism.inferred_channel()
+            for mechanism in mechanisms
+        ]
+        truth = exact_total(joint, columns, 0)
+        matrix = sp.leakage_matrix(
+            tuples_of(joint).pairs(),
+            [mechanism.epsilon for mechanism in mechanisms],
+            mechanism=mechanisms,
+            view=view,
+        )
+        total = independent_totals(matrix)[0][0]
+        own = float(matrix.own_ratios(0).max())
+        assert max(truth, own) <= total * (1 + 1e-12) + 1e-15
+        assert total == pytest.approx(max(truth, own), rel=1e-9)
+        gained += total < sum_totals(matrix)[0][0] - 1e-6
+    assert gained > 20  # the sum of maxima is larger, as it was
+
+
 def test_bad_arguments_and_missing_records_raise():
     pairs = sp.load_pairs("adult")
     for name in ("exact", "merged", "sampled", "witness"):

@@ -157,6 +157,29 @@ def largest_mixed_ratio(
     )
 
 
+def mixed_ratios_by_pair(correlation: Floats, transition: Floats) -> Floats:
+    """Return the largest log-ratio over all reports of each ordered pair of rows of W =
+    G C, rounded up as in `largest_mixed_ratio`; shape (m, m), 0 for a row with itself.
+
+    Notes
+    -----
+    O(m t r + m^2 r) with r reports; memory for m r.
+    """
+    excess, common = _scaled_columns(transition)
+    mixed = correlation @ excess
+    rounding = 2 * (len(excess) + 8) * UNIT
+    ratios = np.zeros((len(mixed), len(mixed)))
+    for x, row in enumerate(mixed):
+        gaps = row - mixed
+        logarithms = round_up(log_ratio(gaps, common + mixed, np.inf), 8)
+        ratios[x] = logarithms.max(axis=1, initial=0.0, where=gaps > 0)
+    with np.errstate(invalid="ignore"):
+        share = np.where(mixed > 0, mixed / (common + mixed), 0.0)
+    ratios += rounding * share.max()
+    np.fill_diagonal(ratios, 0.0)
+    return ratios
+
+
 def _check_axes(
     channel: Any, mechanism: Any, correlation: Floats, transition: Floats
 ) -> None:

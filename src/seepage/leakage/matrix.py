@@ -1,6 +1,7 @@
 """The leakage of every attribute about every other, as one matrix."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice, permutations
 from typing import Any, SupportsIndex, Unpack
@@ -9,7 +10,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
-from seepage._core.errors import DomainError
+from seepage._core.errors import DomainError, InputError
 from seepage._core.results import SHOWN_ROWS, Result, html_table
 from seepage._core.text import delta_text, how_many
 from seepage.channel.channel import Channel
@@ -17,6 +18,7 @@ from seepage.channel.domain import MISSING, Domain
 from seepage.channel.pairs import PairCounts, smoothed
 from seepage.confidence.leakage_intervals import LeakageIntervals, population_intervals
 from seepage.leakage.bound import relaxation
+from seepage.leakage.exact_leakage import mixed_ratios_by_pair
 from seepage.leakage.leakage import Leakage
 from seepage.leakage.likely_sets import LikelySets, by_kind
 from seepage.leakage.pair_leak import Leak, ranked_pairs, target_and_source
@@ -123,14 +125,16 @@ class LeakageMatrix(Result):
         values.
 
         `ratios` has shape (p, m, m), no entry above the leakage of source about target.
-        Not yielded: sources that are not two-level, or named with a delta, and targets
-        with more than `RATIO_CELLS` pairs of values.
+        Not yielded: sources named with a delta, sources that are neither two-level nor
+        have a transition matrix, and targets with more than `RATIO_CELLS` pairs of
+        values.
         """
         unnamed = np.array([release.mechanism is None for release in self.releases])
         for targets, sources, channels in self.channel_stacks():
             step = RATIO_CELLS // channels.shape[1] ** 2
             if not step:
                 continue
+            yield from self._ratios_of_matrices(targets, sources, channels)
             for group in by_kind(self._sets, sources):
                 rows = targets[group.positions]
                 columns = sources[group.positions]
@@ -146,6 +150,46 @@ class LeakageMatrix(Result):
                     columns = sources[block]
                     leakages = self.values[rows, columns][:, None, None]
                     yield rows, columns, np.minimum(ratios, leakages)
+
+    def _ratios_of_matrices(
+        self, targets: Integers, sources: Integers, channels: Floats
+    ) -> Iterator[tuple[Integers, Integers, Floats]]:
+        """Yield `ratios_by_pair` of the sources of a stack that are not two-level but
+        have a transition matrix, one pair at a time.
+        """
+        for index, source in enumerate(sources.tolist()):
+            transition = self._transitions.get(source)
+            if transition is None:
+                continue
+            pair = slice(index, index + 1)
+            ratios = mixed_ratios_by_pair(channels[index], transition)
+            leakage = self.values[targets[index], source]
+            yield targets[pair], sources[pair], np.minimum(ratios, leakage)[None]
+
+    @cached_property
+    def _transitions(self) -> dict[int, Floats]:
+        """The transition matrix of each source that is not two-level and has delta 0,
+        where it is known.
+        """
+        transitions = {}
+        for source, release in enumerate(self.releases):
+            if self._sets[source] is None and not release.delta:
+                with suppress(InputError):  # too many reports
+                    transitions[source] = release.transition(self.view)
+        return transitions
+
+    def own_ratios(self, target: str | SupportsIndex) -> Floats:
+        """Return the largest log-ratio of an attribute's own report, by pair of its
+        values; shape (m, m), no entry above its direct leakage.
+        """
+        row = self.domain.index(target)
+        size = self.domain[row].size
+        ratios = np.full((size, size), self.direct[0, row])
+        if row in self._transitions:
+            own = mixed_ratios_by_pair(np.eye(size), self._transitions[row])
+            ratios = np.minimum(own, ratios)
+        np.fill_diagonal(ratios, 0.0)
+        return ratios
 
     def leak_among(
         self, target: str | SupportsIndex, source: str | SupportsIndex, least: int

@@ -205,11 +205,12 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     Notes
     -----
     O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
-    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
+    is possible, O(m^2 r) for a transition matrix with r reports.  A target with more than
+    `RATIO_CELLS` pairs of values has the sum of maxima, and so has a source whose reports are
+    neither two-level nor listed.
     """
     values, deltas = sum_totals(matrix)
     sizes = matrix.domain.sizes
-    own = matrix.direct[0]
     sums = {}
     for target, size in enumerate(sizes):
         if size**2 <= RATIO_CELLS:
@@ -223,7 +224,10 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
         for target, part in zip(names.tolist(), parts, strict=True):
             sums[target] += part
     for target, pairs in sums.items():
-        pairs += own[target] + rest[target].sum()
+        never_occurs = matrix.pairs.marginals[target] == 0
+        pairs[never_occurs] = 0.0
+        pairs[:, never_occurs] = 0.0
+        pairs += matrix.own_ratios(target) + rest[target].sum()
         np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
         values[target] = min(
             values[target], round_up(float(pairs.max()), 2 * len(sizes))
