@@ -20,7 +20,7 @@ g(r)).
 """
 
 import math
-from bisect import bisect_left
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -311,13 +311,21 @@ def sufficient_reports(data: Records, needed: float) -> int:
     certified.
     """
     shares = _shares(data)
-    maximum = math.ceil(2 * DRAW_MARGIN * needed * len(shares) / PLAIN_SHARE)
+    enough = 2 * DRAW_MARGIN * needed * len(shares) / PLAIN_SHARE
 
     def is_sufficient(count: int) -> bool:
         plain = math.floor(PLAIN_SHARE * count)
         return float(_missing_draws(shares, plain, needed).sum()) <= count - plain
 
-    return 1 + bisect_left(range(1, maximum), True, key=is_sufficient)
+    high = math.ceil(min(enough, sys.float_info.max))
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_sufficient(middle):
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _draw_people(

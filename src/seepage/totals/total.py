@@ -500,9 +500,12 @@ def _sampled(
     better = np.isfinite(values) & ((values < worst) | (slack > delta))
     notes = []
     if rare:
+        number = f"{sufficient:,}"
+        if sufficient > checks.MAX_RECORDS:
+            number = f"{sufficient:.0e}"
         notes.append(
             f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
-            f"{', '.join(rare)}; about {sufficient:,} reports suffice"
+            f"{', '.join(rare)}; about {number} reports suffice"
         )
     return ComputedTotals(
         values=np.where(better, values, worst),
