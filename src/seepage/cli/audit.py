@@ -6,7 +6,7 @@ import click
 
 from seepage._core.text import lower_text, upper_text
 from seepage.cli import console, options, parsing
-from seepage.cli.analyse import SHOWN_LEAKS
+from seepage.cli.analysis_text import SHOWN_LEAKS
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.keywords import explicit_keywords, reject
 

@@ -1,0 +1,327 @@
+"""Analyses as text for a terminal: verdict, leaks, matrix, totals, experience, notes."""
+
+import math
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from seepage._core.text import delta_text, how_many, lower_text, upper_text
+from seepage.channel.domain import sample_caution
+from seepage.cli.command import with_option_names
+from seepage.cli.console import aligned, constants
+
+VIEWS = {
+    "report": "the adversary keeps the whole report",
+    "inferred": "the adversary keeps only the value inferred from the report",
+}
+
+
+SHOWN_ATTRIBUTES = 40
+"""Maximum number of rows of tables by attribute; a larger matrix is not printed."""
+
+
+SHOWN_LEAKS = 10
+"""Maximum number of leaks that are printed."""
+
+
+MAX_NAME = 24
+"""Maximum number of characters of a name in a table."""
+
+
+CELL_WIDTH = 6
+"""Characters of a cell of the matrix."""
+
+
+UNIT = f"1 nat: {math.e:.2g} times likelier"
+"""Explanation of the unit, printed where nats first occur."""
+
+
+def analysis_text(analysis: Any) -> str:
+    """Return an analysis as text whose matrix fits into the terminal."""
+    verdict = _verdict_text(analysis)
+    width = shutil.get_terminal_size((120, 24)).columns
+    parts = [
+        _heading(analysis),
+        verdict,
+        _leaks_text(analysis),
+        _matrix_text(analysis.matrix, width),
+        _totals_text(analysis),
+    ]
+    if analysis.experienced is not None:
+        parts.append(_experience_text(analysis.experienced))
+    parts.append(_notes_text(analysis))
+    if not verdict:
+        parts.append(analysis.verdict.settle)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _heading(analysis: Any) -> str:
+    matrix = analysis.matrix
+    names = sorted({release.name or "" for release in matrix.releases})
+    mechanism = ", ".join(names)
+    if names == [""]:
+        mechanism = "any mechanism (upper bound)"
+    ends = dict.fromkeys([matrix.epsilons.min(), matrix.epsilons.max()])
+    epsilon = " to ".join(f"{budget:g}" for budget in ends)
+    delta = delta_text(max(release.delta for release in matrix.releases))
+    return (
+        f"{analysis.name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
+        f"Mechanism: {mechanism}, epsilon {epsilon}{delta}\n"
+        f"View: {matrix.view} ({VIEWS[matrix.view]})"
+    )
+
+
+def _verdict_text(analysis: Any) -> str:
+    """Return the verdict and a table of bounds by state of the limit; "" without
+    limits.
+    """
+    from seepage.analysis.verdict import STATES
+
+    verdict = analysis.verdict
+    judged = list[Any]()
+    for state in STATES:
+        judged += [each for each in verdict.judgements if each.state == state]
+    if not judged:
+        return ""
+    lines = [verdict.decision, verdict.basis, with_option_names(verdict.settle)]
+    lines = [line for line in lines if line]
+    rows = [
+        ["", "limit", "at least", "at most", "but for delta", ""],
+        *map(_judgement_row, judged),
+    ]
+    if not any(judgement.relaxed_by for judgement in judged):
+        rows = [[*row[:4], row[-1]] for row in rows]
+    lines += ["", f"Limits (nats; {UNIT})", aligned(rows, most=SHOWN_ATTRIBUTES)]
+    return "\n".join(lines)
+
+
+def _judgement_row(judgement: Any) -> list[str]:
+    """Return limit, what holds for every report, what holds but for a delta, and the
+    state.
+    """
+    lower, upper = judgement.texts
+    at_most = "unknown"
+    if judgement.upper_by:
+        at_most = f"{upper} {judgement.upper_by}"
+    but_for_delta = "-"
+    if judgement.relaxed_by:
+        relaxed = upper_text(judgement.relaxed) + f" {judgement.relaxed_by}"
+        but_for_delta = relaxed + delta_text(judgement.delta)
+    return [
+        _short(judgement.attribute),
+        f"{judgement.limit:g}",
+        f"{lower} {judgement.lower_by}",
+        at_most,
+        but_for_delta,
+        str(judgement.state),
+    ]
+
+
+def _leaks_text(analysis: Any) -> str:
+    """Return the strongest leaks, and what too few records or missing values hide."""
+    from seepage.leakage.skip_patterns import skip_patterns
+    from seepage.leakage.strongest_leaks import witness_records
+
+    matrix = analysis.matrix
+    leaks = analysis.leaks(SHOWN_LEAKS)
+    lines = list[str]()
+    for leak in leaks:
+        lines += _leak_lines(leak, matrix)
+    if matrix.pairs.pooled:
+        head = (
+            "Largest leakages of the table, values pooled (source -> target, in nats)"
+        )
+        return "\n".join([head, *lines])
+    intervals = matrix.interval()
+    if len(matrix.domain) < 2 or (not leaks and intervals.lower.any()):
+        return ""
+    unit = ""
+    if set(analysis.limits) == {None}:
+        unit = f"; {UNIT}"
+    condition = (
+        f"confidence {intervals.confidence:g} for all intervals at once, "
+        f"{intervals.condition}"
+    )
+    if leaks:
+        count = f"{witness_records(matrix.pairs):,} records, missing ones left out"
+        lines.append(f"  witnesses: among values with at least {count}")
+    else:
+        lines.append(
+            f"  none is established: with {matrix.pairs.records:,} records all lower "
+            "confidence limits are 0"
+        )
+    lines += [f"  {text}" for text in skip_patterns(matrix.pairs)[:SHOWN_LEAKS]]
+    lines += [f"  {few.sentence()}" for few in intervals.too_few[:SHOWN_LEAKS]]
+    others = [few.attribute for few in intervals.too_few[SHOWN_LEAKS:]]
+    if others:
+        lines.append(
+            f"  too few records to say about some values of {', '.join(others)} too"
+        )
+    return "\n".join(
+        [f"Strongest leaks (source -> target, in nats{unit}; {condition})", *lines]
+    )
+
+
+def _leak_lines(leak: Any, matrix: Any) -> list[str]:
+    """Return a leak with its interval, and its witness in words."""
+    groups = [" = ".join(names) for names in (leak.sources, leak.targets) if names]
+    ends = " -> ".join(groups) or f"{leak.source} -> {leak.target}"
+    most = f"{matrix.epsilons[matrix.domain.index(leak.source)]:.2f}"
+    line = f"  {ends}: {leak.leakage:.2f}{delta_text(leak.delta)} of at most {most}"
+    if leak.interval:
+        line += (
+            f", {lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+        )
+    lines = [line]
+    if leak.witness:
+        lines.append(f"      {leak.sentence()}")
+    return lines
+
+
+def _matrix_text(matrix: Any, width: int) -> str:
+    """Return the matrix in blocks of columns that fit the width; "" if it is large."""
+    names = [
+        f"{k:>2} {_short(name)}" for k, name in enumerate(matrix.domain.names, start=1)
+    ]
+    if len(names) > SHOWN_ATTRIBUTES:
+        return ""
+    fitting = max(1, (width - max(map(len, names)) - 2) // CELL_WIDTH)
+    leakages = [[f"{value:.2f}" for value in row] for row in matrix.values]
+    blocks = [
+        "Leakage (nats): rows are targets, columns are sources, numbered as the rows",
+        *_matrix_blocks(names, leakages, fitting),
+    ]
+    if matrix.deltas.any():
+        deltas = [[_bare_delta(delta) for delta in row] for row in matrix.deltas]
+        blocks += ["Delta of each leakage", *_matrix_blocks(names, deltas, fitting)]
+    return "\n".join(blocks)
+
+
+def _bare_delta(delta: float) -> str:
+    return delta_text(delta, 1).removeprefix(", delta ") or "0"
+
+
+def _matrix_blocks(
+    names: Sequence[str], cells: Sequence[Sequence[str]], fitting: int
+) -> list[str]:
+    """Return a matrix as aligned blocks of at most so many columns."""
+    blocks = list[str]()
+    for start in range(0, len(names), fitting):
+        sources = range(len(names))[start : start + fitting]
+        rows = [["", *(str(source + 1) for source in sources)]]
+        for target, name in enumerate(names):
+            row = [cells[target][source] for source in sources]
+            if target in sources:
+                row[sources.index(target)] = "-"
+            rows.append([name, *row])
+        blocks.append(aligned(rows, narrowest=CELL_WIDTH - 2))
+    return blocks
+
+
+def _totals_text(analysis: Any) -> str:
+    """Return a table of totals by attribute and guarantee, with a legend."""
+    from seepage.analysis.verdict import total_text
+    from seepage.totals.guarantees import GUARANTEES
+
+    comparison = analysis.totals
+    matrix = analysis.matrix
+    rows = [
+        ["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]
+    ]
+    for k, release in enumerate(matrix.releases):
+        name = matrix.domain.names[k]
+        row = [_short(name), f"{release.epsilon:.2f}{delta_text(release.delta)}"]
+        for total in comparison.totals:
+            cell = total_text(total, k) + delta_text(total.deltas[k])
+            if name in comparison.refuted.get(total.guarantee, ()):
+                cell += " !"
+            row.append(cell)
+        rows.append(row)
+    table = "table"
+    if matrix.pairs.population is not None:
+        table = "sample"
+    legend = [
+        f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}"
+        for t in comparison.totals
+    ]
+    if comparison.refuted:
+        legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
+    head = f"Total leakage of each attribute in this {table} (nats)"
+    legend += [
+        f"  {name}: {with_option_names(why)}"
+        for name, why in comparison.unavailable.items()
+    ]
+    return "\n".join([head, aligned(rows, most=SHOWN_ATTRIBUTES), *legend])
+
+
+def _terms(total: Any) -> str:
+    """Return the largest delta and the confidence of a total, where it has one."""
+    terms = total.delta_text
+    if total.confidence is not None:
+        terms += f", confidence {total.confidence:g}"
+    if not terms:
+        return ""
+    return f" ({terms.removeprefix(', ')})"
+
+
+def _experience_text(experience: Any) -> str:
+    """Return the realised losses of drawn people, the most affected attributes first."""
+    from seepage.totals.experienced import ESTIMATE
+
+    rows = [
+        ["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]
+    ]
+    for k in experience.measured:
+        losses = [experience.epsilons[k], *experience.quantiles[k, 1:3, ESTIMATE]]
+        shares = [
+            experience.shares[k, ESTIMATE],
+            experience.permuted_shares[k],
+            experience.before[k],
+            experience.own[k, ESTIMATE],
+            experience.together[k, ESTIMATE],
+        ]
+        row = [_short(experience.attributes[k])]
+        row += [f"{loss:.2f}" for loss in losses]
+        row += [f"{share:.0%}" for share in shares]
+        rows.append(row)
+    legend = (
+        "promised: epsilon; median, 95%: realised loss of all reports, in nats",
+        "above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
+        "before, own, all: how often the best guess is right (before: in the table)",
+        "each person's own record is left out of what the reports are compared with",
+        f"values with fewer than {experience.rare:,} other records are not compared; "
+        f"limits of {experience.confidence:.0%} confidence: --format json",
+    )
+    head = f"What people experience ({experience.people:,} drawn people; no guarantee)"
+    table = aligned(rows, most=SHOWN_ATTRIBUTES)
+    return "\n".join([head, table, *(f"  {line}" for line in legend)])
+
+
+def _notes_text(analysis: Any) -> str:
+    from seepage.leakage.equivalent_attributes import same_attributes
+
+    matrix = analysis.matrix
+    notes = [
+        f"{' and '.join(names)} determine each other: one finding"
+        for names in same_attributes(matrix.pairs)
+    ]
+    notes += constants(matrix.domain)
+    if any(matrix.smoothing.values()):
+        notes.append(
+            f"smoothed by {matrix.smoothing}: leakages may be below the table's own"
+        )
+    caution = sample_caution(matrix.pairs)
+    if caution is not None:
+        notes.append(f"leakages, and all totals but worst, are {caution}")
+    for total in analysis.totals.totals:
+        for note in total.notes:
+            is_caution = caution is not None and caution in note
+            if not is_caution and note not in notes:
+                notes.append(note)
+    return "\n".join(notes)
+
+
+def _short(name: str) -> str:
+    if len(name) <= MAX_NAME:
+        return name
+    return name[: MAX_NAME - 1] + "…"
