@@ -327,11 +327,11 @@ def test_a_million_samples_of_128_values():
             "too few samples for any statement: two values need",
         ),
         (([0] * 50, [0] * 50), {}, "too few samples for any statement"),
-        (([0, 1, 2] * 50, [0] * 150), {"values": [0, 1]}, "samples have the value '2'"),
+        (([0, 1, 2] * 50, [0] * 150), {"values": [0, 1]}, "samples have the value 2"),
         (
             ([0, 1] * 50, [0, 5] * 50),
             {"reports": [0, 1]},
-            "samples have the report '5'",
+            "samples have the report 5",
         ),
         (([0, 1] * 50, [0] * 99), {}, "samples must be values and as many reports"),
         (

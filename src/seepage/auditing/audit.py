@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from seepage._core import checks
-from seepage._core.errors import InputError
+from seepage._core.errors import InputError, escaped
 from seepage._core.rounding import summed_up
 from seepage._core.text import short_list
 from seepage.auditing.audit_options import AuditOptions
@@ -52,9 +52,10 @@ def audit(
         Published parameters: a transition matrix (an array, a CSV file), a
         specification (a mapping, a JSON file, see `Randomiser`), a `Mechanism`.  Or
         what is sampled: a function of a value, a Python or JavaScript module with a
-        function `randomise`, a table of samples (a frame, a CSV or Parquet file with
-        the column `value`, its other columns are the report; or a pair of arrays).  Or
-        a mapping by attribute of what is sampled.
+        function `randomise` (run with your rights, in a process of its own), a table of
+        samples (a frame, a CSV or Parquet file with the column `value`, its other
+        columns are the report; or a pair of arrays).  Or a mapping by attribute of what
+        is sampled.
     claim
         The claimed epsilon of each attribute over all rounds: one number, or a mapping
         by name.
@@ -66,7 +67,7 @@ def audit(
         The values of a randomiser that is sampled; needed for a function.
     reports
         All possible reports of a randomiser that is sampled, if known: permits an upper
-        limit.
+        limit.  Reports differ by type and exact value: 1, 1.0, "1" and "01" are four.
     samples
         How often each value is sampled.
     rounds
@@ -151,9 +152,9 @@ def audit(
 
 
 def _file_name(source: Any) -> str:
-    """Return the name of a file; empty for anything else."""
+    """Return the printable name of a file; empty for anything else."""
     if isinstance(source, (str, os.PathLike)):
-        return Path(source).name
+        return escaped(Path(source).name)
     return ""
 
 

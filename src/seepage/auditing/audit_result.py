@@ -10,7 +10,7 @@ import msgspec
 
 from seepage import __version__
 from seepage._core import checks
-from seepage._core.errors import InputError
+from seepage._core.errors import InputError, Text, escaped
 from seepage._core.files import read_small, write_text
 from seepage._core.results import Result, json_ready, json_text
 from seepage.auditing.claims import STATES, AuditedClaim, State
@@ -117,10 +117,10 @@ class Audit(Result):
             if claim.claim is not None:
                 verdict += f": {claim.verdict}"
             epsilon = f"epsilon {claim.epsilon_words}{claim.delta_words}"
-            lines.append(f"{claim.attribute}: {verdict}, {epsilon}")
+            lines.append(f"{escaped(claim.attribute)}: {verdict}, {epsilon}")
             lines.append(f"  {claim.sentence}")
             if claim.next_step:
-                lines.append(f"  {claim.next_step}")
+                lines.append(Text("  ", claim.next_step))
         return [*lines, *self.notes]
 
     def report(self, path: str | os.PathLike[str]) -> None:
@@ -185,7 +185,8 @@ class Audit(Result):
     def _headline(self) -> str:
         worst = self.decisive
         epsilon = f"epsilon {worst.epsilon_words}"
-        decisive = f"{worst.attribute}, {worst.claim_words}, {epsilon}"
+        name = escaped(worst.attribute)
+        decisive = f"{name}, {worst.claim_words}, {epsilon}"
         return f"Audit({self.verdict}: {decisive})"
 
     def _columns(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
-from seepage._core.errors import InputError
+from seepage._core.errors import InputError, escaped
 from seepage.analysis.analyse import analyse
 from seepage.auditing.audit_options import AuditOptions
 from seepage.auditing.audit_result import Audit, AuditedLeak
@@ -123,7 +123,7 @@ def with_table(
             as_audited.mechanisms[name] = mechanism
     table_name = ""
     if isinstance(options.data, (str, os.PathLike)):
-        table_name = Path(options.data).name
+        table_name = escaped(Path(options.data).name)
 
     def analysed(release: _Release) -> Any:
         return analyse(

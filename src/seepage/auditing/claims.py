@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from seepage._core.errors import Setting, Text
+from seepage._core.errors import Setting, Text, escaped
 from seepage._core.log_ratios import LARGE_EPSILON
 from seepage._core.text import ceiling_text, delta_text, floor_text
 
@@ -151,12 +151,13 @@ class AuditedClaim:
     @property
     def sentence(self) -> str:
         """The witness, and what the claim allows."""
+        witness = escaped(self.witness)
         if self.claim is None:
-            return self.witness
+            return witness
         allowed = likelihood_ratio(self.claim)
         if self.claimed_delta:
             allowed += f" and delta {self.claimed_delta:g}"
-        return f"{self.witness}; the claim allows {allowed}"
+        return f"{witness}; the claim allows {allowed}"
 
     @property
     def next_step(self) -> Text:
@@ -178,5 +179,11 @@ class AuditedClaim:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The claim as one row of a table."""
-        return {**asdict(self), "epsilon": self.epsilon, "verdict": self.verdict}
+        """The claim as one row of a table, texts without control characters."""
+        return {
+            **asdict(self),
+            "attribute": escaped(self.attribute),
+            "witness": escaped(self.witness),
+            "epsilon": self.epsilon,
+            "verdict": self.verdict,
+        }

@@ -8,16 +8,14 @@ parts as if these were independent, is at least a threshold.
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.text import short_list
+from seepage.auditing.report_columns import ReportColumn
 from seepage.auditing.samples import Samples
 from seepage.confidence.proportion_limits import clopper_pearson
-from seepage.mechanisms.randomiser import label
 
 PAIRS = 16
 """Number of pairs of values for which thresholds are compared."""
@@ -53,15 +51,26 @@ MAX_NAMED_PARTS = 4
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of each report, in categories that one half of the samples determined."""
+    """One part of each report, in categories that one half of the samples determined.
+
+    Parameters
+    ----------
+    name
+        The name of the part.
+    codes
+        The category of each sample; `len(labels)` for one that was not seen in that
+        half.
+    labels
+        The categories as they are printed.
+    edges
+        The ascending edges of the first categories, which are ranges of numbers; None
+        where none are.
+    """
 
     name: str
     codes: Integers
-    """The category of each sample; `len(labels)` for one that was not seen in that
-    half."""
     labels: Sequence[str]
     edges: Floats | None = None
-    """The ascending edges of categories that are ranges of numbers; None for others."""
 
     @property
     def size(self) -> int:
@@ -71,11 +80,21 @@ class Part:
     def words(self, categories: Integers) -> str:
         """Return a set of categories in words."""
         if self.edges is None:
-            labels = [self.labels[category] for category in categories]
-            if len(labels) > 1:
-                return f"a report among {short_list(labels, 4)}"
-            return f"a report {short_list(labels, 4)}"
-        return self._range_words(categories, self.edges)
+            return f"a report {self._listed(categories)}"
+        is_range = categories < len(self.edges) - 1
+        if not is_range.any():
+            return f"a report {self._listed(categories)}"
+        words = self._range_words(categories[is_range], self.edges)
+        if not is_range.all():
+            words += f" or {self._listed(categories[~is_range])}"
+        return words
+
+    def _listed(self, categories: Integers) -> str:
+        """Return categories that are single reports in words."""
+        labels = [self.labels[category] for category in categories]
+        if len(labels) > 1:
+            return f"among {short_list(labels, 4)}"
+        return short_list(labels, 4)
 
     def _range_words(self, categories: Integers, edges: Floats) -> str:
         """Return a set of ranges in words."""
@@ -93,7 +112,7 @@ class Part:
         return f"a report {' and '.join(ends)}"
 
 
-def parts_of(columns: Mapping[str, NDArray[Any]], half: Booleans) -> list[Part]:
+def parts_of(columns: Mapping[str, ReportColumn], half: Booleans) -> list[Part]:
     """Return the parts in categories that a half determines; together if these are few."""
     ranges = MAX_CATEGORIES if len(columns) == 1 else MAX_RANGES
     parts = [_part(name, column, half, ranges) for name, column in columns.items()]
@@ -112,37 +131,59 @@ def _combined(parts: Sequence[Part]) -> Part:
     labels_of_parts = [[*part.labels, "?"] for part in parts]
     tuples = itertools.product(*labels_of_parts)
     labels = [f"({', '.join(categories)})" for categories in tuples]
-    return Part("report", codes, labels)
+    return Part("report", np.asarray(codes), labels)
 
 
-def _part(name: str, column: NDArray[Any], half: Booleans, ranges: int) -> Part:
-    """Return a part of the reports as categories: its values, or ranges of many
-    numbers.
+def _part(name: str, column: ReportColumn, half: Booleans, ranges: int) -> Part:
+    """Return a part of the reports as categories: the frequent reports, or ranges if
+    most are different numbers.
     """
-    uniques, counts = np.unique(column[half], return_counts=True)
-    if len(uniques) > MAX_CATEGORIES and column.dtype.kind in "iuf":
-        return _part_in_ranges(name, column, half, ranges)
-    by_frequency = np.argsort(-counts, kind="stable")
-    uniques = uniques[np.sort(by_frequency[:MAX_CATEGORIES])]
-    places = np.minimum(np.searchsorted(uniques, column), len(uniques) - 1)
-    codes = np.where(uniques[places] == column, places, len(uniques))
-    return Part(name, codes, [label(value) for value in uniques.tolist()])
+    counts = np.bincount(column.codes[half], minlength=len(column.keys))
+    seen = np.flatnonzero(counts)
+    is_number = ~np.isnan(column.numbers[seen])
+    if len(seen) <= MAX_CATEGORIES or 2 * is_number.sum() < len(seen):
+        return _part_of_reports(name, column, _most_frequent(seen, counts))
+    others = _most_frequent(seen[~is_number], counts)
+    return _part_in_ranges(name, column, half, ranges, others)
+
+
+def _most_frequent(codes: Integers, counts: Integers) -> Integers:
+    """Return the most frequent codes, in ascending order."""
+    by_frequency = np.argsort(-counts[codes], kind="stable")
+    return np.asarray(codes[np.sort(by_frequency[:MAX_CATEGORIES])])
+
+
+def _part_of_reports(name: str, column: ReportColumn, codes: Integers) -> Part:
+    """Return a part whose categories are these different reports."""
+    places = np.full(len(column.keys), len(codes))
+    places[codes] = np.arange(len(codes))
+    return Part(
+        name=name,
+        codes=places[column.codes],
+        labels=[column.shown[code] for code in codes],
+    )
 
 
 def _part_in_ranges(
-    name: str, column: NDArray[Any], half: Booleans, ranges: int
+    name: str, column: ReportColumn, half: Booleans, ranges: int, others: Integers
 ) -> Part:
     """Return a part whose categories are ranges of numbers, equally frequent in the
-    half.
+    half, and these reports that are no numbers.
     """
     levels = np.linspace(0, 1, ranges + 1)[1:-1]
-    numbers = column[half].astype(np.float64)
+    numbers = column.numbers[column.codes[half]]
+    numbers = numbers[~np.isnan(numbers)]
     edges = np.unique(np.quantile(numbers, levels, method="lower"))
     lower_ends = [-np.inf, *edges]
+    labels = [f"{edge:.6g}" for edge in lower_ends]
+    labels += [column.shown[code] for code in others]
+    places = np.searchsorted(edges, column.numbers, side="right")
+    places[np.isnan(column.numbers)] = len(labels)
+    places[others] = np.arange(len(lower_ends), len(labels))
     return Part(
-        name,
-        codes=np.searchsorted(edges, column, side="right"),
-        labels=[f"{edge:.6g}" for edge in lower_ends],
+        name=name,
+        codes=places[column.codes],
+        labels=labels,
         edges=np.array([*lower_ends, np.inf]),
     )
 

@@ -1,42 +1,40 @@
-"""Samples of a randomiser: of a function, of a client's module in Node, or of a table."""
+"""Samples of a randomiser: of a function, of a client's module, or of a table."""
 
 import os
-import re
-import runpy
-import shutil
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from seepage._core import checks
 from seepage._core.arrays import Integers
-from seepage._core.errors import InputError
-from seepage.collection.clear_columns import clear_columns, column_names
-from seepage.mechanisms.randomiser import SINGLE, label
-
-FUNCTION = "randomise"
-"""The function of a module that is audited: of a value and a number of rounds."""
-
-
-PYTHON_SUFFIX = ".py"
-"""Suffix of the name of a Python module."""
-
-
-SCRIPT_SUFFIXES = (".js", ".mjs")
-"""Suffixes of the name of a JavaScript module."""
-
-
-ERROR_LINE = re.compile(r"\w*Error\b")
-"""Start of the line of Node's messages that says what went wrong."""
+from seepage._core.errors import InputError, escaped
+from seepage.auditing.module_samples import (
+    MODULE_SUFFIXES,
+    called_function,
+    run_module,
+)
+from seepage.auditing.report_columns import (
+    ReportColumn,
+    coded,
+    column_of,
+    known_keys,
+    places_among,
+    report_columns,
+)
+from seepage.auditing.report_keys import (
+    ReportKey,
+    exact_text,
+    python_key,
+    shown_keys,
+)
+from seepage.mechanisms.randomiser import SINGLE
+from seepage.tables.opening import open_source
+from seepage.tables.table_options import TableOptions
 
 
 @dataclass(frozen=True)
@@ -60,13 +58,13 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Labels of the values, the code of each sample's value, and its report: an array
-    per part.
+    """The values as they are printed, the code of each sample's value, and its report:
+    a column per part.
     """
 
     values: tuple[str, ...]
     codes: Integers
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, ReportColumn]
     table: Integers | None = None
     """Counts of values by reports, if all possible reports are known and have one
     part."""
@@ -86,19 +84,16 @@ def samples_of(source: Any, sampling: Sampling) -> Samples | None:
     """
     if isinstance(source, (str, os.PathLike)):
         source = checks.input_path(source, "randomiser")
-        suffix = source.suffix.casefold()
-        if suffix == PYTHON_SUFFIX:
-            source = _python_function(source)
-        elif suffix in SCRIPT_SUFFIXES:
-            return _drawn_samples(partial(_run_script, source), sampling)
+        if source.suffix.casefold() in MODULE_SUFFIXES:
+            return _drawn_samples(source, sampling)
     if callable(source):
-        return _drawn_samples(partial(_call, source), sampling)
+        return _drawn_samples(source, sampling)
     if _is_pair(source):
-        true, reported = _pair_of_arrays(source)
-        return _given_samples(true, reported, sampling)
+        return _samples_of_pair(source, sampling)
     is_frame = hasattr(source, "__arrow_c_stream__")
     if is_frame or (isinstance(source, Path) and _is_table(source)):
-        true, columns = _columns(source)
+        columns = _table_columns(source)
+        true = columns.pop(SINGLE)
         return _given_samples(true, columns, sampling)
     return None
 
@@ -106,92 +101,53 @@ def samples_of(source: Any, sampling: Sampling) -> Samples | None:
 # Samples that are drawn ---------------------------------------------------------------
 
 
-Draw = Callable[[Sequence[Any], Sampling], list[Any]]
-"""A function of the values and the sampling that returns the reports, value by value."""
-
-
-def _drawn_samples(draw: Draw, sampling: Sampling) -> Samples:
-    """Return samples that are drawn for given values."""
+def _drawn_samples(source: Any, sampling: Sampling) -> Samples:
+    """Return samples that a function, or that of a module, draws for given values."""
     values = checks.items(sampling.values, "values", "the values to sample")
-    labels = tuple(map(label, values))
-    if len(labels) < 2 or len(set(labels)) < len(labels):
+    labels = _labels_to_sample(values)
+    if isinstance(source, Path):
+        columns = run_module(source, values, sampling.count, sampling.rounds)
+    else:
+        reports = called_function(source, values, sampling.count, sampling.rounds)
+        columns = report_columns(reports)
+    codes = np.repeat(np.arange(len(labels)), sampling.count)
+    return _samples(labels, codes, columns, sampling.reports)
+
+
+def _labels_to_sample(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return values as they are printed; raise unless two are different and none is
+    twice.
+    """
+    keys = [_value_key(value) for value in values]
+    if len(keys) < 2 or len(set(keys)) < len(keys):
         raise checks.violation(
             "values", "at least two different values to sample", values
         )
-    reports = draw(values, sampling)
-    codes = np.repeat(np.arange(len(labels)), sampling.count)
-    return _samples(labels, codes, reports, sampling.reports)
+    return shown_keys(keys)
 
 
-def _python_function(path: Path) -> Any:
-    """Return the function of a Python module, which is run."""
+def _value_key(value: Any) -> ReportKey:
+    """Return the key of a value; of an object of any class by its `repr`."""
     try:
-        function = runpy.run_path(str(path)).get(FUNCTION)
-    except Exception as problem:
-        raise InputError(f"{str(path)!r} cannot be run: {problem!r}") from None
-    if not callable(function):
-        raise InputError(f"{str(path)!r} must define a function {FUNCTION}(value)")
-    return function
-
-
-def _call(function: Any, values: Sequence[Any], sampling: Sampling) -> list[Any]:
-    """Return reports of a Python function, called with a value, and the rounds if
-    several.
-    """
-    rounds = () if sampling.rounds == 1 else (sampling.rounds,)
-    try:
-        return [
-            function(value, *rounds) for value in values for _ in range(sampling.count)
-        ]
-    except Exception as problem:
-        raise InputError(f"the randomiser failed: {problem!r}") from None
-
-
-def _run_script(path: Path, values: Sequence[Any], sampling: Sampling) -> list[Any]:
-    """Return reports of the function that an ES module exports, run in Node."""
-    node = shutil.which("node")
-    if node is None:
-        raise InputError("a client's module needs Node, and there is no command node")
-    sampler = files("seepage") / "auditing" / "sample_client.mjs"
-    job = {"values": values, "samples": sampling.count, "rounds": sampling.rounds}
-    done = subprocess.run(
-        [node, str(sampler), str(path.resolve())],
-        input=msgspec.json.encode(job),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        error = _error_line(done.stderr.decode(errors="replace"))
-        raise InputError(f"{str(path)!r} failed in Node: {error}")
-    reports = []
-    for line in done.stdout.splitlines():
-        reports += msgspec.json.decode(line)
-    return reports
-
-
-def _error_line(message: str) -> str:
-    """Return the line of Node's messages that says what went wrong, else the last one."""
-    lines = message.strip().splitlines()
-    if not lines:
-        return "no message"
-    for line in lines:
-        if ERROR_LINE.match(line):
-            return line.strip()
-    return lines[-1].strip()
+        return python_key(exact_text(value))
+    except InputError:
+        return ReportKey(repr(value), repr(value), np.nan, is_text=False)
 
 
 # Samples that are given ---------------------------------------------------------------
 
 
-def _given_samples(true: NDArray[Any], reported: Any, sampling: Sampling) -> Samples:
+def _given_samples(
+    true: ReportColumn, columns: Mapping[str, ReportColumn], sampling: Sampling
+) -> Samples:
     """Return samples of true values and what was reported."""
-    if sampling.values is None:
-        values = np.unique(true).tolist()
-    else:
-        values = checks.items(sampling.values, "values")
-    labels = tuple(map(label, values))
-    codes = _codes(true, labels, "value")
-    return _samples(labels, codes, reported, sampling.reports)
+    if not len(true):
+        raise InputError("the samples have no records")
+    known = true.keys
+    if sampling.values is not None:
+        known = known_keys(checks.items(sampling.values, "values"), "values")
+    codes = places_among(true, known, "value")
+    return _samples(shown_keys(known), codes, columns, sampling.reports)
 
 
 def _is_pair(source: Any) -> bool:
@@ -201,18 +157,40 @@ def _is_pair(source: Any) -> bool:
     return not any(isinstance(part, (str, float)) for part in source)
 
 
-def _pair_of_arrays(pair: tuple[Any, ...]) -> list[Any]:
-    parts = [checks.array(part, "samples") for part in pair]
+def _samples_of_pair(pair: tuple[Any, ...], sampling: Sampling) -> Samples:
+    """Return samples of a pair: true values, and as many reports."""
+    parts = [_array_or_list(part) for part in pair]
+    shapes = [np.shape(part) if _is_array(part) else (len(part),) for part in parts]
     if (
         len(pair) != 2
-        or parts[1].ndim not in (1, 2)
-        or parts[0].shape != parts[1].shape[:1]
+        or len(shapes[0]) != 1
+        or len(shapes[1]) not in (1, 2)
+        or shapes[0] != shapes[1][:1]
     ):
-        shapes = " and ".join(str(part.shape) for part in parts)
+        named = " and ".join(map(str, shapes))
         raise InputError(
-            f"the samples must be values and as many reports, got shapes {shapes}"
+            f"the samples must be values and as many reports, got shapes {named}"
         )
-    return parts
+    true = column_of(parts[0])
+    return _given_samples(true, report_columns(parts[1]), sampling)
+
+
+def _is_array(part: Any) -> bool:
+    return isinstance(part, np.ndarray)
+
+
+def _array_or_list(part: Any) -> Any:
+    """Return an array of numbers or texts as it is, and any other part as a list, whose
+    items keep their types.
+    """
+    if isinstance(part, (list, tuple)):
+        return list(part)
+    array = checks.array(part, "samples")
+    if array.dtype.kind in "biufU":
+        return array
+    if array.ndim == 0:
+        raise checks.violation("samples", "values and as many reports", part)
+    return array.tolist()
 
 
 def _is_table(path: Path) -> bool:
@@ -220,34 +198,59 @@ def _is_table(path: Path) -> bool:
     if path.suffix.casefold() == ".json":
         return False
     with suppress(InputError):  # a matrix, whose first line need not name columns
-        return SINGLE in column_names(path)
+        return SINGLE in open_source(path, TableOptions()).names
     return False
 
 
-def _columns(table: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Return the column `value` of a table, and the others."""
-    columns = clear_columns(table, column_names(table))
-    if SINGLE not in columns or len(columns) == 1:
+def _table_columns(table: Any) -> dict[str, ReportColumn]:
+    """Return the columns of a table of samples: of a file of texts as texts."""
+    source = open_source(table, TableOptions())
+    names = list(source.names)
+    if SINGLE not in names or len(names) == 1:
         raise InputError(
             "the samples must have a column value and columns of reports, got "
-            f"{list(columns)}"
+            f"{', '.join(map(escaped, names))}"
         )
-    true = columns.pop(SINGLE)
-    return true, columns
+    batches = list(source.batches(names))
+    if not batches:
+        raise InputError("the samples have no records")
+    content = pa.Table.from_batches(batches)
+    missing = content.column(SINGLE).null_count
+    if missing:
+        raise InputError(
+            f"column {SINGLE!r} has {missing:,} missing values; leave out these samples"
+        )
+    return {name: _column_of_arrow(content.column(name)) for name in names}
+
+
+def _column_of_arrow(column: Any) -> ReportColumn:
+    """Return a column of a table, each value with its type; null is a report too."""
+    if pa.types.is_floating(column.type) and not column.null_count:
+        return column_of(column.to_numpy())
+    if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
+        return column_of(column.to_pylist())
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode(null_encoding="encode")
+    column = column.unify_dictionaries().combine_chunks()
+    texts = [exact_text(value) for value in column.dictionary.to_pylist()]
+    codes = column.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    if column.indices.null_count:
+        texts.append(exact_text(None))
+    return coded(texts, codes.astype(np.int64))
 
 
 # Reports ------------------------------------------------------------------------------
 
 
 def _samples(
-    values: tuple[str, ...], codes: Integers, reported: Any, reports: Any
+    values: tuple[str, ...],
+    codes: Integers,
+    columns: Mapping[str, ReportColumn],
+    reports: Any,
 ) -> Samples:
-    """Return samples whose reports are a mapping of columns, an array, or a list of any
-    objects.
-    """
-    columns = reported
-    if not isinstance(reported, Mapping):
-        columns = _report_columns(reported)
+    """Return samples, with the counts of reports if all possible ones are known."""
     if reports is None:
         return Samples(values, codes, columns)
     if len(columns) != 1:
@@ -255,49 +258,7 @@ def _samples(
             "reports must be known one by one, got several parts", parameter="reports"
         )
     (column,) = columns.values()
-    known = [label(report) for report in checks.items(reports, "reports")]
+    known = known_keys(checks.items(reports, "reports"), "reports")
     table = np.zeros((len(values), len(known)), dtype=np.int64)
-    np.add.at(table, (codes, _codes(column, known, "report")), 1)
+    np.add.at(table, (codes, places_among(column, known, "report")), 1)
     return Samples(values, codes, columns, table)
-
-
-def _codes(column: NDArray[Any], known: Sequence[str], kind: str) -> Integers:
-    """Return the place of each value or report among the known ones; raise for any
-    other.
-    """
-    uniques, inverse = np.unique(column, return_inverse=True)
-    labels = [label(value) for value in uniques.tolist()]
-    for name in labels:
-        if name not in known:
-            hint = checks.near_miss(name, known)
-            raise InputError(
-                f"the samples have the {kind} {name!r}, which {kind}s lack{hint}"
-            )
-    places = [known.index(name) for name in labels]
-    return np.array(places, dtype=np.int64)[inverse]
-
-
-def _report_columns(reported: Any) -> dict[str, NDArray[Any]]:
-    """Return reports by the names of their parts."""
-    array = _report_array(reported)
-    if array.ndim == 1:
-        return {"report": array}
-    return {f"part {place}": column for place, column in enumerate(array.T)}
-
-
-def _report_array(reported: Any) -> NDArray[Any]:
-    """Return reports as an array of numbers or texts, with two axes for vectors of one
-    length.
-    """
-    with suppress(ValueError):  # vectors of several lengths
-        array = np.asarray(reported)
-        if array.ndim <= 2 and array.dtype.kind in "biufU" and array.size:
-            return array
-    encode = msgspec.json.Encoder(enc_hook=str).encode
-    texts = []
-    for report in reported:
-        if isinstance(report, str):
-            texts.append(report)
-        else:
-            texts.append(encode(report).decode())
-    return np.array(texts)

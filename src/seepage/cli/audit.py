@@ -131,7 +131,10 @@ def audit(randomiser: str, data: str | None, fail_if: str | None, **_: Any) -> N
 
     FILE has published parameters: a specification (JSON) or a transition matrix (JSON,
     CSV).  Or it is sampled: a module (.mjs, .js, .py) with a function randomise(value),
-    which is run, or a table with a column value, whose other columns are the report.
+    or a table with a column value, whose other columns are the report.
+
+    A module is run in a process of its own with all your rights: it can read and change
+    what you can.  Read it first, or audit it where it can do no harm.
 
     \b
     Examples:
