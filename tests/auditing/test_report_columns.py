@@ -6,9 +6,9 @@ import pytest
 import seepage as sp
 from seepage.auditing.report_columns import (
     column_of,
+    columns_of_reports,
     known_keys,
     places_among,
-    report_columns,
 )
 from seepage.auditing.report_keys import exact_text
 
@@ -38,12 +38,12 @@ def test_codes_lead_back_to_the_reports():
 
 
 def test_vectors_of_one_type_and_length_have_parts():
-    assert list(report_columns([[0, 1], [1, 0]])) == ["part 0", "part 1"]
-    assert list(report_columns([(0, 1), (1, 0)])) == ["part 0", "part 1"]
+    assert list(columns_of_reports([[0, 1], [1, 0]])) == ["part 0", "part 1"]
+    assert list(columns_of_reports([(0, 1), (1, 0)])) == ["part 0", "part 1"]
     arrays = [np.array([0, 1]), np.array([1, 0])]
-    assert list(report_columns(arrays)) == ["part 0", "part 1"]
+    assert list(columns_of_reports(arrays)) == ["part 0", "part 1"]
     for reports in ([[0, 1], (0, 1)], [[0, 1], [0]], [[0, 1], "[0, 1]"], [[0], [1]]):
-        assert list(report_columns(reports)) == ["report"]
+        assert list(columns_of_reports(reports)) == ["report"]
 
 
 def places(reports, listed):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.auditing.report_keys import (
-    encoded,
+    encoded_report,
     exact_text,
     javascript_key,
     python_key,
@@ -145,7 +145,7 @@ def test_equal_texts_are_of_identical_reports(one, other):
 
 @given(REPORTS)
 def test_what_is_sent_is_the_same_text(report):
-    assert whole_text(encoded(report)) == exact_text(report)
+    assert whole_text(encoded_report(report)) == exact_text(report)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=())), unique=True))

@@ -114,13 +114,16 @@ def _column_of_array(array: NDArray[Any]) -> ReportColumn:
 # Several parts ------------------------------------------------------------------------
 
 
-def report_columns(reports: Any) -> dict[str, ReportColumn]:
+def columns_of_reports(reports: Any) -> dict[str, ReportColumn]:
     """Return reports by the names of their parts: vectors of one type and length have
     one for each place.
 
     Examples
     --------
-    >>> list(report_columns([[0, 1], [1, 1]])), list(report_columns([[0], "[0]"]))
+    >>> (
+    ...     list(columns_of_reports([[0, 1], [1, 1]])),
+    ...     list(columns_of_reports([[0], "[0]"])),
+    ... )
     (['part 0', 'part 1'], ['report'])
     """
     if isinstance(reports, np.ndarray) and reports.ndim == 2:

@@ -174,12 +174,12 @@ BRACKETS = 2
 """Number of brackets before the parts of a vector."""
 
 
-def encoded(report: Any) -> EncodedReport:
+def encoded_report(report: Any) -> EncodedReport:
     """Return a report as it is sent from a child process.
 
     Examples
     --------
-    >>> encoded([1, "a"]), encoded("a")
+    >>> encoded_report([1, "a"]), encoded_report("a")
     (['[', ']', '1', "'a'"], "'a'")
     """
     if type(report) in (list, tuple):

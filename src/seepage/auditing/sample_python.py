@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from seepage._core.errors import InputError
-from seepage.auditing.report_keys import encoded
+from seepage.auditing.report_keys import encoded_report
 
 FUNCTION = "randomise"
 """The function of a module that is audited: of a value and a number of rounds."""
@@ -64,5 +64,7 @@ def _write_reports(
 ) -> None:
     """Write the reports of one value as one line."""
     further = [] if task["rounds"] == 1 else [task["rounds"]]
-    reports = [encoded(function(value, *further)) for _ in range(task["samples"])]
+    reports = [
+        encoded_report(function(value, *further)) for _ in range(task["samples"])
+    ]
     output.write(msgspec.json.encode(reports) + b"\n")

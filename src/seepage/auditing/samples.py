@@ -22,9 +22,9 @@ from seepage.auditing.report_columns import (
     ReportColumn,
     coded,
     column_of,
+    columns_of_reports,
     known_keys,
     places_among,
-    report_columns,
 )
 from seepage.auditing.report_keys import (
     ReportKey,
@@ -109,7 +109,7 @@ def _drawn_samples(source: Any, sampling: Sampling) -> Samples:
         columns = run_module(source, values, sampling.count, sampling.rounds)
     else:
         reports = called_function(source, values, sampling.count, sampling.rounds)
-        columns = report_columns(reports)
+        columns = columns_of_reports(reports)
     codes = np.repeat(np.arange(len(labels)), sampling.count)
     return _samples(labels, codes, columns, sampling.reports)
 
@@ -172,7 +172,7 @@ def _samples_of_pair(pair: tuple[Any, ...], sampling: Sampling) -> Samples:
             f"the samples must be values and as many reports, got shapes {named}"
         )
     true = column_of(parts[0])
-    return _given_samples(true, report_columns(parts[1]), sampling)
+    return _given_samples(true, columns_of_reports(parts[1]), sampling)
 
 
 def _is_array(part: Any) -> bool:
