@@ -87,7 +87,12 @@ def brute_force(data, asked, epsilons, c):
                     for z in possible
                 ]
                 limits = kl_inf_interval(
-                    weigh, shares, mixture_radius(n, c), min(weigh), max(weigh), 12
+                    weigh,
+                    shares,
+                    mixture_radius(n, c),
+                    min(weigh),
+                    max(weigh),
+                    rounds=12,
                 )
                 upper.append(float(limits.upper))
                 lower.append(float(limits.lower))
@@ -103,8 +108,10 @@ def test_limits_of_a_form_match_brute_force_over_reports(epsilons, asked):
     counts, people, starts = form_counts(data, asked)
     truth = brute_force(data, asked, list(epsilons), 8.0)
     for rounds, excess in ((2, 1e-3), (3, 1e-5), (8, 1e-9)):
-        form = asked, np.array(epsilons), 8.0, rounds
-        found = form_total_limits(counts, people, starts, *form)
+        form = asked, np.array(epsilons)
+        found = form_total_limits(
+            counts, people, starts, *form, c=8.0, iterations=rounds
+        )
         assert (found >= truth - 1e-12).all()
         assert found == pytest.approx(truth, abs=excess)
 
@@ -147,7 +154,7 @@ def test_a_form_s_limits_grow_with_its_budgets(seed, epsilon, factor):
     data = drawn(np.random.default_rng(seed), 200, (2, 2, 3))
     counts, people, starts = form_counts(data, [0, 2])
     low, high = (
-        form_total_limits(counts, people, starts, [0, 2], np.full(2, e), 9.0)
+        form_total_limits(counts, people, starts, [0, 2], np.full(2, e), c=9.0)
         for e in (epsilon, epsilon * factor)
     )
     assert (low <= high + 1e-7).all()
@@ -195,7 +202,9 @@ def test_a_form_of_all_attributes_has_the_limits_of_exact_totals():
         data, 0.9, mechanism="grr", scope="population", guarantee="exact"
     )
     level = math.log(3 * 2 * 4 * 2 / 0.05)
-    form = form_total_limits(counts, people, starts, [0, 1, 2], np.full(3, 0.9), level)
+    form = form_total_limits(
+        counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level
+    )
     assert found.values == pytest.approx(form, abs=1e-5)
 
 

@@ -111,7 +111,7 @@ def stratified(weights, form, budgets, known, public, c=None):
                     continue
                 least = np.zeros_like(least) if public else least
                 radius = mixture_radius(number, c)
-                limits = kl_inf_interval(kernel, shares, radius, least, most, 12)
+                limits = kl_inf_interval(kernel, shares, radius, least, most, rounds=12)
                 upper.append(limits.upper)
                 lower.append(limits.lower)
             for x, other in itertools.permutations(range(SIZES[k]), 2):

@@ -83,8 +83,8 @@ class _Branches(NamedTuple):
     table: Integers
     bound: Floats
 
-    def select(self, chosen: Booleans | Integers) -> "_Branches":
-        return _Branches._make(part[chosen] for part in self)
+    def select(self, branches: Booleans | Integers) -> "_Branches":
+        return _Branches._make(part[branches] for part in self)
 
     def split(self) -> "_Branches":
         """Return two branches for each: its heaviest free value in S, and outside S."""
@@ -151,18 +151,18 @@ class _Fractions(NamedTuple):
         ratio = np.exp(np.minimum(attained, 600.0))
         for iteration in range(DINKELBACH_ROUNDS + 1):
             excess = self.gains - ratio[:, None] * self.losses
-            chosen = _best_sets(excess, branches)
-            gain = (excess * chosen).sum(axis=1) + self.top - ratio * self.bottom
+            likely = _best_sets(excess, branches)
+            gain = (excess * likely).sum(axis=1) + self.top - ratio * self.bottom
             if iteration == DINKELBACH_ROUNDS or not (gain > 1e-12 * ratio).any():
                 break
-            ratio = np.maximum(ratio, self.at(chosen))
+            ratio = np.maximum(ratio, self.at(likely))
         trivial = ~branches.free.any(axis=1) & ~(branches.some_in & branches.some_out)
         return np.where(trivial, 0.0, _certified(ratio, gain, self.bottom))
 
-    def at(self, chosen: Booleans) -> Floats:
-        """Return the ratio of each branch at its set; `chosen` has shape (branches, t)."""
-        above = self.top + (self.gains * chosen).sum(axis=1)
-        below = self.bottom + (self.losses * chosen).sum(axis=1)
+    def at(self, likely: Booleans) -> Floats:
+        """Return the ratio of each branch at its set; `likely` has shape (branches, t)."""
+        above = self.top + (self.gains * likely).sum(axis=1)
+        below = self.bottom + (self.losses * likely).sum(axis=1)
         return np.asarray(above / np.maximum(below, TINY))
 
 
@@ -229,12 +229,12 @@ class _RowPairs:
         for batch in self._batches(np.flatnonzero(self._loose())):
             branches = self._branches(batch)
             ratio = np.exp(np.minimum(self.attained[branches.table], 600.0))[:, None]
-            chosen = _best_sets(branches.likelier - ratio * branches.other, branches)
+            likely = _best_sets(branches.likelier - ratio * branches.other, branches)
             masses = np.stack(
-                [(row * chosen).sum(axis=1) for row in branches[:2]], axis=1
+                [(row * likely).sum(axis=1) for row in branches[:2]], axis=1
             )
             lines = _Fractions.tangent(masses, branches, self.contrast)
-            reached = np.minimum(np.log(lines.at(chosen)), self.contrast)
+            reached = np.minimum(np.log(lines.at(likely)), self.contrast)
             np.maximum.at(self.attained, branches.table, reached)
             bounds = lines.best(branches, self.attained[branches.table])
             self.bounds[batch] = np.minimum(branches.bound, bounds)
@@ -387,13 +387,13 @@ def _best_sets(scores: Floats, branches: _Branches) -> Booleans:
     """Return the free values of positive score; S as a whole is neither empty nor all
     values.
     """
-    chosen = scores > 0
-    none = ~branches.some_in & ~chosen.any(axis=1)
+    likely = scores > 0
+    none = ~branches.some_in & ~likely.any(axis=1)
     if none.any():
         best = np.where(branches.free[none], scores[none], -np.inf).argmax(axis=1)
-        chosen[none, best] = True
-    whole = ~branches.some_out & (chosen == branches.free).all(axis=1)
+        likely[none, best] = True
+    whole = ~branches.some_out & (likely == branches.free).all(axis=1)
     if whole.any():
         worst = np.where(branches.free[whole], scores[whole], np.inf).argmin(axis=1)
-        chosen[whole, worst] = False
-    return chosen
+        likely[whole, worst] = False
+    return likely

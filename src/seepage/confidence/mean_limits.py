@@ -206,6 +206,7 @@ def kl_inf_interval(
     radius: ArrayLike,
     least: ArrayLike,
     most: ArrayLike,
+    *,
     rounds: int = ROUNDS,
 ) -> ConfidenceLimits:
     """Return limits of the mean of weights in [least, most], from their empirical

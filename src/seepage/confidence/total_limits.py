@@ -150,7 +150,12 @@ def _likelihood_limits(
             block = np.moveaxis(table[:, start : start + BLOCK], 0, -1)
             shares = block / np.maximum(people, 1.0)[:, None]
             yield kl_inf_interval(
-                weights, shares, radius, weights[-1], weights[0], NEWTON_ITERATIONS
+                weights,
+                shares,
+                radius,
+                weights[-1],
+                weights[0],
+                rounds=NEWTON_ITERATIONS,
             )
         return
     matrices = [source.matrix() for source in sources]
@@ -202,7 +207,7 @@ def _limits_by_answers(
         radius,
         minimum,
         maximum,
-        NEWTON_ITERATIONS,
+        rounds=NEWTON_ITERATIONS,
     )
 
 
@@ -323,6 +328,7 @@ def form_total_limits(
     starts: Integers,
     attributes: Sequence[int],
     epsilons: Floats,
+    *,
     c: float,
     iterations: int = NEWTON_ITERATIONS,
     public: bool = False,
@@ -378,7 +384,7 @@ def form_total_limits(
     ...     ]
     ... )
     >>> people, starts = np.full(6, 5000.0), np.array([0, 2, 4])
-    >>> limits = form_total_limits(counts, people, starts, [0, 1], np.ones(2), 10.0)
+    >>> limits = form_total_limits(counts, people, starts, [0, 1], np.ones(2), c=10.0)
     >>> limits.round(3).tolist()
     [1.071, 1.071, 0.493]
     """
@@ -404,7 +410,9 @@ def form_total_limits(
         weights = np.append(weights, 0.0)
         minimum = np.zeros_like(minimum)
     radius = mixture_radius(group_sizes, c)
-    limits = kl_inf_interval(weights, shares, radius, minimum, maximum, iterations)
+    limits = kl_inf_interval(
+        weights, shares, radius, minimum, maximum, rounds=iterations
+    )
     guard = rounding([*sizes, 2])
     totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
     totals = np.asarray(np.max(totals.reshape(len(strata), -1), axis=0))

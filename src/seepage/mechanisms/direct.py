@@ -268,7 +268,7 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
         code.
         """
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
-        chosen = np.zeros((len(codes), 64 * words.shape[1]), dtype=np.bool_)
+        inside = np.zeros((len(codes), 64 * words.shape[1]), dtype=np.bool_)
         pending = np.arange(len(codes))
         while len(pending):
             keys = self._keys(len(pending), source)
@@ -277,8 +277,8 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
             largest = np.partition(keys, self.size - 1, axis=1)[
                 :, self.size - 1 : self.size
             ]
-            np.less_equal(keys, largest, out=chosen[: len(pending), : self.k])
-            subsets = BitReports.pack(chosen[: len(pending)])
+            np.less_equal(keys, largest, out=inside[: len(pending), : self.k])
+            subsets = BitReports.pack(inside[: len(pending)])
             words[pending] = subsets
             pending = pending[BitReports.set_sizes(subsets) != self.size]
         return words

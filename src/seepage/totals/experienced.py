@@ -205,10 +205,10 @@ def experience_of(
     released: Sequence[Release],
     view: View,
     people: int,
+    *,
     confidence: float = 0.95,
     rng: int | None = 0,
     progress: Progress | None = None,
-    *,
     rare: int = 500,
 ) -> Experience:
     """Return the realised privacy loss of people drawn from a table, for each

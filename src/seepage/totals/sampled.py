@@ -107,7 +107,7 @@ def sampled_totals(
     reports = settings.reports
     level = math.log(pairs / (1 - settings.confidence))
     needed = level / -math.log1p(-delta)
-    draws = draw_reports(data, released, view, reports, needed, settings.rng)
+    draws = draw_reports(data, released, view, reports, needed=needed, rng=settings.rng)
     weights = report_weights(data, draws, settings.progress)
     upper_bounds = max_weights(data, draws)
     guard = rounding_error(data, draws)
@@ -242,6 +242,7 @@ def draw_reports(
     released: Sequence[Release],
     view: View,
     count: int,
+    *,
     needed: float,
     rng: int | np.random.Generator | None,
 ) -> Draws:

@@ -138,9 +138,9 @@ class PopulationFormTotals:
                 counter.starts,
                 [table.attributes[axis] for axis in unknown],
                 budgets,
-                c,
-                rounds,
-                bool(self.public),
+                c=c,
+                iterations=rounds,
+                public=bool(self.public),
             )
         totals[list(self.known)] = 0.0
         totals[counter.sizes == 1] = 0.0
