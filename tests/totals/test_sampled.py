@@ -151,7 +151,7 @@ def test_losses_are_right_to_the_stated_rounding(clear):
         f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)
     }
     draws = draw_reports(
-        tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, rng=1
+        tuples, releases(tuples.domain, 0.7, how), "report", 200, needed=5, rng=1
     )
     weights = report_weights(tuples, draws)
     sizes = joint.shape
