@@ -5,6 +5,8 @@
 from .tables.check import check as check
 from .tables.data_check import ColumnCheck as ColumnCheck
 from .tables.data_check import DataCheck as DataCheck
+from .tables.read import read as read
+from .tables.opened_table import OpenTable as OpenTable
 from .tables.read import count_pairs as count_pairs
 from .tables.table_options import TableKeywords as TableKeywords
 from .channel.merging import merge_pairs as merge_pairs

@@ -1,6 +1,5 @@
 """`analyse`: leakage of every pair and totals of every attribute as one object."""
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,7 +11,8 @@ from seepage.analysis.analysis_options import AnalysisOptions
 from seepage.analysis.design_command import UNNAMED, reading_words
 from seepage.leakage.matrix import matrix_of
 from seepage.mechanisms.release import View
-from seepage.tables.read import as_counted, as_pairs, is_counted
+from seepage.tables.opened_table import merged_reading
+from seepage.tables.read import as_counted, as_pairs, is_counted, is_dataset, path_of
 from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.totals.experienced import default_people, experience_of
 from seepage.totals.guarantees import GUARANTEES
@@ -118,6 +118,7 @@ def analyse(
     ['target', 'source', 'leakage', 'delta', 'epsilon', 'mechanism', 'view']
     """
     check_keywords(table, analyse)
+    data, table = merged_reading(data, table)
     options = AnalysisOptions(
         epsilon=epsilon,
         mechanism=mechanism,
@@ -139,13 +140,17 @@ def analyse(
         **table,
     )
     guarantees = checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
-    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+    is_counted_already = is_counted(data)
+    path = path_of(data)
     title = options.name if options.name is not None else Path(path).name
-    table_words = (_records_word(path, title), *reading_words(options.reading))
+    records_word = path or title or UNNAMED
+    if path and is_counted_already:
+        records_word = UNNAMED
+    table_words = (records_word, *reading_words(options.reading))
     reading = dict(options.reading)
     notes = list[Text]()
     is_small = False
-    if not is_counted(data, datasets=True):
+    if not is_counted_already and not is_dataset(data):
         from seepage.tables.check import settle  # imports readers of files, and pandas
 
         settled = settle(data, options, asked=False, stacklevel=3)
@@ -186,13 +191,6 @@ def analyse(
         notes=tuple(notes),
         table=table_words,
     )
-
-
-def _records_word(path: str, title: str) -> str:
-    """Return the word that names the records on a command line: path, name, or DATA."""
-    if path and is_counted(path):
-        return UNNAMED
-    return path or title or UNNAMED
 
 
 def computed_guarantees(

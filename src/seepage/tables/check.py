@@ -15,13 +15,13 @@ from seepage._core.wanted_text import names_in
 from seepage.channel.domain import ALL_OTHERS
 from seepage.tables.column import marker_labels
 from seepage.tables.data_check import SAME, ColumnCheck, DataCheck, join_texts
-from seepage.tables.frames import open_frame
 from seepage.tables.kinds import ANSWERS, KindJudgement, kind_of
 from seepage.tables.missing_codes import codes_for_missing
-from seepage.tables.opening import first_records, open_source
+from seepage.tables.opened_table import OpenTable
+from seepage.tables.opening import first_records
 from seepage.tables.profile import MIN_VALUES, Profile, profile_of
 from seepage.tables.rare_values import rare_below
-from seepage.tables.read import is_counted, table_of
+from seepage.tables.read import is_counted, is_dataset, open_table
 from seepage.tables.relations import Relation, relations
 from seepage.tables.sources import Source, readable
 from seepage.tables.table_options import CodingKeywords, TableOptions, is_spark_frame
@@ -80,11 +80,10 @@ def check(data: Any, **table: Unpack[CodingKeywords]) -> DataCheck:
             "data must be a table to be checked, and are counted already; give the table itself",
             parameter="data",
         )
-    origin, keywords = table_of(data, reading.keywords)
-    options = TableOptions(**keywords)
-    is_named = origin is not data
-    result = _check_table(_opened(origin, options), options, asked=not is_named)
-    if not is_named:
+    opened = _opened(data, reading)
+    options = TableOptions(**opened.keywords)
+    result = _check_table(opened, options, asked=not opened.is_dataset)
+    if not opened.is_dataset:
         return result
     columns = tuple(replace(column, used=True) for column in result)
     return replace(result, columns=columns)
@@ -128,10 +127,10 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
     stacklevel
         The caller to whom the warning is attributed, as in `warnings.warn`.
     """
-    if is_counted(data, datasets=True) or options.domain is not None:
+    if options.domain is not None or is_dataset(data) or is_counted(data):
         return Settled(data, {}, [], is_small=False)
-    source = _opened(data, options)
-    result = _check_table(source, options, asked=asked)
+    opened = _opened(data, options)
+    result = _check_table(opened, options, asked=asked)
     if not result.used:
         raise TableError(
             f"no column looks like an answer ({short_list(result.left_out)}); name those to use (",
@@ -141,15 +140,15 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
     table = dict[str, Any]()
     if result.left_out:
         left_out = {*result.left_out, options.person}
-        table["columns"] = [name for name in source.names if name not in left_out]
+        table["columns"] = [name for name in opened.names if name not in left_out]
     beside = {c.name: c.beside_numbers for c in result if c.beside_numbers}
     if beside:
         table["missing_markers"] = _more_markers(options.missing_markers, beside)
     notes = result.notes()
     if notes:
         warnings.warn(DataWarning(join_texts("; ", notes)), stacklevel=stacklevel)
-    if source.frame is not None and not is_spark_frame(data):
-        data = source.frame.to_native()
+    if not is_spark_frame(data):
+        data = opened
     return Settled(data, table, notes, result.whole)
 
 
@@ -164,15 +163,37 @@ def _more_markers(
     return by_column
 
 
-def _opened(data: Any, options: TableOptions) -> Source:
+def _opened(data: Any, options: TableOptions) -> OpenTable:
+    """Return the table to check: of a Spark frame its first records."""
     if is_spark_frame(data):
-        return open_frame(data.limit(MAX_RECORDS + 1).toArrow())
-    return open_source(data, options)
+        data = data.limit(MAX_RECORDS + 1).toArrow()
+    return open_table(data, options)
 
 
-def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataCheck:
-    """Return the check of a table, read by its source."""
-    table, whole = first_records(source, options.choose(source.names), MAX_RECORDS)
+def _check_table(table: OpenTable, options: TableOptions, *, asked: bool) -> DataCheck:
+    """Return the check of a table: columns that are no answers are left out unless
+    options name them.
+    """
+    names = options.choose(table.names)
+    markers = tuple(tuple(options.markers_of(name)) for name in names)
+    key = (tuple(names), markers)
+    if key not in table.checks:
+        table.checks[key] = _judge_columns(table.source, names, options)
+    judged = table.checks[key]
+    named = _mentioned(options)
+    columns = list[ColumnCheck]()
+    for column in judged:
+        if column.name not in named:
+            column = _left_out(column, asks_once=asked and judged.whole)
+        columns.append(column)
+    return replace(judged, columns=tuple(columns))
+
+
+def _judge_columns(
+    source: Source, names: Sequence[str], options: TableOptions
+) -> DataCheck:
+    """Return the check of columns as if options named all of them."""
+    table, whole = first_records(source, names, MAX_RECORDS)
     profiles = _profiles(table, source, options)
     judgements = [kind_of(profile) for profile in profiles]
     answers = list[Profile]()
@@ -180,15 +201,12 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
         if judgement.kind in ANSWERS:
             answers.append(profile)
     related = relations(answers)
-    named = _mentioned(options)
     columns = list[ColumnCheck]()
     for profile, judgement in zip(profiles, judgements, strict=True):
         relation = related.get(profile.name, Relation())
         column = _described(profile, judgement, relation)
         if column.kind == "constant" and not whole:  # later records may differ
             column = replace(column, kind="answer")
-        if column.name not in named:
-            column = _left_out(column, asks_once=asked and whole)
         columns.append(column)
     return DataCheck(tuple(columns), table.num_rows, whole)
 

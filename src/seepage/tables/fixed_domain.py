@@ -28,7 +28,7 @@ from seepage.tables.persons import RecordChoice
 from seepage.tables.rare_values import least_share
 from seepage.tables.scan import TableScan, summaries_of
 from seepage.tables.sources import is_number_type
-from seepage.tables.table_options import MAX_ALPHABET, is_spark_frame
+from seepage.tables.table_options import MAX_ALPHABET, SPARK, is_spark_frame
 
 if TYPE_CHECKING:
     from seepage.tables.sources import Source
@@ -143,7 +143,7 @@ def fix_domain(
         return others, fixed
     source = open_source(data, options)
     fixed = _fix(source, options, rng)
-    if source.frame is None:
+    if options.engine == SPARK:
         return data, fixed
     return source, fixed
 

@@ -2,12 +2,12 @@
 
 `data` is a pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a
 glob; the path of a file of pair counts; the name of a dataset; `PairCounts` or
-`Records`.
+`Records`; or the `OpenTable` that `read` returns.
 """
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -19,10 +19,14 @@ from seepage.channel.pairs import FILE_KEY, PairCounts
 from seepage.channel.pooling import pool_rare
 from seepage.channel.records import Records
 from seepage.counting.accumulate import count_scan
+from seepage.tables.opened_table import OpenTable, merged_reading
 from seepage.tables.table_options import (
+    CodingKeywords,
     DataOptions,
     RecordOptions,
     TableKeywords,
+    TableOptions,
+    check_keywords,
     uses_spark,
 )
 
@@ -31,9 +35,67 @@ RECODING_OPTIONS = ("columns", "drop", "pool")
 
 
 ENGINE_OPTIONS = ("engine", "progress")
+"""Options that do not change what is counted."""
 
 
 FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep")
+"""Options of fixing a domain, without effect on data that have one."""
+
+
+PARQUET_SIGNATURE = b"PAR1"
+"""First bytes of a Parquet file."""
+
+
+def read(data: Any, **table: Unpack[CodingKeywords]) -> OpenTable:
+    """Return a table that is opened once, for all functions that take `data`.
+
+    A text file is sniffed once, a lazy frame computed once, and its columns are checked
+    once for each way of reading them.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars or PyArrow frame; the path of a CSV, TSV, Parquet or Feather
+        file, of a folder of such files, a glob, or a list of paths; or the name of a
+        dataset whose files are at hand.  Data that are counted already raise.
+    **table
+        How the table is read, unless a function overrides it: `columns`, `drop`, `bins`,
+        `missing`, `max_values`, `missing_markers`, `delimiter`, `column_names`,
+        `encoding`, `domain`, `pool`, `person`; see `TableKeywords`.
+
+    Notes
+    -----
+    Of a file the first 100 lines are read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import seepage as sp
+    >>> columns = {"sex": ["F", "M"] * 50, "smoker": ["no", "yes", "yes", "no"] * 25}
+    >>> people = sp.read(pa.table(columns))
+    >>> sp.check(people)
+    DataCheck(100 records, 2 columns)
+    >>> round(sp.analyse(people, 1.0).matrix["sex", "smoker"].value, 3)
+    0.0
+    """
+    options = TableOptions.from_keywords(table, read)
+    if is_counted(data):
+        raise InputError(
+            "data must be a table to be read, and are counted already; give the table itself",
+            parameter="data",
+        )
+    return open_table(data, options)
+
+
+def open_table(data: Any, options: TableOptions) -> OpenTable:
+    """Return a table that is not counted, opened with the options of reading."""
+    from seepage.tables.opening import open_source
+
+    if isinstance(data, OpenTable):
+        return replace(data, keywords=data.reading(options.coding))
+    table, keywords = table_of(data, options.coding)
+    source = open_source(table, TableOptions(**keywords))
+    return OpenTable(source, keywords, data, is_dataset=is_dataset(data))
 
 
 def count_pairs(data: Any, **table: Unpack[TableKeywords]) -> PairCounts:
@@ -67,7 +129,9 @@ def count_pairs(data: Any, **table: Unpack[TableKeywords]) -> PairCounts:
     >>> pairs.table("sex", "smoker").tolist()
     [[0, 2], [1, 1]]
     """
-    return as_pairs(data, **DataOptions.from_keywords(table, count_pairs).keywords)
+    check_keywords(table, count_pairs)
+    data, table = merged_reading(data, table)
+    return as_pairs(data, **DataOptions(**table).keywords)
 
 
 def as_pairs(data: Any, **options: Any) -> PairCounts:
@@ -130,29 +194,49 @@ def as_counted(
     """
     known = RecordOptions if records else DataOptions
     checks.options(options, [option.name for option in fields(known)])
-    given = {
-        name: one for name, one in options.items() if one is not None or name == "rng"
-    }
-    coding = given if within is None else {**given, "domain": within}
-    counted = data
-    what = "the data are"
-    if isinstance(data, (str, os.PathLike)):
-        what = f"{data} is"
-        if is_dataset_name(data) and not _needs_file(str(data), records, coding):
-            from seepage.datasets.catalogue import load_pairs
-
-            counted = load_pairs(str(data))
-        elif is_pairs_file(data):
-            counted = PairCounts.load(data)
-    if not isinstance(counted, (PairCounts, Records)):
+    reading = dict[str, Any]()
+    for name, value in options.items():
+        if value is not None or name == "rng":
+            reading[name] = value
+    coding = dict(reading)
+    if within is not None:
+        coding["domain"] = within
+    counted = _counted_already(data, coding, records=records)
+    if counted is None:
         table, coding = table_of(data, coding)
-        return Records.from_data(table, **coding) if records else _count(table, coding)
-    for name in given:
+        if records:
+            return Records.from_data(table, **coding)
+        return _count(table, coding)
+    for name in reading:
         if name not in (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress"):
+            what = "the data are"
+            if isinstance(data, (str, os.PathLike)):
+                what = f"{data} is"
             raise InputError(
                 f"{name} has no effect: {what} counted already", parameter=name
             )
-    return _within(_recoded(counted, given), within)
+    return _within(_recoded(counted, reading), within)
+
+
+def _counted_already(
+    data: Any, coding: Mapping[str, Any], *, records: bool
+) -> PairCounts | Records | None:
+    """Return data that are counted, also a file of pair counts and those of a dataset;
+    None for tables.
+    """
+    if isinstance(data, (PairCounts, Records)):
+        return data
+    if not isinstance(data, (str, os.PathLike)):
+        return None
+    if is_dataset_name(data):
+        if _needs_file(str(data), records, coding):
+            return None
+        from seepage.datasets.catalogue import load_pairs
+
+        return load_pairs(str(data))
+    if is_pairs_file(data):
+        return PairCounts.load(data)
+    return None
 
 
 def _within(
@@ -182,7 +266,9 @@ def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
         from seepage.tables.scan import open_scan
 
         counted = count_scan(open_scan(data, options), options.progress)
-    return counted if options.pool is None else pool_rare(counted, options.pool)
+    if options.pool is not None:
+        counted = pool_rare(counted, options.pool)
+    return counted
 
 
 def is_counted(data: Any, *, datasets: bool = False) -> bool:
@@ -256,13 +342,32 @@ def check_whole_table(
 
 
 def table_of(data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a table and its options; of a dataset its own, and those that are given."""
-    if not isinstance(data, (str, os.PathLike)) or not is_dataset_name(data):
+    """Return a table and its options; of a dataset or an open table also its own."""
+    if isinstance(data, OpenTable):
+        reading = data.reading(options)
+        return data.records(reading.get("engine", "")), reading
+    if not is_dataset(data):
         return data, options
     from seepage.datasets.catalogue import dataset
 
     known = dataset(str(data))
     return known.read(), _dataset_options(known.table, options)
+
+
+def is_dataset(data: Any) -> bool:
+    """Return whether `data` is the name of a dataset, or a dataset that is open."""
+    if isinstance(data, OpenTable):
+        return data.is_dataset
+    return isinstance(data, (str, os.PathLike)) and is_dataset_name(data)
+
+
+def path_of(data: Any) -> str:
+    """Return the path or name of `data`, also of an open table; empty for others."""
+    if isinstance(data, OpenTable):
+        data = data.origin
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    return ""
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
@@ -275,7 +380,7 @@ def is_dataset_name(data: str | os.PathLike[str]) -> bool:
     )
 
 
-def _needs_file(name: str, records: bool, options: dict[str, Any]) -> bool:
+def _needs_file(name: str, records: bool, options: Mapping[str, Any]) -> bool:
     """Return whether a dataset's files are read: at hand, and its bundled counts do not
     suffice.
     """
@@ -296,42 +401,56 @@ def _dataset_options(
     columns and bins.
     """
     if options.get("domain") is not None:
-        defaults = {
-            key: value
-            for key, value in defaults.items()
-            if key not in ("bins", "columns")
-        }
+        defaults = dict(defaults)
+        defaults.pop("bins", None)
+        defaults.pop("columns", None)
     merged = {**defaults, **options}
-    bins = defaults.get("bins")
-    given = options.get("bins")
-    if isinstance(bins, Mapping) and (given is None or isinstance(given, Mapping)):
-        used = set(options.get("columns") or bins) - set(options.get("drop") or ())
-        kept = {name: rule for name, rule in bins.items() if name in used}
-        merged["bins"] = {**kept, **(given or {})}
+    default_bins = defaults.get("bins")
+    bins = options.get("bins") or {}
+    if isinstance(default_bins, Mapping) and isinstance(bins, Mapping):
+        used = set(options.get("columns") or default_bins)
+        used -= set(options.get("drop") or ())
+        merged["bins"] = {
+            name: rule for name, rule in default_bins.items() if name in used
+        }
+        merged["bins"].update(bins)
     return merged
 
 
 def _recoded(
-    counted: PairCounts | Records, given: Mapping[str, Any]
+    counted: PairCounts | Records, reading: Mapping[str, Any]
 ) -> PairCounts | Records:
     """Return counts or records with columns selected, and rare values pooled."""
-    used = {
-        name: given[name] for name in (*RECODING_OPTIONS, "progress") if name in given
-    }
-    options = DataOptions(**used)
+    recoding = dict[str, Any]()
+    for name in (*RECODING_OPTIONS, "progress"):
+        if name in reading:
+            recoding[name] = reading[name]
+    options = DataOptions(**recoding)
     names = options.choose(counted.domain.names)
     if tuple(names) != counted.domain.names:
         counted = counted.select(names)
-    return counted if options.pool is None else pool_rare(counted, options.pool)
+    if options.pool is not None:
+        counted = pool_rare(counted, options.pool)
+    return counted
 
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a file of pair counts, by its Parquet metadata."""
+    file = Path(path)
+    try:
+        if not file.is_file() or not _begins_as_parquet(file):
+            return False
+    except (OSError, ValueError):
+        return False
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
-    file = Path(path)
     try:
-        return file.is_file() and FILE_KEY in (read_schema(file).metadata or {})
+        return FILE_KEY in (read_schema(file).metadata or {})
     except (OSError, ValueError, ArrowException):
         return False
+
+
+def _begins_as_parquet(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(len(PARQUET_SIGNATURE)) == PARQUET_SIGNATURE

@@ -328,6 +328,11 @@ class TableOptions:
         return changed(self, type(self))
 
     @property
+    def coding(self) -> dict[str, Any]:
+        """The options of coding a table that differ from their defaults, by name."""
+        return changed(self, TableOptions)
+
+    @property
     def dropping(self) -> bool:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"

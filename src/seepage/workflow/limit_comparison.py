@@ -10,6 +10,7 @@ from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
 from seepage.designs.design_options import DesignKeywords, DesignOptions, design_limit
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
+from seepage.tables.opened_table import merged_reading
 from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
 
@@ -171,6 +172,7 @@ def compare_limits(
 
     keywords = DesignKeywords.__annotations__
     checks.options(options, keywords, ["data", "limits", *keywords])
+    data, options = merged_reading(data, options)
     compared = sorted(set(checks.numbers(limits, "limits")))
     if not 1 <= len(compared) <= MAX_LIMITS:
         raise InputError(

@@ -17,6 +17,7 @@ from seepage.designs.forms.question import Question
 from seepage.mechanisms.direct import best_mechanism
 from seepage.plan.attributes import stored_attributes
 from seepage.plan.provenance import Provenance
+from seepage.tables.opened_table import merged_reading
 from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.workflow.plan import Plan
 
@@ -106,6 +107,7 @@ def calibrate(
     (0.7297, True)
     """
     check_keywords(table, calibrate)
+    data, table = merged_reading(data, table)
     options = CalibrationOptions(
         limit=limit,
         mechanism=mechanism,
@@ -335,6 +337,7 @@ def design(
     from seepage.designs.design_search import designed  # imports SciPy
 
     check_keywords(table, design)
+    data, table = merged_reading(data, table)
     options = DesignOptions(
         limit=limit,
         known=known,
