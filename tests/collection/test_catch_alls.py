@@ -19,6 +19,8 @@ from seepage.collection.perturb_table import open_records
 from seepage.collection.reference_client import answer_code
 from seepage.datasets.catalogue import dataset
 from seepage.tables.read import as_pairs
+from seepage.tables.scan import open_scan
+from seepage.tables.table_options import TableOptions
 
 SECRET = "a secret value"
 
@@ -126,8 +128,10 @@ def test_records_with_missing_values_can_be_dropped_beside_a_catch_all():
         person(age=75),
     ]
     caught = {"job": "other", "age": "[60, 90]"}
-    found = codes_of(frame(*rows), other=caught, missing="drop")
-    assert (found[1], found[2]) == ([1, 3, 1], [2, 0, 2])
+    options = TableOptions(domain=catching(DOMAIN, caught), missing="drop")
+    (batch,) = open_scan(frame(*rows), options).batches()
+    assert batch.codes[1].tolist() == [1, 3, 1]
+    assert batch.codes[2].tolist() == [2, 0, 2]
 
 
 def test_a_catch_all_is_only_for_the_attributes_that_have_it():
@@ -270,15 +274,20 @@ def test_what_means_missing_is_collected_as_it_was_certified(tmp_path, text, opt
 
 
 @pytest.mark.parametrize("make", [sp.design, sp.calibrate])
-def test_people_who_were_left_out_send_no_report(tmp_path, make):
+def test_complete_records_certify_no_plan(tmp_path, make):
+    """A form asks few attributes: who fills it in may have no answer to the others."""
     path = tmp_path / "survey.csv"
-    none = _survey_with_texts(path, "")
-    options = (
-        {"seconds": 1, "shape": "never"} if make is sp.design else {"mechanism": "grr"}
-    )
-    plan = make(path, 2.0, missing="drop", columns=["number", "sex"], **options)
-    assert plan.perturb(path, rng=0).num_rows == len(none) - none.sum()
-    plan.save(tmp_path / "plan.json")
-    loaded = sp.Plan.load(tmp_path / "plan.json")
-    assert loaded.perturb(path, rng=0).num_rows == len(none) - none.sum()
-    assert loaded.check(path).records == len(none) - none.sum()
+    _survey_with_texts(path, "")
+    columns = ["number", "sex"]
+    with pytest.raises(InputError) as caught:
+        make(path, 2.0, missing="drop", columns=columns)
+    assert str(caught.value).startswith("a plan is certified on all records, as its")
+    assert "\n" not in str(caught.value)
+    complete = sp.Records.from_data(path, missing="drop", columns=columns)
+    with pytest.raises(InputError, match="certified on all records"):
+        make(complete.select(["number"]), 2.0)
+    plan = sp.calibrate(path, 2.0, columns=columns, guarantee="worst")
+    with pytest.raises(InputError, match="certified on all records"):
+        plan.check(path, missing="drop")
+    with pytest.raises(InputError, match="missing has no effect: the plan fixes it"):
+        plan.perturb(path, missing="drop")

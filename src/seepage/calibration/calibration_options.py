@@ -6,6 +6,9 @@ from functools import partial
 from typing import Any, Literal
 
 from seepage._core import checks
+from seepage._core.errors import InputError, Setting, Text
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
 from seepage.tables.table_options import DataOptions
 from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total_settings import TotalSettings
@@ -21,6 +24,21 @@ def positive_limit(value: Any, what: str = "limit") -> float:
     return limit
 
 
+COMPLETE_RECORDS = Text(
+    "a plan is certified on all records, as its clients code them, and ",
+    Setting("missing", "drop"),
+    " leaves out those with a missing value, who are asked too",
+)
+"""Why complete records certify no plan: a form asks few attributes, and who fills it in
+is not known to have answers to the others."""
+
+
+def check_all_records(counted: PairCounts | Records) -> None:
+    """Raise if records with a missing value were left out."""
+    if isinstance(counted, Records) and counted.complete:
+        raise InputError(COMPLETE_RECORDS, parameter="data")
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanningOptions(DataOptions):
     """Options of functions that plan a collection within limits, see `design`."""
@@ -29,6 +47,11 @@ class PlanningOptions(DataOptions):
     public: Sequence[str] = ()
     left_out: Sequence[str] = ()
     sample: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dropping:
+            raise InputError(COMPLETE_RECORDS, parameter="missing")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data` that were given, with scope, sample and

@@ -12,7 +12,10 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
 from seepage._core.rounding import summed_up
-from seepage.calibration.calibration_options import CalibrationOptions
+from seepage.calibration.calibration_options import (
+    CalibrationOptions,
+    check_all_records,
+)
 from seepage.calibration.calibration_problem import (
     CalibrationProblem,
     make_calibration_problem,
@@ -66,6 +69,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     certain = options.guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(settled.data, **reading | settled.table)
+    check_all_records(counted)
     scope = _resolved_scope(options, counted)
     problem = make_calibration_problem(counted, options, scope)
     problem = replace(problem, guarantee=_resolved_guarantee(problem))

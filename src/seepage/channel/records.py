@@ -80,6 +80,8 @@ class Records(Result):
     pooled
         Whether values were merged by these very counts: nothing is certified for a
         population.
+    complete
+        Whether records with a missing value were left out: the others certify no plan.
     person
         The column that identified the people, of each of whom one record was kept; else
         None.
@@ -114,6 +116,7 @@ class Records(Result):
         self.fixed: FixedDomain | None = None
         self.declared = True
         self.pooled = False
+        self.complete = False
         self.person: str | None = None
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
@@ -223,6 +226,7 @@ class Records(Result):
         records.fixed = fixed
         records.declared = declared
         records.person = options.person
+        records.complete = options.dropping
         if options.pool is not None:
             records = pool_rare(records, options.pool)
         records.domain = Domain(
@@ -307,6 +311,7 @@ class Records(Result):
         records = Records(domain, codes, self.weights, population=self.population)
         records.declared = self.declared
         records.pooled = self.pooled
+        records.complete = self.complete
         records.person = self.person
         return records
 

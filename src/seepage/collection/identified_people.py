@@ -22,7 +22,7 @@ from seepage.mechanisms.randomness import Randomness
 from seepage.plan.content import PlanContent
 from seepage.tables.scan import CodedBatch
 
-FIXED = ("domain", "bins", "pool")
+FIXED = ("domain", "bins", "pool", "missing")
 """Table options that a plan fixes."""
 
 

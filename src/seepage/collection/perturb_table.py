@@ -306,8 +306,8 @@ def open_records(
     >>> [batch.codes[0].tolist() for batch in scan.batches()]
     [[1, 0]]
     """
-    for name in table:
-        if name in FIXED:
+    for name in FIXED:
+        if name in table:
             raise InputError(f"{name} has no effect: the plan fixes it", parameter=name)
     data, table = table_of(data, {"domain": domain, **table})
     options = TableOptions.from_keywords(table, open_records)

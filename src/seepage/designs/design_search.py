@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seepage._core.errors import InputError, Setting, Text
+from seepage.calibration.calibration_options import check_all_records
 from seepage.channel.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_options import DesignOptions
@@ -50,6 +51,7 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
     settled = settle(data, options, asked=True, stacklevel=5)
     reading = options.records_options(options.rng, options.scope)
     records = as_records(settled.data, **reading | settled.table)
+    check_all_records(records)
     if records.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(
             "answers are merged where a table is read without a domain, and these records have one",

@@ -18,6 +18,10 @@ from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
 from seepage._core.results import Result
 from seepage._core.text import short_list
+from seepage.calibration.calibration_options import (
+    COMPLETE_RECORDS,
+    check_all_records,
+)
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
@@ -131,10 +135,13 @@ class PlanCheck(Result):
 def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     reading = options.keywords
+    if options.dropping:
+        raise InputError(COMPLETE_RECORDS, parameter="missing")
     if not is_counted(data):
         reading = plan.provenance.reading | reading
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
     counted = as_counted(data, records=needs_records, within=plan.domain, **reading)
+    check_all_records(counted)
     for form in plan.forms:
         check_whole_table(counted, form.guarantee, "the totals of a plan")
     by_form = [_totals_on(counted, plan, form) for form in plan.forms]

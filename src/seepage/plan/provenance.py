@@ -46,12 +46,9 @@ class Provenance(Stored, frozen=True, kw_only=True):
         """Table options by which records are read as those that the plan was computed
         from.
         """
-        options = dict[str, Any]()
-        if self.person:
-            options["person"] = self.person
-        if self.settings.get("missing") == "drop":
-            options["missing"] = "drop"
-        return options
+        if not self.person:
+            return {}
+        return {"person": self.person}
 
     @property
     def known(self) -> list[str]:

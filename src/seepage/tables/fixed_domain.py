@@ -59,8 +59,6 @@ class FixedDomain:
         part in any promise.
     merging
         Whether answers were merged by the rule.
-    dropping
-        Whether records with a missing value were left out.
     """
 
     domain: Domain
@@ -69,7 +67,6 @@ class FixedDomain:
     values: Mapping[str, int]
     left_out: tuple[str, ...]
     merging: bool
-    dropping: bool
 
     def settings(self) -> dict[str, Any]:
         """Return what a plan states: records that fixed the answers, values, what is
@@ -80,8 +77,6 @@ class FixedDomain:
             settings["fixing records"] = self.records
         if self.merging:
             settings["values"] = self._values_merged()
-        if self.dropping:
-            settings["missing"] = "drop"
         return settings
 
     def _values_merged(self) -> dict[str, int]:
@@ -178,7 +173,6 @@ def _fix(source: "Source", options: "RecordOptions", rng: int) -> FixedDomain:
         values=_numbers_of_values(domain, counts, numbers, cuts),
         left_out=tuple(left_out),
         merging=options.merges_answers,
-        dropping=options.dropping,
     )
 
 

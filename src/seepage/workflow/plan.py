@@ -221,11 +221,11 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         progress
             Called with the number of records done and their total, None if unknown.
         **table
-            How the table is read: `columns`, `drop`, `missing`, `max_values`,
+            How the table is read: `columns`, `drop`, `max_values`,
             `missing_markers`, `delimiter`, `column_names`, `encoding`, `person`; see
             `TableKeywords`.  `person` is by default that of the plan: each person sends
-            one report, of the first record that is not dropped.  The plan fixes
-            `domain`, `bins` and `pool`.
+            one report, of the first record.  The plan fixes `domain`, `bins`, `pool`
+            and `missing`.
 
         See Also
         --------
