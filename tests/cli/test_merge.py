@@ -167,7 +167,8 @@ def test_text_that_reads_as_numbers_may_have_another_order():
 def test_an_order_that_all_shards_share_is_kept():
     values = ("(missing)", "[0, 1)", "[1, 2]")
     part = sp.PairCounts(Domain([Attribute("age", values, (0, 1, 2))]), [[1, 2, 3]], [])
-    assert merge_pairs([part, part]) == part + part
+    other = sp.PairCounts(part.domain, [[2, 1, 0]], [])
+    assert merge_pairs([part, other]) == part + other
 
 
 def test_counts_are_widened_cell_by_cell():
@@ -219,3 +220,74 @@ def test_with_the_sample_of_a_shard_the_sum_is_a_sample(tmp_path):
         "2 files, sample of 3 of 12 records, 1 attributes -> "
     )
     assert PairCounts.load(tmp_path / "all.pairs").population == 12
+
+
+# The same records twice ---------------------------------------------------------------
+
+
+def _counted(shards):
+    files = [path.with_suffix(".pairs") for path in shards]
+    for shard, file in zip(shards, files, strict=True):
+        done = run(count, shard, "-o", file, "--bins", "age=0,18,65,300")
+        assert done.exit_code == 0, done.output
+    return files
+
+
+def test_a_table_that_is_in_two_counts_is_refused(shards, tmp_path):
+    first, second, third = _counted(shards)
+    every = tmp_path / "all.pairs"
+    run(merge, first, second, "-o", every)
+    with pytest.raises(SeepageError, match=r"'part-1\.parquet' in common"):
+        run(merge, every, second, "-o", tmp_path / "twice.pairs")
+    assert not (tmp_path / "twice.pairs").exists()
+    done = run(merge, every, third, "-o", tmp_path / "whole.pairs")
+    assert done.exit_code == 0, done.output
+    whole = PairCounts.load(tmp_path / "whole.pairs")
+    assert whole.records == 150
+    assert [file.name for file in whole.sources] == [path.name for path in shards]
+
+
+def test_no_way_of_counting_forgets_the_files(shards, tmp_path):
+    part = sp.count_pairs(shards[0], columns=["town", "kids"])
+    records = sp.Records.from_data(str(shards[0]), columns=["town", "kids"])
+    part.save(tmp_path / "part.pairs")
+    ways = [
+        part,
+        part.select(["kids", "town"]).select(["town", "kids"]),
+        part.rename({"town": "place"}).rename({"place": "town"}),
+        records.pairs(),
+        records.select(["town", "kids"]).pairs(),
+        PairCounts.load(tmp_path / "part.pairs"),
+        sp.count_pairs(shards[:1], columns=["town", "kids"]),
+    ]
+    for way in ways:
+        with pytest.raises(DomainError, match="would count twice"):
+            part + way
+        with pytest.raises(DomainError, match="would count twice"):
+            merge_pairs([part, way])
+
+
+def test_the_same_name_later_is_another_source(shards):
+    before = sp.count_pairs(shards[0], columns=["town"])
+    table = pq.read_table(shards[0])
+    pq.write_table(table.slice(0, 20), shards[0])
+    after = sp.count_pairs(shards[0], columns=["town"])
+    assert merge_pairs([before, after]).records == 70
+
+
+def test_equal_counts_of_two_files_are_merged_with_a_word(shards, tmp_path):
+    copy = tmp_path / "copy.parquet"
+    copy.write_bytes(shards[0].read_bytes())
+    first, twin = _counted([shards[0], copy])
+    done = run(merge, first, twin, "-o", tmp_path / "all.pairs")
+    assert done.exit_code == 0, done.output
+    assert "two of the counts are equal" in done.stderr
+    assert PairCounts.load(tmp_path / "all.pairs").records == 100
+
+
+def test_counts_of_frames_know_no_files():
+    frame = pa.table({"town": ["a", "b", "b"]})
+    part = sp.count_pairs(frame)
+    assert part.sources == ()
+    with pytest.warns(sp.SeepageWarning, match="equal"):
+        assert merge_pairs([part, part]).records == 6

@@ -1,15 +1,17 @@
 """Pair counts of shards in one domain."""
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 from seepage._core import checks
-from seepage._core.errors import DomainError
+from seepage._core.errors import DomainError, SeepageWarning
 from seepage.channel.domain import MISSING, Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.recoding import recoded
+from seepage.channel.source_files import joined_sources
 
 MAX_JOINING_SHARE = 1 / 20
 """Maximum share of the records of a value that is pooled only to make "(other)" common
@@ -27,7 +29,9 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     Parameters
     ----------
     parts
-        The pair counts of shards that have no record in common.
+        The pair counts of shards that have no record in common.  Counts of the same
+        file raise a DomainError; equal counts of different files are merged, with a
+        `SeepageWarning`.
 
     Notes
     -----
@@ -69,6 +73,21 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
             raise DomainError(
                 f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
             )
+    joined_sources(part.sources for part in parts)
+    if len({part.digest for part in parts}) < len(parts):
+        warnings.warn(
+            SeepageWarning(
+                "two of the counts are equal; if they are of the same records, these "
+                "count twice"
+            ),
+            stacklevel=2,
+        )
+    return sum_of_shards(parts)
+
+
+def sum_of_shards(parts: Sequence[PairCounts]) -> PairCounts:
+    """Return the sum of the pair counts of shards with the same attributes."""
+    first = parts[0].domain
     domain = Domain(
         _union([part.domain[index] for part in parts]) for index in range(len(first))
     )

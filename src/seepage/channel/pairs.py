@@ -18,6 +18,7 @@ from seepage._core.results import Result
 from seepage._core.text import how_many
 from seepage.channel.channel import Channel
 from seepage.channel.domain import Domain
+from seepage.channel.source_files import SourceFile, joined_sources
 
 Index = TypeVar("Index", int, Integers)
 
@@ -126,7 +127,8 @@ class PairCounts(Result):
     marginals.
 
     Every pairwise result of `seepage` is computed from these.  The object is immutable;
-    `+` merges the counts of two disjoint shards with the same domain.
+    `+` merges the counts of two disjoint shards with the same domain; counts of the
+    same file raise a DomainError.
 
     Parameters
     ----------
@@ -142,6 +144,8 @@ class PairCounts(Result):
     pooled
         Whether values were merged by these very counts: nothing is certified for a
         population.
+    sources
+        The files that the records were counted from; empty if they are not known.
 
     Examples
     --------
@@ -164,8 +168,12 @@ class PairCounts(Result):
         *,
         population: int | None = None,
         pooled: bool = False,
+        sources: Iterable[SourceFile] = (),
     ) -> None:
         self.pooled = pooled
+        self.sources: tuple[SourceFile, ...] = tuple(checks.items(sources, "sources"))
+        for file in self.sources:
+            checks.instance(file, "each of sources", SourceFile, "a SourceFile")
         self.domain = checks.instance(domain, "domain", Domain, "a Domain")
         self.marginals = tuple(map(_frozen, checks.items(marginals, "marginals")))
         self.counts = _frozen(counts)
@@ -359,7 +367,23 @@ class PairCounts(Result):
     ) -> "PairCounts":
         """Return other counts of the same records."""
         return PairCounts(
-            domain, marginals, counts, population=self.population, pooled=self.pooled
+            domain,
+            marginals,
+            counts,
+            population=self.population,
+            pooled=self.pooled,
+            sources=self.sources,
+        )
+
+    def counted_from(self, sources: Iterable[SourceFile]) -> "PairCounts":
+        """Return these counts with the files that their records were counted from."""
+        return PairCounts(
+            self.domain,
+            self.marginals,
+            self.counts,
+            population=self.population,
+            pooled=self.pooled,
+            sources=sources,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -435,10 +459,13 @@ class PairCounts(Result):
         population = None
         if any(part.population is not None for part in parts):
             population = sum(part.population or part.records for part in parts)
-        counts = self.counts + other.counts
-        pooled = self.pooled or other.pooled
         return PairCounts(
-            self.domain, marginals, counts, population=population, pooled=pooled
+            self.domain,
+            marginals,
+            self.counts + other.counts,
+            population=population,
+            pooled=self.pooled or other.pooled,
+            sources=joined_sources([self.sources, other.sources]),
         )
 
     def __eq__(self, other: object) -> bool:

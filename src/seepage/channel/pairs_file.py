@@ -5,7 +5,8 @@ pair of attributes occurs once, in the order of the domain; rows of an attribute
 itself are its marginal.  Cells of count 0 are left out.  The domain, including values
 that never occurred and bin edges, is JSON in the file's metadata under the key
 `seepage`; for a sample also the `population` that it was drawn from, so that no version
-of this package mistakes a sample for a whole table.
+of this package mistakes a sample for a whole table; and the `sources`, the files that
+were counted, by name, size, time and digest, so that none is counted twice.
 
 The counts are read back by the column `cell`, their index among all marginals and then
 all tables, and only if the SHA-256 of this JSON and both columns is the one in the
@@ -26,6 +27,7 @@ from seepage._core.errors import DomainError, InputError, TableError
 from seepage._core.files import whole_file
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import FILE_KEY, PairCounts, marginal_offsets, pair_offsets
+from seepage.channel.source_files import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,6 +66,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     attributes: list[dict[str, Any]]
     population: int | None = None
     pooled: bool = False
+    sources: tuple[SourceFile, ...] = ()
 
 
 def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
@@ -79,6 +82,7 @@ def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
             attributes=pairs.domain.to_dicts(),
             population=pairs.population,
             pooled=pairs.pooled,
+            sources=pairs.sources,
         )
     )
     table = columns.append_column("cell", [cells])
@@ -173,6 +177,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
             tables,
             population=header.population,
             pooled=header.pooled,
+            sources=header.sources,
         )
     except ERRORS as problem:
         raise TableError(

@@ -22,6 +22,7 @@ from seepage._core.results import Result
 from seepage._core.text import how_many
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
+from seepage.channel.source_files import SourceFile
 from seepage.counting.accumulate import PairAccumulator
 from seepage.counting.distinct import (
     DistinctRecords,
@@ -85,6 +86,8 @@ class Records(Result):
     person
         The column that identified the people, of each of whom one record was kept; else
         None.
+    sources
+        The files that the records were read from; empty if they are not known.
 
     Examples
     --------
@@ -118,6 +121,7 @@ class Records(Result):
         self.pooled = False
         self.complete = False
         self.person: str | None = None
+        self.sources: tuple[SourceFile, ...] = ()
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -188,6 +192,7 @@ class Records(Result):
         from seepage.channel.pooling import pool_rare
         from seepage.tables.answer_rule import with_markers
         from seepage.tables.fixed_domain import fix_domain
+        from seepage.tables.sources import source_files
 
         check_keywords(table, cls.from_data)
         options = RecordOptions(
@@ -207,6 +212,7 @@ class Records(Result):
             sample_seed = own_seed("sample", seed)
             new_gathering = partial(RecordSample, options.sample, sample_seed)
         spark = uses_spark(data, options.engine, options.person)
+        sources = source_files(data)
         fixed = None
         part = None
         for_population = options.scope == "population"
@@ -227,6 +233,7 @@ class Records(Result):
         records.declared = declared
         records.person = options.person
         records.complete = options.dropping
+        records.sources = sources
         if options.pool is not None:
             records = pool_rare(records, options.pool)
         records.domain = Domain(
@@ -313,6 +320,7 @@ class Records(Result):
         records.pooled = self.pooled
         records.complete = self.complete
         records.person = self.person
+        records.sources = self.sources
         return records
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
@@ -349,6 +357,7 @@ class Records(Result):
             counts,
             population=self.population,
             pooled=self.pooled,
+            sources=self.sources,
         )
 
     def _counts_by_bit(self) -> Integers:

@@ -1,10 +1,12 @@
 """`seepage count`, `merge` and `datasets`."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
+from seepage._core.errors import SeepageWarning
 from seepage._core.files import write_text
 from seepage._core.results import csv_text, json_text
 from seepage.cli import console, options, reading
@@ -53,7 +55,8 @@ def merge(counts: tuple[str, ...], output: str) -> None:
 
     Shards can be counted anywhere and in any order, by any scheduler.  They must have
     the same attributes and, for numbers with bins, the same bins: give their edges
-    (--bins), open at both ends so that no shard has a number outside.
+    (--bins), open at both ends so that no shard has a number outside.  A table that was
+    counted into two of them is refused: its records would count twice.
 
     \b
     Examples:
@@ -68,8 +71,12 @@ def merge(counts: tuple[str, ...], output: str) -> None:
 
     parts = [PairCounts.load(file) for file in counts]
     check_distinct_files([Path(file) for file in counts])
-    merged = merge_pairs(parts)
+    with warnings.catch_warnings(record=True) as cautions:
+        warnings.simplefilter("always", SeepageWarning)
+        merged = merge_pairs(parts)
     merged.save(output)
+    for caution in cautions:
+        click.echo(f"seepage: {caution.message}", err=True)
     click.echo(
         f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
     )

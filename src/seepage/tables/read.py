@@ -257,8 +257,12 @@ def _within(
 
 def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
     """Return the pair counts of a table."""
+    from seepage.tables.sources import source_files
+
     options = DataOptions(**coding)
-    if uses_spark(data, options.engine, options.person):
+    spark = uses_spark(data, options.engine, options.person)
+    sources = source_files(data)
+    if spark:
         from seepage.counting.spark.engine import count_with_spark
 
         counted = count_with_spark(data, options)
@@ -266,6 +270,7 @@ def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
         from seepage.tables.scan import open_scan
 
         counted = count_scan(open_scan(data, options), options.progress)
+    counted = counted.counted_from(sources)
     if options.pool is not None:
         counted = pool_rare(counted, options.pool)
     return counted

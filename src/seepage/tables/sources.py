@@ -22,6 +22,7 @@ from pyarrow.parquet import ParquetFile
 
 from seepage._core import checks
 from seepage._core.errors import Setting, TableError
+from seepage.channel.source_files import SourceFile
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -114,6 +115,14 @@ def check_distinct_files(files: Sequence[Path]) -> None:
             raise TableError(
                 f"{file} is given twice{also}; its records would count twice"
             )
+
+
+def source_files(data: Any) -> tuple[SourceFile, ...]:
+    """Return the files that data are read from, as they are now; none of a frame."""
+    if not isinstance(data, (str, os.PathLike, list, tuple)):
+        return ()
+    _, files = find_files(data)
+    return tuple(SourceFile.of(file) for file in files)
 
 
 def first_bytes(file: Path) -> bytes:

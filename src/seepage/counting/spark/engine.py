@@ -13,7 +13,7 @@ from typing import Any
 
 from seepage._core.arrays import Codes, Integers
 from seepage.channel.domain import ALL_OTHERS, Domain
-from seepage.channel.merging import merge_pairs
+from seepage.channel.merging import sum_of_shards
 from seepage.channel.pairs import PairCounts
 from seepage.channel.recoding import recoded
 from seepage.counting.accumulate import PairAccumulator
@@ -186,7 +186,7 @@ class Found:
         counts = [part.counts for part in (self, other) if part.kept]
         known = [part for part in counts if part is not None]
         self.counts = (
-            merge_pairs(known) if known and len(known) == len(counts) else None
+            sum_of_shards(known) if known and len(known) == len(counts) else None
         )
         for mine, theirs in zip(self.parts, other.parts, strict=False):
             mine.merge(theirs)
