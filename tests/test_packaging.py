@@ -29,6 +29,16 @@ def test_the_first_number_of_the_client_is_that_of_the_wire():
     assert dict(release.versions())["package.json"].split(".")[0] == stated[1]
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / ".github/workflows").glob("*.yml")))
+def test_workflows_run_nothing_that_can_change_unseen(path):
+    """Actions by their commit, and no tool in whatever version is newest."""
+    text = path.read_text(encoding="utf-8")
+    actions = re.findall(r"uses: (\S+)", text)
+    assert actions
+    assert not [name for name in actions if not re.search("@[0-9a-f]{40}$", name)]
+    assert not re.search(r"pipx run (?!\S+==)|\b(uvx|npx)\b", text)
+
+
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 def test_the_packed_client_works_in_an_empty_project(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/seepage")
