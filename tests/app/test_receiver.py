@@ -6,9 +6,9 @@ import contextlib
 import http.client
 import itertools
 import json
-import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,50 +19,50 @@ from urllib.parse import urlsplit
 import pytest
 
 import seepage as sp
-from plan_examples import counts, plan_for, three_forms
+from plan_examples import counts, three_forms
+from report_examples import OTHER, PLAN, REPORTS, line
 from seepage._core.errors import InputError
-from seepage.app.report_log import ReportLog
-from seepage.collection.report_lines import MAX_LINE_BYTES, LineError, read_report_lines
-
-PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
-OTHER = plan_for(counts(), 2.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
-REPORTS = {"sex": 1, "job": [2], "age": [0, 2], "ill": 0}
+from seepage.app import connections
+from seepage.app.report_store import StoreError
+from seepage.collection.report_lines import MAX_LINE_BYTES
+from spied_disk import SQLITE_FULL
 
 
-def line(name, **fields):
-    return {
-        "plan": PLAN.collection,
-        "form": 1,
-        "id": name,
-        "reports": REPORTS,
-        **fields,
-    }
-
-
-def posted(connection, content, path="/reports"):
+def posted(connection, content, path="/reports", headers=None):
     """Send a line; give status and text of the answer."""
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
-    connection.request("POST", path, body)
+    connection.request("POST", path, body, headers or {})
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
 
 
 @pytest.fixture
 def receiver(tmp_path):
-    with sp.Receiver(PLAN, tmp_path / "reports.jsonl", port=0) as running:
+    with sp.Receiver(PLAN, tmp_path / "reports.db", port=0) as running:
         yield running
+
+
+def connected(receiver):
+    host = urlsplit(receiver.address).netloc
+    return contextlib.closing(http.client.HTTPConnection(host, timeout=30))
 
 
 @pytest.fixture
 def connection(receiver):
-    with contextlib.closing(
-        http.client.HTTPConnection(urlsplit(receiver.address).netloc)
-    ) as one:
+    with connected(receiver) as one:
         yield one
 
 
+def socket_of(receiver):
+    address = urlsplit(receiver.address)
+    return socket.create_connection((address.hostname, address.port), timeout=30)
+
+
 def stored(path):
-    return [json.loads(text) for text in path.read_text().splitlines()]
+    """Return the ids and contents of a database's reports."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        rows = base.execute("SELECT id, reports FROM reports")
+        return {name: json.loads(reports) for name, reports in rows}
 
 
 def test_a_line_is_stored_once_and_alone(receiver, connection):
@@ -71,8 +71,8 @@ def test_a_line_is_stored_once_and_alone(receiver, connection):
         assert posted(connection, line("a", address="192.0.2.1")) == (200, "stored\n")
     pretty = json.dumps(line("b"), indent=1).encode() + b"\n"
     assert posted(connection, pretty) == (200, "stored\n")
-    assert stored(receiver.log.path) == [line("a"), line("b")]
-    assert os.name == "nt" or receiver.log.path.stat().st_mode & 0o777 == 0o600
+    assert stored(receiver.store.path) == {"a": REPORTS, "b": REPORTS}
+    assert receiver.store.count == 2
 
 
 @pytest.mark.parametrize(
@@ -109,63 +109,183 @@ def test_what_is_no_report_of_the_plan_is_refused(
     answered, text = posted(connection, content)
     assert (answered, text.startswith(reason)) == (status, True), text
     assert posted(connection, line("good")) == (200, "stored\n")
-    assert stored(receiver.log.path) == [line("good")]
+    assert stored(receiver.store.path) == {"good": REPORTS}
 
 
 def test_an_id_belongs_to_its_first_report(receiver, connection):
     posted(connection, line("a"))
     status, text = posted(connection, line("a", reports=REPORTS | {"sex": 0}))
     assert (status, text) == (400, "malformed: its id belongs to another report\n")
-    assert stored(receiver.log.path) == [line("a")]
+    assert stored(receiver.store.path) == {"a": REPORTS}
 
 
 @pytest.mark.parametrize(
-    "head",
+    ("head", "status"),
     [
-        "Transfer-Encoding: chunked\r\n",
-        "",
-        "Content-Length: 5\r\nContent-Length: 7\r\n",
-        "Content-Length: -1\r\n",
-        f"Content-Length: {'9' * 5000}\r\n",
+        ("", 400),
+        ("Content-Length: 5\r\nContent-Length: 7\r\n", 400),
+        ("Content-Length: -1\r\n", 400),
+        (f"Content-Length: {'9' * 5000}\r\n", 400),
+        ("Transfer-Encoding: gzip\r\n", 501),
+        (f"X: {'x' * 200_000}\r\n", 400),
     ],
 )
-def test_a_line_of_unknown_length_is_refused(receiver, head):
-    with socket.create_connection(receiver.server_address) as client:
-        client.sendall(f"POST /reports HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
-        assert (
-            client.makefile().readline()
-            == "HTTP/1.1 411 Length Required\r\n"[:-2] + "\n"
-        )
+def test_a_request_that_is_none_is_refused(receiver, head, status):
+    with socket_of(receiver) as client:
+        client.sendall(f"POST /reports HTTP/1.1\r\nHost: [::1]\r\n{head}\r\n".encode())
+        assert int(client.makefile().readline().split()[1]) in (400, status)
+
+
+def test_a_line_that_ends_early_is_not_stored(receiver, connection):
+    with socket_of(receiver) as client:
+        content = json.dumps(line("a")).encode()
+        client.sendall(b"POST /reports HTTP/1.1\r\nHost: localhost\r\n")
+        client.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(content) + 1, content))
+    assert posted(connection, line("b"))[0] == 200
+    assert stored(receiver.store.path) == {"b": REPORTS}
 
 
 def test_other_paths_are_refused(connection):
-    assert posted(connection, line("a"), "/")[0] == 404
-    connection.request("GET", "/reports.jsonl")
-    assert connection.getresponse().status == 404
+    assert posted(connection, line("a"), "/")[0] == 405
+    for path in ("/reports.db", "/reports.db-wal", "/../plan.json"):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (404, b"Not Found")
 
 
 def test_more_lines_than_the_rate_are_put_off(tmp_path):
-    with sp.Receiver(PLAN, tmp_path / "reports.jsonl", port=0, rate=5) as receiver:
-        client = http.client.HTTPConnection(urlsplit(receiver.address).netloc)
+    with (
+        sp.Receiver(PLAN, tmp_path / "reports.db", port=0, rate=5) as receiver,
+        connected(receiver) as client,
+    ):
         statuses = Counter(posted(client, line(str(i)))[0] for i in range(20))
         assert statuses[200] >= 5
-        assert statuses[429] >= 10
+        assert statuses[429] >= 5
         time.sleep(1)
         assert posted(client, line("later"))[0] == 200
-        client.close()
-    assert len(stored(receiver.log.path)) == statuses[200] + 1
+    assert len(stored(receiver.store.path)) == statuses[200] + 1
 
 
-def test_connections_beyond_the_maximum_are_closed(receiver, monkeypatch):
-    monkeypatch.setattr(
-        "seepage.app.receiver.MAX_CONNECTIONS", threading.active_count()
-    )
+# Who may reach it ---------------------------------------------------------------------
 
-    with socket.create_connection(receiver.server_address) as first:
-        first.sendall(b"GET / HTTP/1.1\r\n")
+
+def headers_of(connection, method, path, **headers):
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status, answer.headers
+
+
+def test_other_origins_may_read_answers_to_reports_alone(connection):
+    status, headers = headers_of(connection, "GET", "/", Origin="https://evil.example")
+    assert status == 200
+    assert not [name for name in headers if name.lower().startswith("access-control")]
+    _, headers = headers_of(connection, "POST", "/reports", Origin="https://a.example")
+    assert headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in headers
+
+
+def test_answers_say_neither_time_nor_version(connection):
+    for method, path in (("GET", "/"), ("POST", "/reports"), ("GET", "/other")):
+        _, headers = headers_of(connection, method, path)
+        assert not {"date", "server"} & {name.lower() for name in headers}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8000", 200),
+        ("LOCALHOST", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:8000", 200),
+        ("192.0.2.7", 200),
+        ("survey.example.org", 200),
+        ("Survey.Example.ORG.:443", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example:8000", 421),
+        ("survey.example.org.evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_a_name_that_leads_here_by_rebinding_is_refused(tmp_path, host, status):
+    path = tmp_path / "reports.db"
+    with sp.Receiver(PLAN, path, port=0, names=["survey.example.org"]) as receiver:
+        with connected(receiver) as client:
+            assert headers_of(client, "GET", "/", Host=host)[0] == status
+            assert posted(client, line("a"), headers={"Host": host})[0] == status
+        assert receiver.store.count == (status == 200)
+
+
+# Connections --------------------------------------------------------------------------
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("start", [b"", b"POST /reports HTTP/1.1\r\nContent-Le"])
+def test_connections_that_wait_shut_nobody_out(receiver, start):
+    """Twice as many as there may be: the oldest give way, each honest sender is served."""
+    with contextlib.ExitStack() as waiting:
+        for number in range(2 * connections.MAX_CONNECTIONS):
+            client = waiting.enter_context(socket_of(receiver))
+            client.sendall(start)
+            if number % 64 == 0 or number == 140:
+                with connected(receiver) as honest:
+                    assert posted(honest, line(str(number)))[0] == 200
+        assert receiver.store.count == 9
+
+
+def drip(client):
+    for _ in range(200):
+        client.sendall(b"X")
         time.sleep(0.05)
-        with socket.create_connection(receiver.server_address) as second:
-            assert second.recv(1) == b""
+
+
+def test_a_sender_of_single_bytes_is_closed_at_the_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
+    with (
+        sp.Receiver(PLAN, tmp_path / "reports.db", port=0) as receiver,
+        socket_of(receiver) as slow,
+        connected(receiver) as honest,
+    ):
+        begin = time.monotonic()
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            drip(slow)
+        assert time.monotonic() - begin < 5
+        assert posted(honest, line("a"))[0] == 200
+
+
+def test_an_answer_that_is_not_taken_is_closed_at_the_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
+    with (
+        sp.Receiver(PLAN, tmp_path / "reports.db", port=0) as receiver,
+        socket_of(receiver) as client,
+    ):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
+        server = receiver._server.server_state
+        deadline = time.monotonic() + 10
+        while server.connections and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not server.connections
+
+
+def test_threads_of_others_do_not_count(receiver, connection):
+    done = threading.Event()
+    others = [threading.Thread(target=done.wait) for _ in range(300)]
+    for thread in others:
+        thread.start()
+    assert posted(connection, line("a"))[0] == 200
+    done.set()
+    for thread in others:
+        thread.join()
+
+
+def test_two_receivers_do_not_share_a_database_or_a_port(receiver, tmp_path):
+    with pytest.raises(InputError, match="another receiver collects into it"):
+        sp.Receiver(PLAN, receiver.store.path, port=0)
+    port = urlsplit(receiver.address).port
+    with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1, port {port}"):
+        sp.Receiver(PLAN, tmp_path / "other.db", port=port)
 
 
 def test_the_questionnaire_sends_its_report_to_the_receiver(receiver, tab):
@@ -177,138 +297,121 @@ def test_the_questionnaire_sends_its_report_to_the_receiver(receiver, tab):
     tab.click("text=Send the noisy result")
     tab.wait_for_selector("text=Thank you")
     tab.goto("about:blank")
-    (sent,) = stored(receiver.log.path)
-    assert set(sent["reports"]) == {"sex", "job", "age", "ill"}
-    assert PLAN.estimate(receiver.log.path).records == 1
+    (sent,) = stored(receiver.store.path).values()
+    assert set(sent) == {"sex", "job", "age", "ill"}
+    assert PLAN.estimate(receiver.store.path).records == 1
 
 
-# The file -----------------------------------------------------------------------------
+# What is acknowledged -----------------------------------------------------------------
 
 
-def appended(path, *names):
-    log = ReportLog(PLAN, path)
-    for name in names:
-        log.append(json.dumps(line(name)).encode())
-    log.close()
-    return log
-
-
-def test_a_torn_last_line_is_ended_and_skipped(tmp_path):
-    """Wherever it is torn, earlier lines stay, and the same line can be stored again."""
-    path = tmp_path / "reports.jsonl"
-    appended(path, "first", "second")
-    whole = path.read_bytes()
-    start = whole.index(b"\n") + 1
-    for size in [*range(start, len(whole) - 4, 9), *range(len(whole) - 4, len(whole))]:
-        path.write_bytes(whole[:size])
-        appended(path, "second", "second", "third")
-        assert read_report_lines(PLAN, [path])[0].num_rows == 3, size
-        ids = [
-            json.loads(text)["id"]
-            for text in path.read_text().splitlines()
-            if text.endswith("}}")
-        ]
-        assert ids[-3:] == ["first", "second", "third"]
-
-
-def test_a_first_line_that_is_torn_does_not_end_the_collection(tmp_path):
-    path = tmp_path / "reports.jsonl"
-    appended(path, "first")
-    path.write_bytes(path.read_bytes()[:20])
-    log = appended(path, "first")
-    assert (log.count, log.skipped) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"age,sex\n39,F\n", json.dumps(line("a", plan=OTHER.collection)).encode()],
-)
-def test_a_file_of_something_else_stays_as_it_is(tmp_path, content):
-    path = tmp_path / "reports.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(
-        InputError, match="must be a new file or one that was collected with this"
+def test_no_answer_before_the_synchronisation_has_ended(disk, tmp_path):
+    with (
+        sp.Receiver(PLAN, tmp_path / "reports.db", port=0) as receiver,
+        socket_of(receiver) as client,
     ):
-        sp.Receiver(PLAN, path, port=0)
-    assert path.read_bytes() == content
+        for name in ("a", "b"):
+            content = json.dumps(line(name)).encode()
+            disk.events.clear()
+            disk.may_sync.clear()
+            client.sendall(b"POST /reports HTTP/1.1\r\nHost: localhost\r\n")
+            client.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(content), content))
+            client.settimeout(0.5)
+            with pytest.raises(TimeoutError):
+                client.recv(1)
+            assert ("write", "log") in disk.events
+            disk.may_sync.set()
+            client.settimeout(30)
+            answer = b""
+            while not answer.endswith(b"stored\n"):
+                answer += client.recv(1000)
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert ("sync", "log") in disk.events
 
 
-def test_two_receivers_do_not_share_a_file_or_a_port(receiver, tmp_path):
-    with pytest.raises(InputError, match="another receiver collects into it"):
-        sp.Receiver(PLAN, receiver.log.path, port=0)
-    port = receiver.server_address[1]
-    with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1, port {port}"):
-        sp.Receiver(PLAN, tmp_path / "other.jsonl", port=port)
+def test_clients_share_synchronisations(disk, tmp_path):
+    """Of the two that come first one is alone; the others wait for it together."""
+    with sp.Receiver(PLAN, tmp_path / "reports.db", port=0) as receiver:
+        disk.events.clear()
+        disk.may_sync.clear()
+        threads = [
+            threading.Thread(target=send_one, args=(receiver, line(str(i % 50))))
+            for i in range(100)
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(1)
+        disk.may_sync.set()
+        for thread in threads:
+            thread.join()
+        assert receiver.store.count == 50
+        assert disk.events.count(("sync", "log")) < 20
+    assert sorted(map(int, stored(receiver.store.path))) == list(range(50))
 
 
-@pytest.mark.parametrize("fault", ["write", "fsync"])
-def test_nothing_is_acknowledged_after_a_failure_of_the_disk(
-    receiver, connection, fault
+def send_one(receiver, content):
+    with connected(receiver) as client:
+        assert posted(client, content) == (200, "stored\n")
+
+
+def test_a_full_disk_is_told_and_nothing_is_acknowledged(disk, tmp_path):
+    with sp.Receiver(PLAN, tmp_path / "reports.db", port=0) as receiver:
+        with connected(receiver) as client:
+            assert posted(client, line("a"))[0] == 200
+            disk.error["write"] = SQLITE_FULL
+            status, text = posted(client, line("b"))
+            assert (status, text) == (503, "the line could not be stored\n")
+        with pytest.raises(StoreError, match="the disk is full; what was acknowledged"):
+            receiver.wait()
+        disk.error.clear()
+    assert set(stored(receiver.store.path)) == {"a"}
+
+
+@pytest.mark.posix
+def test_a_database_that_is_gone_is_told_and_nothing_is_acknowledged(
+    receiver, connection
 ):
-    """What is on disk after a failed write or fsync is unknown, until the next start."""
-    posted(connection, line("before"))
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    with pytest.MonkeyPatch.context() as patched:
-        if fault == "fsync":
-            patched.setattr(os, "fsync", fail)
-        else:
-            patched.setattr(receiver.log, "_file", type("Full", (), {"write": fail})())
-        assert posted(connection, line("a"))[0] == 503
-    status, text = posted(connection, line("b"))
-    assert (status, text) == (
-        503,
-        "the line could not be stored: No space left on device\n",
-    )
-    receiver.log.close()
-    appended(receiver.log.path, "a", "b")
-    assert Counter(one["id"] for one in stored(receiver.log.path)) == dict.fromkeys(
-        ("before", "a", "b"), 1
-    )
+    assert posted(connection, line("a"))[0] == 200
+    receiver.store.path.unlink()
+    assert posted(connection, line("b"))[0] == 503
+    with pytest.raises(StoreError, match=r"reports\.db is gone"):
+        receiver.wait()
 
 
-def test_many_threads_share_one_fsync(tmp_path, monkeypatch):
-    syncs = []
-    sync = os.fsync
-    monkeypatch.setattr(
-        os, "fsync", lambda file: (syncs.append(file), time.sleep(0.01), sync(file))
-    )
-    log = ReportLog(PLAN, tmp_path / "reports.jsonl")
-    syncs.clear()
-    threads = [
-        threading.Thread(
-            target=log.append, args=(json.dumps(line(str(i % 50))).encode(),)
-        )
-        for i in range(100)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    log.close()
-    assert sorted(int(one["id"]) for one in stored(log.path)) == list(range(50))
-    assert len(syncs) < 40
-
-
-def test_lines_of_several_forms_are_read_by_estimate(tmp_path):
+def test_lines_of_several_forms_are_read_and_exported_meanwhile(tmp_path):
     plan = three_forms(counts())
-    log = ReportLog(plan, tmp_path / "reports.jsonl")
     sent = [
         {"form": 1, "reports": {"sex": 0, "job": [1]}},
         {"form": 2, "reports": {"job": 3, "ill": []}},
         {"form": 3, "report": 5},
     ]
-    for name, fields in enumerate(sent * 2):
-        log.append(
-            json.dumps({"plan": plan.collection, "id": str(name), **fields}).encode()
-        )
-    both = {"plan": plan.collection, "id": "x", "form": 3, "report": 1, "reports": {}}
-    with pytest.raises(LineError, match="must have the reports that its form asks for"):
-        log.append(json.dumps(both).encode())
-    log.close()
-    assert plan.estimate(log.path).records == 6
+    with sp.Receiver(plan, tmp_path / "reports.db", port=0) as receiver:
+        with connected(receiver) as client:
+            for name, fields in enumerate(sent * 2):
+                content = {"plan": plan.collection, "id": str(name), **fields}
+                assert posted(client, content)[0] == 200
+            both = {"form": 3, "report": 1, "reports": {}}
+            content = {"plan": plan.collection, "id": "x", **both}
+            assert posted(client, content)[0] == 400
+        assert plan.estimate(receiver.store.path).records == 6
+        for name in ("out.parquet", "out.jsonl"):
+            assert receiver.export(tmp_path / name) == 6
+            assert plan.estimate(tmp_path / name).records == 6
+
+
+def test_only_the_receiver_loads_a_server():
+    """`collect` alone pays for it, and only where it receives."""
+    code = (
+        "import sys, seepage, contextlib, io\n"
+        "from seepage.cli import main\n"
+        "for words in (['--help'], ['collect', '--help']):\n"
+        "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        "        main(words)\n"
+        "assert not {'starlette', 'uvicorn', 'anyio', 'h11', 'asyncio'} & set(sys.modules)\n"
+        "seepage.Receiver\n"
+        "assert 'starlette' in sys.modules and 'uvicorn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # Kills --------------------------------------------------------------------------------
@@ -326,11 +429,12 @@ class Process:
 
     def start(self):
         code = "from seepage.cli import main; main()"
-        options = ["--port", str(self.port), "--rate", "1e6"]
+        options = ["--port", str(self.port), "--rate", "1e6", "-o", "reports.db"]
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "collect", "plan.json", *options],
             cwd=self._folder,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
         assert self.process.stdout.readline().startswith(
@@ -339,8 +443,12 @@ class Process:
 
     def end(self, how):
         self.process.send_signal(how)
-        rest = self.process.communicate(timeout=30)[0]
-        return self.process.returncode, rest
+        return self.ended()
+
+    def ended(self):
+        """Return status, output and errors of the process when it has ended."""
+        output, errors = self.process.communicate(timeout=30)
+        return self.process.returncode, output, errors
 
 
 def send_all(port, lines, acknowledged):
@@ -383,13 +491,12 @@ def kill_while_receiving(folder, lines, clients, kills):
         receiver.start()
     for thread in threads:
         thread.join()
-    code, rest = receiver.end(signal.SIGINT)
-    assert (code, rest) == (0, f"{lines:,} reports -> reports.jsonl\n")
+    code, rest, errors = receiver.end(signal.SIGINT)
+    assert (code, rest, errors) == (0, f"{lines:,} reports -> reports.db\n", "")
     sent = {one["id"] for one in itertools.chain(*parts)}
-    found = Counter(one["id"] for one in stored(folder / "reports.jsonl"))
     assert set(acknowledged) == sent
-    assert found == dict.fromkeys(sent, 1)
-    assert PLAN.estimate(folder / "reports.jsonl").records == lines
+    assert stored(folder / "reports.db") == dict.fromkeys(sent, REPORTS)
+    assert PLAN.estimate(folder / "reports.db").records == lines
 
 
 @pytest.mark.posix
@@ -399,5 +506,52 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path):
 
 @pytest.mark.posix
 @pytest.mark.slow
-def test_ten_kills_lose_nothing_that_was_acknowledged(tmp_path):
-    kill_while_receiving(tmp_path, lines=20_000, clients=20, kills=10)
+def test_twenty_kills_lose_nothing_that_was_acknowledged(tmp_path):
+    kill_while_receiving(tmp_path, lines=20_000, clients=20, kills=20)
+
+
+# The command --------------------------------------------------------------------------
+
+
+@pytest.mark.posix
+def test_the_command_ends_with_one_line_when_its_database_is_removed(tmp_path):
+    receiver = Process(tmp_path)
+    client = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=20)
+    assert posted(client, line("a"))[0] == 200
+    for file in tmp_path.glob("reports.db*"):
+        file.unlink()
+    assert posted(client, line("b"))[0] == 503
+    client.close()
+    code, output, errors = receiver.ended()
+    assert (code, output) == (1, "")
+    assert errors.startswith("seepage: reports can no longer be stored in ")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.posix
+def test_the_command_exports_while_another_receives(tmp_path):
+    receiver = Process(tmp_path)
+    client = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=20)
+    assert posted(client, line("a"))[0] == 200
+    client.close()
+    code = "from seepage.cli import main; main()"
+    command = [sys.executable, "-c", code, "collect", "plan.json", "-o", "reports.db"]
+    for name in ("out.parquet", "out.jsonl", "out.jsonl"):  # the last one again
+        done = subprocess.run(
+            [*command, "--export", name], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.stdout == f"1 reports of reports.db -> {name}\n", done.stderr
+        assert PLAN.estimate(tmp_path / name).records == 1
+    done = subprocess.run(
+        [*command, "--export", "new.jsonl", "--port", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "--port has no effect: --export receives nothing" in done.stderr
+    client = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=20)
+    assert posted(client, line("b"))[0] == 200
+    client.close()
+    assert receiver.end(signal.SIGTERM)[0] == 128 + signal.SIGTERM
+    assert len(stored(tmp_path / "reports.db")) == 2

@@ -348,7 +348,7 @@ def test_lines_have_no_weights_beside_them(tmp_path):
     """The error says what to do, and doing it is possible."""
     path = written(tmp_path / "reports.jsonl", client_lines(40))
     with pytest.raises(
-        InputError, match="JSON Lines have no column 'w' beside the reports: give"
+        InputError, match="reports as clients send them have no column 'w' beside them"
     ):
         PLAN.estimate(path, weights="w")
     weights = np.repeat([1.0, 3.0], 20)
@@ -360,7 +360,7 @@ def test_lines_have_no_weights_beside_them(tmp_path):
     PLAN.save(tmp_path / "plan.json")
     (tmp_path / "beside.csv").write_text("w\n" + "1\n" * 20 + "3\n" * 20)
     given = ("estimate", path, "--plan", tmp_path / "plan.json", "--weights", "w")
-    assert "no column 'w' beside the reports" in run(*given).stderr
+    assert "no column 'w' beside them" in run(*given).stderr
     done = run(*given, "--covariates", tmp_path / "beside.csv", "--format", "json")
     told = json.loads(done.stdout)["attributes"]["sex"]["frequencies"]
     assert told == pytest.approx(found.tolist())

@@ -3,37 +3,47 @@ clients send.
 
 `GET /` is the questionnaire, `POST /reports` takes one line [`docs/wire.md`].  A line
 is checked against the plan, stored, and then acknowledged with status 200.  It is on
-disk by then: all lines that wait are written together and followed by one `fsync`
-(group commit), so that twenty clients share its cost.  A line with an id that is stored
-already is acknowledged again and not stored again, also after a restart.  Neither
-addresses nor times are stored or logged.
+disk by then: all lines that wait are committed together (group commit), so that twenty
+clients share the cost of one `fsync`.  A line with an id that is stored already is
+acknowledged again and not stored again, also after a restart.  Neither addresses nor
+times are stored or logged.
 """
 
+import ipaddress
 import os
-import re
 import socket
-import socketserver
-import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler
-from typing import Any, cast
+from collections.abc import Sequence
+from types import TracebackType
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage.app.report_log import ReportLog
+from seepage.app.connections import BoundedConnection
+from seepage.app.group_commit import GroupCommit
+from seepage.app.report_store import ReportStore, StoreError
 from seepage.collection.report_lines import FOREIGN, MAX_LINE_BYTES, LineError
+from seepage.collection.stored_reports import export_reports
 from seepage.pages.questionnaire import OWN_ENDPOINT, questionnaire_page
 from seepage.workflow.plan import Plan
 
 LOOPBACK = "127.0.0.1"
 
 
-MAX_CONNECTIONS = 128
-"""Threads of the process, one for each connection; further connections are closed."""
+BACKLOG = 512
+"""Connections that the system keeps until they are accepted."""
 
 
-CHUNK = 1 << 16
+KEEP_ALIVE_SECONDS = 5
+"""Seconds for which a connection may be idle after an answer."""
 
 
 MAX_DISCARDED = 16 * MAX_LINE_BYTES
@@ -41,15 +51,27 @@ MAX_DISCARDED = 16 * MAX_LINE_BYTES
 answered."""
 
 
-LENGTH = re.compile("[0-9]{1,18}")
-"""The one Content-Length of a request."""
+MAX_HEADER_BYTES = 1 << 14
 
 
-SECONDS = 10.0
-"""Seconds for which a connection may be silent."""
+STOP_SECONDS = 5
+"""Seconds that requests have to end when the receiver is closed."""
 
 
-class Receiver(socketserver.ThreadingTCPServer):
+SECURITY_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Headers of every answer."""
+
+
+FROM_ANY_PAGE = {"Access-Control-Allow-Origin": "*"}
+"""The header of answers to reports: the questionnaire may be a page of another origin.
+Nothing else may be read by other origins."""
+
+
+class Receiver:
     r"""An HTTP endpoint for the reports of a plan, which runs until it is closed.
 
     Parameters
@@ -57,11 +79,15 @@ class Receiver(socketserver.ThreadingTCPServer):
     plan
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     path
-        The file of reports, JSON Lines; it is continued if it exists.
+        The database of reports, which ends in `.db`; it is continued if it exists.
     port
         The port; 0 for any that is free, see `address`.
     host
         The address to listen on; only this machine reaches the default.
+    names
+        Names of hosts under which others reach it, such as "survey.example.org": a
+        request for any other name gets status 421.  Addresses and `localhost` are
+        always among them.
     labels, title
         The texts of the questionnaire, see `Plan.write_questionnaire`.
     rate
@@ -70,9 +96,8 @@ class Receiver(socketserver.ThreadingTCPServer):
 
     Attributes
     ----------
-    log
-        The file of reports, with the `count` of its lines and of those `skipped` as
-        malformed.
+    store
+        The database, with its `path` and the `count` of its reports.
 
     Examples
     --------
@@ -85,20 +110,16 @@ class Receiver(socketserver.ThreadingTCPServer):
     >>> line = {"plan": plan.collection, "id": "6f7a", "form": 1}
     >>> line["reports"] = {"coffee": 1, "sleep": 0}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with sp.Receiver(plan, f"{folder}/reports.jsonl", port=0) as receiver:
+    ...     with sp.Receiver(plan, f"{folder}/reports.db", port=0) as receiver:
     ...         address = f"{receiver.address}/reports"
     ...         for _ in range(2):  # the second is a retry
     ...             print(urlopen(address, msgspec.json.encode(line)).read())
-    ...     found = plan.estimate(f"{folder}/reports.jsonl")
+    ...         while_running = plan.estimate(f"{folder}/reports.db")
     b'stored\n'
     b'stored\n'
-    >>> found.records
+    >>> while_running.records
     1
     """
-
-    allow_reuse_address = daemon_threads = True
-    _thread: threading.Thread | None = None
-    request_queue_size = MAX_CONNECTIONS
 
     def __init__(
         self,
@@ -107,140 +128,243 @@ class Receiver(socketserver.ThreadingTCPServer):
         *,
         port: int = 8000,
         host: str = LOOPBACK,
+        names: Sequence[str] = (),
         labels: str | os.PathLike[str] | None = None,
         title: str | None = None,
         rate: float = 1000.0,
     ) -> None:
         checks.instance(plan, "plan", Plan, "a Plan")
-        self._rate = checks.weight(rate, "rate")
-        self._second = 0
-        self._lines = 0
+        self._plan = plan
+        self._pace = Pace(checks.weight(rate, "rate"))
         number = checks.integer(port, "port", 0, (1 << 16) - 1)
-        name = checks.text(host, "host")
+        host_name = checks.text(host, "host")
+        known_names = [checks.text(name, "each of names") for name in names]
         page = questionnaire_page(
             plan, labels=labels, endpoint=OWN_ENDPOINT, title=title
         )
-        self.page = page.encode()
-        self._pace = threading.Lock()
-        self.address_family = socket.AF_INET6 if ":" in name else socket.AF_INET
-        self.log = ReportLog(plan, path)
+        self.store = ReportStore(plan, path)
         try:
-            super().__init__((name, number), _Handler)
-        except OSError as problem:
-            raise InputError(
-                f"cannot listen on {name}, port {number}: {problem.strerror or problem}"
-            ) from None
-        self._thread = threading.Thread(
-            target=self.serve_forever, args=(0.1,), daemon=True
-        )
-        self._thread.start()
+            self._socket = _listening(host_name, number)
+        except BaseException:
+            self.store.close()
+            raise
+        self._commits = GroupCommit(self.store, self._stop)
+        application = self._application(page, [host_name, *known_names])
+        self._server = uvicorn.Server(_settings(application))
+        self._ended = threading.Event()
+        self.address = _address(self._socket)
+        threading.Thread(target=self._serve, daemon=True).start()
 
-    @property
-    def address(self) -> str:
-        """The address of the questionnaire."""
-        host, port = self.socket.getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    def _application(self, page: str, names: Sequence[str]) -> Starlette:
+        """Return the application: the questionnaire, and the endpoint of reports."""
+
+        async def questionnaire(request: Request) -> Response:
+            return HTMLResponse(page, headers=SECURITY_HEADERS)
+
+        routes = [
+            Route("/", questionnaire, methods=["GET"]),
+            Route(f"/{OWN_ENDPOINT}", self._receive, methods=["POST"]),
+        ]
+        middleware = [Middleware(GuardedHost, names=names)]
+        return Starlette(routes=routes, middleware=middleware)
+
+    def _serve(self) -> None:
+        """Answer requests until `_stop`, in a thread of its own."""
+        try:
+            self._server.run([self._socket])
+        finally:
+            self._ended.set()
+
+    async def _receive(self, request: Request) -> Response:
+        """Store a line and acknowledge it; one that is refused gets the reason as text."""
+        try:
+            content = await _content(request)
+        except ClientDisconnect:
+            return _answer(400, "the line ends early")
+        if content is None:
+            return _answer(413, f"a line has at most {MAX_LINE_BYTES:,} bytes")
+        if not self._pace.admits():
+            return _answer(429, "too many lines at once: try again in a second")
+        try:
+            row = self.store.row_of(content)
+            rejection = await self._commits.stored(row)
+        except LineError as error:
+            rejection = error
+        except StoreError:
+            return _answer(503, "the line could not be stored")
+        if rejection is None:
+            return _answer(200, "stored")
+        return _answer(409 if rejection.reason == FOREIGN else 400, str(rejection))
+
+    def _stop(self) -> None:
+        """Let the server end: requests that wait are answered first."""
+        self._server.should_exit = True
 
     def wait(self) -> None:
-        """Wait until the receiver is closed, or this thread is interrupted."""
-        if self._thread is not None:
-            self._thread.join()
+        """Wait until the receiver is closed or this thread is interrupted.
 
-    def server_close(self) -> None:
+        Raises the `StoreError` if the database has failed.
+        """
+        self._ended.wait()
+        if self.store.failure is not None:
+            raise self.store.failure
+
+    def close(self) -> None:
         """Stop listening.  Lines that were not acknowledged may be stored or not."""
-        if self._thread is not None:
-            self.shutdown()
-        super().server_close()
-        self.log.close()
+        self._stop()
+        self._ended.wait()
+        self._socket.close()
+        self._commits.close()
+        self.store.close()
 
-    def is_within_rate(self) -> bool:
-        """Return whether one more line is within the rate, and count it."""
-        with self._pace:
-            if (now := int(time.monotonic())) != self._second:
-                self._second = now
-                self._lines = 0
-            self._lines += 1
-            return self._lines <= self._rate
+    def export(self, output: str | os.PathLike[str]) -> int:
+        """Write the reports so far to a file; return their number.
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Return whether there is a thread for one more connection; else it is closed."""
-        return threading.active_count() <= MAX_CONNECTIONS
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore connections that break: their lines are not acknowledged."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Answers the requests of one connection."""
-
-    protocol_version = "HTTP/1.1"
-    server_version = "seepage"
-    sys_version = ""
-    error_message_format = "%(explain)s\n"
-    error_content_type = "text/plain;charset=utf-8"
-    timeout = SECONDS
-    wbufsize = -1
-    disable_nagle_algorithm = True
-
-    def do_GET(self) -> None:
-        """Send the questionnaire."""
-        if self.path.partition("?")[0] == "/":
-            self._answer(cast(Receiver, self.server).page, "text/html;charset=utf-8")
-        else:
-            self.send_error(404, explain="the questionnaire is at /")
-
-    def do_POST(self) -> None:
-        """Store a line and acknowledge it; one that is refused gets the reason as text."""
-        status, reason = self._received()
-        if status == 200:
-            self._answer(b"stored\n", "text/plain;charset=utf-8")
-        else:
-            self.send_error(status, explain=reason)
-
-    def _received(self) -> tuple[int, str]:
-        """Store the line of a request; return the status, and the reason if it is
-        refused.
+        Parameters
+        ----------
+        output
+            A file that ends in `.parquet` or `.jsonl`, written whole or not at all.
         """
-        receiver = cast(Receiver, self.server)
-        if self.path != f"/{OWN_ENDPOINT}":
-            return 404, f"reports are sent to /{OWN_ENDPOINT}"
-        lengths = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or not LENGTH.fullmatch(
-            ",".join(lengths)
-        ):
-            return 411, "a line must be sent with its Content-Length"
-        if (size := int(lengths[0])) > MAX_LINE_BYTES:
-            for start in range(0, min(size, MAX_DISCARDED), CHUNK):
-                self.rfile.read(min(CHUNK, size - start))
-            return 413, f"a line has at most {MAX_LINE_BYTES:,} bytes"
-        if len(content := self.rfile.read(size)) < size:
-            raise ConnectionError("the line ends early")
-        if not receiver.is_within_rate():
-            return 429, "too many lines at once: try again in a second"
+        return export_reports(self._plan, self.store.path, output)
+
+    def __enter__(self) -> "Receiver":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Pace:
+    """The lines of the current second, counted up to a maximum rate.
+
+    Parameters
+    ----------
+    rate
+        Maximum number of lines per second.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._second = 0
+        self._lines = 0
+
+    def admits(self) -> bool:
+        """Count one more line; return whether it is within the rate."""
+        second = int(time.monotonic())
+        if second != self._second:
+            self._second = second
+            self._lines = 0
+        self._lines += 1
+        return self._lines <= self._rate
+
+
+class GuardedHost:
+    """Answers requests for known hosts alone.
+
+    A page of another site whose name suddenly leads to this machine (DNS rebinding)
+    sends its own name.  Addresses cannot be rebound.
+
+    Parameters
+    ----------
+    app
+        The application behind.
+    names
+        The names of hosts beside `localhost`.
+    """
+
+    def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+        self._app = app
+        self._names = {"localhost", *(name.lower().rstrip(".") for name in names)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self._knows(host):
+            await self._app(scope, receive, send)
+        else:
+            await _answer(421, "this host is not served here")(scope, receive, send)
+
+    def _knows(self, host: str) -> bool:
+        """Return whether a Host header names an address or a known name."""
+        name = _without_port(host).lower().rstrip(".")
+        if name in self._names:
+            return True
         try:
-            receiver.log.append(content)
-        except LineError as error:
-            return 409 if error.reason == FOREIGN else 400, str(error)
-        except OSError as problem:
-            return 503, f"the line could not be stored: {problem}"
-        return 200, ""
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
 
-    def _answer(self, content: bytes, kind: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
 
-    def end_headers(self) -> None:
-        """End the headers with those of every answer; pages of other origins may send
-        reports.
-        """
-        self.send_header("Access-Control-Allow-Origin", "*")
-        self.send_header("Cache-Control", "no-store")
-        super().end_headers()
+def _without_port(host: str) -> str:
+    """Return the host of a Host header, an IPv6 address without its brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
 
-    def log_message(self, *_: Any) -> None:
-        """Log nothing: addresses and times would tell who sent which line."""
+
+async def _content(request: Request) -> bytes | None:
+    """Return the body of a request; None if it is longer than a line may be."""
+    parts = list[bytes]()
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_DISCARDED:
+            return None
+        if size > MAX_LINE_BYTES:
+            parts.clear()
+        else:
+            parts.append(part)
+    return b"".join(parts) if size <= MAX_LINE_BYTES else None
+
+
+def _answer(status: int, text: str) -> Response:
+    """Return the answer to a report, which pages of all origins may read."""
+    headers = SECURITY_HEADERS | FROM_ANY_PAGE
+    return PlainTextResponse(f"{text}\n", status_code=status, headers=headers)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; an address that is in use raises an InputError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as problem:
+        raise InputError(
+            f"cannot listen on {host}, port {port}: {problem.strerror or problem}"
+        ) from None
+
+
+def _address(listener: socket.socket) -> str:
+    """Return the address of the questionnaire."""
+    host, port = listener.getsockname()[:2]
+    if ":" in host:
+        host = f"[{host}]"
+    return f"http://{host}:{port}"
+
+
+def _settings(application: Starlette) -> uvicorn.Config:
+    """Return the server's settings: no logs, for they would tell who sent what when."""
+    return uvicorn.Config(
+        application,
+        http=BoundedConnection,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+    )

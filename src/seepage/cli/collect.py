@@ -1,5 +1,6 @@
 """`seepage client`, `collect`, `perturb`, `estimate`: from a plan to frequencies."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +15,9 @@ from seepage.cli import console, options, parsing
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
+
+EXIT_FAILED = 1
+
 
 PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
 
@@ -104,25 +108,48 @@ def client(
     "-o",
     "--output",
     type=click.Path(dir_okay=False),
-    default="reports.jsonl",
-    help="The file of reports; it is continued if it exists.",
+    default="reports.db",
+    help="The database of reports; it is continued if it exists.",
 )
 @click.option(
     "--port", type=int, default=8000, help="The port; 0 for any that is free."
 )
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
 @click.option(
+    "--name",
+    "names",
+    metavar="HOST",
+    multiple=True,
+    help="A name under which others reach it, such as survey.example.org.",
+)
+@click.option(
     "--rate", type=float, default=1000.0, help="Lines per second, in all, at most."
 )
 @LABELS
 @TITLE
-def collect(plan_path: str, output: str, **chosen: Any) -> None:
+@click.option(
+    "--export",
+    type=OutputFile(),
+    help="Write the reports so far, as .parquet or .jsonl, and end.",
+)
+def collect(
+    plan_path: str,
+    output: str,
+    port: int,
+    host: str,
+    names: tuple[str, ...],
+    rate: float,
+    labels: str | None,
+    title: str | None,
+    export: str | None,
+) -> None:
     """Receive the reports of PLAN over HTTP, for pilots, until Ctrl-C.
 
     The questionnaire is at / and sends its reports to /reports.  A report is on disk
     before it is acknowledged; one that is sent again is stored once; what is no report
-    of the plan is refused with the reason.  `seepage estimate` reads the file, also
-    meanwhile.
+    of the plan is refused with the reason.  `seepage estimate` reads the database, also
+    meanwhile, and --export writes it as another file.  Where the disk fails or the
+    database is removed, it says so and ends with status 1.
 
     Only this machine reaches the default host.  For others put a web server in front
     that adds https, without which browsers do not run the questionnaire.
@@ -130,17 +157,39 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
     \b
     Examples:
       seepage collect plan.json
-      seepage collect plan.json --port 8000 -o reports.jsonl --labels codebook.csv
+      seepage collect plan.json --port 8000 -o reports.db --labels codebook.csv
+      seepage collect plan.json -o reports.db --export reports.parquet
     """
-    from seepage.app.receiver import LOOPBACK, Receiver
     from seepage.workflow.plan import Plan
 
-    with Receiver(Plan.load(plan_path), output, **chosen) as receiver:
-        log = receiver.log
-        skipped = f", {log.skipped:,} skipped" if log.skipped else ""
-        there = f"({log.count:,} there{skipped})"
+    plan = Plan.load(plan_path)
+    if export is not None:
+        reject(
+            ["port", "host", "names", "rate", "labels", "title"],
+            "--export receives nothing",
+        )
+        from seepage.collection.stored_reports import export_reports
+
+        count = export_reports(plan, output, export)
+        click.echo(f"{count:,} reports of {output} -> {export}")
+        return
+    from seepage.app.receiver import LOOPBACK, Receiver
+    from seepage.app.report_store import StoreError
+
+    with Receiver(
+        plan,
+        output,
+        port=port,
+        host=host,
+        names=names,
+        rate=rate,
+        labels=labels,
+        title=title,
+    ) as receiver:
+        store = receiver.store
+        there = f"({store.count:,} there)"
         click.echo(f"questionnaire at {receiver.address}, reports -> {output} {there}")
-        if chosen["host"] not in (LOOPBACK, "::1", "localhost"):
+        if host not in (LOOPBACK, "::1", "localhost"):
             click.echo(
                 "others can reach this address: put a server with https in front",
                 err=True,
@@ -148,7 +197,10 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
         try:
             receiver.wait()
         except KeyboardInterrupt:
-            click.echo(f"{log.count:,} reports -> {output}")
+            click.echo(f"{store.count:,} reports -> {output}")
+        except StoreError as failure:
+            click.echo(f"seepage: {failure}", err=True)
+            sys.exit(EXIT_FAILED)
 
 
 # Reports ------------------------------------------------------------------------------
@@ -320,8 +372,9 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob
     of such.
 
-    REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are
-    malformed or belong to another plan are skipped, and their numbers printed.
+    REPORTS may also be the database of `seepage collect`, also while it collects, or
+    JSON Lines as clients send them, plain or gzip.  Lines that are malformed or belong
+    to another plan are skipped, and their numbers printed.
 
     Estimates are unbiased, so they may be negative and need not sum to 1; --consistent
     gives distributions.  Standard errors are those of the unbiased estimates, for the
@@ -336,7 +389,7 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
       seepage estimate reports.parquet --plan plan.json --table ill,income
       seepage estimate reports.parquet --plan plan.json --regress "ill ~ age + sex"
       seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
-      seepage estimate reports.jsonl.gz --plan plan.json
+      seepage estimate reports.db --plan plan.json
     """
     from seepage.collection.report_batches import open_reports
     from seepage.pages.results_page import write_results

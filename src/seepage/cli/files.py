@@ -71,6 +71,10 @@ dataset."""
 PICTURE_SIGNATURES = {b"\x89PNG": ".png", b"%PDF": ".pdf", b"<svg": ".svg"}
 
 
+REPORT_LINE = re.compile(rb'\{"plan":"[0-9a-f]{64}","id":')
+"""The start of exported lines of reports."""
+
+
 SCANNED_BYTES = 1 << 16
 
 
@@ -78,7 +82,8 @@ def is_replaceable(path: Path) -> bool:
     """Return whether a path does not exist, is empty, or looks like an earlier output.
 
     Our Parquet (in its footer), JSON and HTML contain "seepage"; CSV and text are
-    recognised by the words of their first line, pictures by their signature.
+    recognised by the words of their first line, lines of reports by their first fields,
+    pictures by their signature.
     """
     if not path.is_file() or not path.stat().st_size:
         return True
@@ -90,6 +95,8 @@ def is_replaceable(path: Path) -> bool:
         )
         file.seek(max(0, path.stat().st_size - max(SCANNED_BYTES, footer + 8)))
         tail = file.read()
+    if REPORT_LINE.match(head):
+        return True
     if head.startswith((b"PAR1", b"{", b"<!doctype html>")):
         return b"seepage" in head or b"seepage" in tail
     signatures = PICTURE_SIGNATURES.items()

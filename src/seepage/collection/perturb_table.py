@@ -11,11 +11,10 @@ there are: the limits are those of one report.
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seepage._core import checks
 from seepage._core.arrays import Codes, Integers
@@ -30,24 +29,16 @@ from seepage.collection.identified_people import (
     derived_forms,
     read_identifiers,
 )
-from seepage.collection.report_batches import (
-    FORM,
-    report_columns,
-    reports_schema,
-    spread_reports,
-)
+from seepage.collection.report_batches import reports_schema, spread_reports
+from seepage.collection.report_file import write_report_file
 from seepage.designs.forms.form import form_of_words
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
-from seepage.mechanisms.reports import ValueReports
 from seepage.plan.content import PerturbOptions, PlanContent
 from seepage.tables.opening import open_source
 from seepage.tables.read import table_of
 from seepage.tables.scan import TableScan, columns_of
 from seepage.tables.sources import find_files
 from seepage.tables.table_options import CodingKeywords, TableOptions
-
-ROW_GROUP = 1 << 17
-"""Minimum number of rows of a Parquet row group."""
 
 
 def perturb_table(plan: PlanContent, data: Any, options: PerturbOptions) -> pa.Table:
@@ -113,7 +104,7 @@ def perturb_file(
         rng=rng, identifier=identifier, key=key, progress=progress, reading=reading
     )
     with whole_file(output) as file:
-        return _write(plan, _reports(plan, data, options), file)
+        return write_report_file(plan, _reports(plan, data, options), file)
 
 
 def _reports(
@@ -226,41 +217,6 @@ def _input_codes(
     codes = tuple(answers[name][rows] for name in form.attributes)
     sizes = [plan.domain[name].size for name in form.attributes]
     return np.ravel_multi_index(codes, sizes)
-
-
-def _write(
-    plan: PlanContent, batches: Iterator[pa.RecordBatch], file: IO[bytes]
-) -> int:
-    """Write batches in row groups of at least `ROW_GROUP` rows; return the number of
-    rows.
-
-    Reports that are values, and forms, are dictionary-encoded.
-    """
-    buffer = list[pa.RecordBatch]()
-    written = 0
-    encoded = list[str]()
-    if not plan.is_single:
-        encoded.append(FORM)
-    for column, index, name in report_columns(plan):
-        if plan.form_mechanisms[index][name].reports is ValueReports:
-            encoded.append(column)
-    with pq.ParquetWriter(
-        file,
-        reports_schema(plan),
-        compression="zstd",
-        use_dictionary=encoded,
-        use_compliant_nested_type=False,
-        write_page_checksum=True,
-    ) as writer:
-        for batch in batches:
-            buffer.append(batch)
-            written += batch.num_rows
-            if sum(part.num_rows for part in buffer) >= ROW_GROUP:
-                writer.write_table(pa.Table.from_batches(buffer))
-                buffer.clear()
-        if buffer:
-            writer.write_table(pa.Table.from_batches(buffer))
-    return written
 
 
 def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -> None:

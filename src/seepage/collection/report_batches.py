@@ -37,13 +37,28 @@ LINES = "JSON Lines"
 """The format of files with one report per line."""
 
 
-FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".jsonl": LINES, ".ndjson": LINES}
-"""Formats of reports by suffix; others are lines if they begin with a brace or are
-gzip."""
+DATABASE = "SQLite"
+
+
+FORMATS: dict[str, str] = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".jsonl": LINES,
+    ".ndjson": LINES,
+    ".db": DATABASE,
+    ".sqlite": DATABASE,
+    ".sqlite3": DATABASE,
+}
+"""Formats of reports by suffix.  A file of another suffix is a database if it begins as
+one, lines if it begins with a brace or is gzip, and Parquet otherwise."""
 
 
 GZIP = b"\x1f\x8b"
 """First bytes of gzip files."""
+
+
+DATABASE_START = b"SQLite f"
+"""The first 8 bytes of every SQLite database."""
 
 
 FORM = "form"
@@ -137,8 +152,7 @@ class ReportSource:
     parts
         Arrow tables, or Parquet files.
     are_lines
-        Whether they were read from JSON Lines, which have no columns beside the
-        reports.
+        Whether they are as clients sent them, without columns beside the reports.
 
     Attributes
     ----------
@@ -195,8 +209,9 @@ class ReportSource:
         """Return a column that is beside the reports, such as weights."""
         if self._are_lines:
             raise InputError(
-                f"JSON Lines have no column {name!r} beside the reports: give one number for each "
-                "report that is read, in their order, or a column of covariates"
+                f"reports as clients send them have no column {name!r} beside them: give "
+                "one number for each report that is read, in their order, or a column of "
+                "covariates"
             )
         for part in self._parts:
             known = _described(part)[0].names
@@ -334,9 +349,10 @@ def open_reports(
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file or
-        of JSON Lines, of a folder of such, a glob, a list of paths, or a
-        `ReportSource`.  Columns that are no attributes of the plan are ignored.
+        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file,
+        of JSON Lines or of a receiver's database, of a folder of such, a glob, a list of
+        paths, or a `ReportSource`.  Columns that are no attributes of the plan are
+        ignored.
     note
         Called with a sentence on the lines that are skipped; a warning by default.
     """
@@ -349,14 +365,25 @@ def open_reports(
     if not isinstance(reports, (str, os.PathLike, list, tuple)):
         return ReportSource(plan, [_table_of_frame(plan, reports)])
     kind, files = find_files(reports, FORMATS, _format_of)
-    if kind != LINES:
+    if kind == PARQUET:
         return ReportSource(plan, files)
-    from seepage.collection.report_lines import read_report_lines
-
-    table, notes = read_report_lines(plan, files)
+    table, notes = _sent_reports(plan, kind, files)
     for sentence in notes:
         note(sentence)
     return ReportSource(plan, [table], are_lines=True)
+
+
+def _sent_reports(
+    plan: PlanContent, kind: str, files: Sequence[Path]
+) -> tuple[pa.Table, list[str]]:
+    """Return reports as clients sent them, and notes on those that are left out."""
+    if kind == DATABASE:
+        from seepage.collection.stored_reports import read_databases
+
+        return read_databases(plan, files)
+    from seepage.collection.report_lines import read_report_lines
+
+    return read_report_lines(plan, files)
 
 
 def _table_of_frame(plan: PlanContent, frame: Any) -> pa.Table:
@@ -393,11 +420,18 @@ def _frame_column(frame: Any, field: pa.Field) -> Any:
 
 
 def _format_of(file: Path) -> str:
-    """Return the format of a file of reports by its suffix, else by its first bytes."""
+    """Return the format of a file of reports by its suffix, else by its first bytes.
+
+    A file with a known suffix is not opened: closing a database would release the locks
+    of a receiver in this process.
+    """
     suffix = suffix_of(file)
     if suffix in FORMATS:
         return FORMATS[suffix]
-    if first_bytes(file).lstrip().startswith((b"{", GZIP)):
+    start = first_bytes(file)
+    if start == DATABASE_START:
+        return DATABASE
+    if start.lstrip().startswith((b"{", GZIP)):
         return LINES
     return PARQUET
 

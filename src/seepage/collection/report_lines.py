@@ -10,7 +10,7 @@ number noted; all others are read.
 import gzip
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -109,21 +109,20 @@ def read_report_lines(
     Of lines with the same `id` the first counts: an equal line is a duplicate, a different one
     malformed.  Blank lines are ignored.  O(1) per line; the reports are held in memory.
     """
-    reader = _LineReader(plan)
-    notes = list[str]()
+    gatherer = LineGatherer(plan)
     for file in files:
-        notes += reader.read(file)
-    if not reader.forms:
-        reasons = ""
-        if notes:
-            reasons = f": {'; '.join(notes)}"
-        raise InputError(
-            f"{checks.shown(str(files[0]))} holds no report of the plan{reasons}"
-        )
-    return reader.table(), notes
+        try:
+            with _open(file) as stream:
+                gatherer.gather(file, read_lines(stream))
+        except (OSError, EOFError, zlib.error):
+            raise InputError(
+                f"{file} is damaged: it cannot be read further than "
+                f"{len(gatherer.forms):,} reports"
+            ) from None
+    return gatherer.table(files[0]), gatherer.notes
 
 
-class _LineReader:
+class LineGatherer:
     """Gathers the reports of files of lines.
 
     Attributes
@@ -132,6 +131,8 @@ class _LineReader:
         The number of the form of each report so far, from 1.
     columns
         By form and by name of the report: the reports so far, as integers.
+    notes
+        A sentence on the skipped lines of each file, by reason.
     """
 
     def __init__(self, plan: PlanContent) -> None:
@@ -142,25 +143,19 @@ class _LineReader:
             {name: list[int]() for name in mechanisms}
             for mechanisms in plan.form_mechanisms
         ]
+        self.notes = list[str]()
 
-    def read(self, file: Path) -> Iterator[str]:
-        """Read a file to its end; yield notes on the lines that were skipped."""
+    def gather(self, file: Path, lines: Iterable[bytes | None]) -> None:
+        """Read the lines of a file, and note those that are skipped."""
         skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
-        try:
-            with _open(file) as stream:
-                for number, content in enumerate(read_lines(stream), 1):
-                    try:
-                        self._add(content)
-                    except LineError as error:
-                        skipped[error.reason].append(number)
-        except (OSError, EOFError, zlib.error):
-            raise InputError(
-                f"{file} is damaged: it cannot be read further than "
-                f"{len(self.forms):,} reports"
-            ) from None
+        for number, content in enumerate(lines, 1):
+            try:
+                self._add(content)
+            except LineError as error:
+                skipped[error.reason].append(number)
         for reason, numbers in skipped.items():
             if numbers:
-                yield _note(file, reason, numbers)
+                self.notes.append(_note(file, reason, numbers))
 
     def _add(self, content: bytes | None) -> None:
         """Add the reports of a line; a blank line has none."""
@@ -173,8 +168,15 @@ class _LineReader:
         for name, report in encoded.items():
             self.columns[line.form - 1][name].append(report)
 
-    def table(self) -> pa.Table:
-        """Return all reports, one row per person."""
+    def table(self, file: Path) -> pa.Table:
+        """Return all reports, one row per person; without any, `file` is at fault."""
+        if not self.forms:
+            reasons = ""
+            if self.notes:
+                reasons = f": {'; '.join(self.notes)}"
+            raise InputError(
+                f"{checks.shown(str(file))} holds no report of the plan{reasons}"
+            )
         forms = np.array(self.forms) - 1
         arrays = spread_reports(self._plan, forms, self._reports)
         return pa.Table.from_arrays(arrays, schema=reports_schema(self._plan))
