@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage._core.errors import ChannelError, InputError
-from seepage.mechanisms.exact_probabilities import CERTAIN, largest_ratio
+from seepage._core.errors import ChannelError, GuaranteeError, InputError
+from seepage.leakage.delta import delta_of_reports
+from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below, largest_ratio
+from seepage.mechanisms.mechanism_registry import MECHANISMS
 
 SURVEY = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 
@@ -226,3 +228,155 @@ def test_tied_outputs_are_guessed_uniformly():
     assert silent.inferred_channel().tolist() == [[0.5, 0.5], [0.5, 0.5]]
     guesses = silent.infer(silent.perturb(np.zeros(4_000, dtype=int), rng=1), rng=2)
     assert 0.45 < guesses.mean() < 0.55
+
+
+# A stated epsilon, and its delta -------------------------------------------------------
+
+
+def telling(k, epsilon, delta):
+    """Randomised response that gives the value away with probability delta."""
+    other = (1 - delta) / (math.exp(epsilon) + k - 1)
+    noisy = other * (1 + math.expm1(epsilon) * np.eye(k))
+    return sp.MatrixMechanism(np.hstack([noisy, delta * np.eye(k)]), epsilon=epsilon)
+
+
+def hockey_stick(thresholds, epsilon):
+    """The hockey-stick divergence of two rows, in exact fractions of e^epsilon."""
+    factor = exp_below(epsilon)
+    return max(
+        sum(
+            max(Fraction(0), high - factor * low)
+            for high, low in zip(*pair, strict=True)
+        )
+        / CERTAIN
+        for pair in itertools.permutations(thresholds.tolist(), 2)
+    )
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda outputs: st.lists(
+            st.lists(st.integers(0, 5), min_size=outputs, max_size=outputs).filter(any),
+            min_size=2,
+            max_size=4,
+        )
+    ),
+    st.sampled_from([0.0, 1e-9, 0.5, 1.0, 3.0, 700.0]),
+)
+def test_a_stated_epsilon_has_the_delta_of_the_hockey_stick(rows, epsilon):
+    matrix = np.array([[cell / sum(row) for cell in row] for row in rows])
+    mechanism = sp.MatrixMechanism(matrix, epsilon=epsilon)
+    truth = hockey_stick(mechanism.thresholds, mechanism.epsilon)
+    assert mechanism.epsilon <= epsilon
+    assert Fraction(mechanism.delta) >= truth
+    assert mechanism.delta == pytest.approx(float(truth), rel=1e-12, abs=1e-30)
+    assert mechanism.delta == pytest.approx(
+        hockey_stick_of_floats(matrix, mechanism.epsilon), abs=1e-12
+    )
+    many = delta_of_reports(np.eye(len(rows)), mechanism.channel(), mechanism.epsilon)
+    if mechanism.delta:
+        assert many == pytest.approx(mechanism.delta, rel=1e-9, abs=1e-13)
+
+
+def hockey_stick_of_floats(matrix, epsilon):
+    return max(
+        np.maximum(high - math.exp(min(epsilon, 700.0)) * low, 0.0).sum()
+        for high, low in itertools.permutations(matrix, 2)
+    )
+
+
+def test_ratios_within_the_stated_epsilon_have_delta_0():
+    matrix = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]
+    pure = sp.MatrixMechanism(matrix)
+    stated = sp.MatrixMechanism(matrix, epsilon=2.0)
+    assert (stated.epsilon, stated.delta) == (pure.epsilon, 0.0)
+    assert np.array_equal(stated.thresholds, pure.thresholds)
+    smaller = sp.MatrixMechanism(matrix, epsilon=1.0)
+    assert smaller.epsilon == 1.0
+    assert smaller.delta == pytest.approx(0.5 - math.e * 0.1)
+    again = sp.MatrixMechanism.from_thresholds(smaller.thresholds, epsilon=1.0)
+    assert again.describe() == smaller.describe()
+    assert again.delta == smaller.delta
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_partly_empty_columns_are_under_the_contract(k):
+    mechanism = telling(k, 1.0, 0.05)
+    assert mechanism.delta == pytest.approx(0.05)
+    assert sp.check_mechanism(mechanism) == {}
+    with pytest.raises(InputError, match="which no finite epsilon allows with delta 0"):
+        sp.MatrixMechanism(mechanism.channel())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_leakage_with_a_delta_is_that_of_the_channel(seed):
+    rng = np.random.default_rng(seed)
+    channel = rng.dirichlet(np.ones(3), size=4)
+    channel[0, 0] = 0.0
+    channel /= channel.sum(axis=1, keepdims=True)
+    mechanism = telling(3, 1.0, 0.02)
+    leakage = mechanism.leakage(channel)
+    bound = sp.leakage_bound(channel, 1.0, delta=0.02)
+    assert leakage.value == bound.value
+    mixed = channel @ mechanism.channel()
+    truth = hockey_stick_of_floats(mixed, leakage.value)
+    assert truth <= leakage.delta <= truth + 1e-12
+    assert leakage.delta <= bound.delta
+    assert mechanism.pure_leakage(channel).value == math.inf
+
+
+def test_totals_of_partly_empty_columns():
+    survey = sp.Records.from_data(sp.make_survey(2_000)).select(["coffee", "sleep"])
+    sizes = survey.domain.sizes
+    mechanisms = [telling(size, 0.5, 0.001) for size in sizes]
+    how = {"mechanism": mechanisms}
+    epsilons = [mechanism.epsilon for mechanism in mechanisms]
+    for guarantee in ("worst", "sum", "independent", "merged", "sampled"):
+        total = sp.total_leakage(survey, epsilons, guarantee=guarantee, **how)
+        assert np.isfinite(total.values).all()
+        assert (total.deltas > 0).all()
+    for guarantee in ("exact", "witness"):
+        with pytest.raises(GuaranteeError, match="likelihood ratios of matrix have no"):
+            sp.total_leakage(survey, epsilons, guarantee=guarantee, **how)
+
+
+def test_a_factory_is_registered_benchmarked_and_totalled():
+    sp.register(telling)
+    try:
+        assert sp.check_mechanism("telling") == {}
+        mechanism = sp.mechanism("telling", 3, 1.0, 0.01)
+        assert mechanism.describe()["mechanism"] == "telling"
+        matrix = sp.leakage_matrix("adult", 1.0, mechanism="telling", delta=0.01)
+        assert (matrix.values <= sp.leakage_matrix("adult", 1.0).values + 1e-12).all()
+        assert matrix.deltas.max() > 0
+        scores = sp.benchmark_mechanisms(
+            "adult", [1.0], mechanisms=["telling"], delta=0.01, columns=["sex", "race"]
+        ).scores
+        assert scores[0].mechanism == "telling"
+        assert scores[0].delta > 0
+        with pytest.raises(InputError, match="needs a delta above 0"):
+            sp.mechanism("telling", 3, 1.0)
+    finally:
+        MECHANISMS.remove("telling")
+
+
+def test_a_factory_that_exceeds_its_budget_raises():
+    sp.register(lambda k, epsilon: sp.GRR(k, 2 * epsilon), name="twice")
+    try:
+        with pytest.raises(
+            InputError, match=r"must keep \(1, 0\), got .* with \(2, 0\)"
+        ):
+            sp.mechanism("twice", 3, 1.0)
+        with pytest.raises(InputError, match="has delta 0"):
+            sp.mechanism("twice", 3, 1.0, 0.1)
+    finally:
+        MECHANISMS.remove("twice")
+    for factory, name, message in [
+        (lambda k, epsilon: None, "", "needs one: register"),
+        (lambda k: None, "one", r"must take \(k, epsilon\)"),
+        (lambda k, epsilon: None, "public", "stands for a public attribute"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            sp.register(factory, name=name)
+    with pytest.raises(InputError, match="name is for functions"):
+        sp.register(sp.GRR, name="other")

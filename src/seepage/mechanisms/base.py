@@ -85,6 +85,19 @@ class Estimate(Result):
         }
 
 
+def check_needed_delta(name: str, approximate: bool, delta: float) -> None:
+    """Raise unless delta is above 0 for an approximate mechanism, and 0 for another."""
+    if approximate and checks.delta(delta) == 0:
+        raise InputError(
+            f"mechanism {name!r} needs a delta above 0, such as 1e-6",
+            parameter="delta",
+        )
+    if not approximate and checks.delta(delta) > 0:
+        raise InputError(
+            f"mechanism {name!r} has delta 0, got delta {delta}", parameter="mechanism"
+        )
+
+
 class Mechanism(ABC):
     """An LDP mechanism for one attribute with k values.
 
@@ -128,18 +141,9 @@ class Mechanism(ABC):
         """Return the mechanism for k values at a budget; delta > 0 if and only if
         `approximate`.
         """
+        check_needed_delta(cls.name, cls.approximate, delta)
         if cls.approximate:
-            if checks.delta(delta) == 0:
-                raise InputError(
-                    f"mechanism {cls.name!r} needs a delta above 0, such as 1e-6",
-                    parameter="delta",
-                )
             return cls(k, epsilon, delta)  # type: ignore[call-arg]
-        if checks.delta(delta) > 0:
-            raise InputError(
-                f"mechanism {cls.name!r} has delta 0, got delta {delta}",
-                parameter="mechanism",
-            )
         return cls(k, epsilon)  # type: ignore[call-arg]
 
     # Privacy --------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage.leakage.delta import delta_of_reports
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.mechanism_registry import MECHANISMS
+from seepage.mechanisms.mechanism_registry import MECHANISMS, MechanismFamily
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
 from seepage.mechanisms.support_independence import (
     counts_fit,
@@ -131,19 +131,18 @@ def check_mechanism(mechanism: type[Mechanism] | Mechanism | str) -> dict[str, s
     return {what: problem for what, problem in problems.items() if problem}
 
 
-def _family(mechanism: Any) -> type[Mechanism]:
+def _family(mechanism: Any) -> MechanismFamily:
     """Return a mechanism's class, itself or by its registered name."""
-    family = mechanism
     if isinstance(mechanism, str):
-        family = MECHANISMS.find(mechanism)
-    if not (isinstance(family, type) and issubclass(family, Mechanism)):
+        return MECHANISMS.find(mechanism)
+    if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism)):
         raise checks.violation(
             "mechanism", "a Mechanism, its class or its name", mechanism
         )
-    return family
+    return mechanism
 
 
-def _budgets_of_class(family: type[Mechanism], delta: float) -> str:
+def _budgets_of_class(family: MechanismFamily, delta: float) -> str:
     """Return the first problem of the budgets at which a class is checked."""
     for epsilon in BUDGETS:
         problem = _budget(family.create(K, epsilon, delta), epsilon, delta)
@@ -227,7 +226,7 @@ def _probabilities(tested: Mechanism) -> str:
 def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
     values = np.eye(tested.k)
     exceeds = not tested.realised_epsilon <= tested.epsilon <= epsilon * (1 + EXACT)
-    if exceeds or tested.delta > delta:
+    if exceeds or tested.delta > delta * (1 + EXACT):
         return f"({tested.epsilon:.6g}, {tested.delta:.3g}) exceeds ({epsilon:g}, {delta:g})"
     for group in every_report(tested, seeds=20):
         rows = np.exp(tested.log_likelihood(group)).T

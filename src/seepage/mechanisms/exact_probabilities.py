@@ -185,14 +185,14 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
     channel = np.where(channel.max(axis=0) < RARE_OUTPUT, channel.mean(axis=0), channel)
     average = channel.mean(axis=0)
     for share in (0.0, *(2.0**exponent for exponent in range(-52, 0))):
-        thresholds = _round_rows((1 - share) * channel + share * average)
+        thresholds = round_rows((1 - share) * channel + share * average)
         allowed = thresholds.min(axis=0) * limit.numerator  # Python integers: exact
         if (thresholds.max(axis=0) * limit.denominator <= allowed).all():
             return thresholds
-    return _round_rows(np.tile(average, (len(channel), 1)))
+    return round_rows(np.tile(average, (len(channel), 1)))
 
 
-def _round_rows(channel: Floats) -> Thresholds:
+def round_rows(channel: Floats) -> Thresholds:
     """Return floor(channel 2^64); the remainder of each row goes to its likeliest
     output.
     """

@@ -243,4 +243,11 @@ def _has_bounded_ratios(release: Release, view: View) -> bool:
     if release.mechanism is None:
         return False
     sets = release.sets(view)
-    return sets is None or sets.contrast < inf
+    if sets is not None:
+        return sets.contrast < inf
+    try:
+        transition = release.transition(view)
+    except InputError:  # too many reports
+        return True
+    partly_empty = (transition == 0).any(axis=0) & (transition > 0).any(axis=0)
+    return not partly_empty.any()

@@ -7,13 +7,15 @@ calls `register`.  See `Mechanism`.
 
 import inspect
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from seepage._core import checks
 from seepage._core.errors import InputError, SeepageWarning
 from seepage._core.registry import Registry
-from seepage.mechanisms.base import PUBLIC, Mechanism
+from seepage.mechanisms.base import PUBLIC, Mechanism, check_needed_delta
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.hashing import BLH, OLH, HadamardResponse
@@ -39,7 +41,63 @@ BUILT_IN: tuple[type[Mechanism], ...] = (
 """The mechanisms of this package, in the order in which they are listed."""
 
 
-def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanism]:
+BUDGET_TOLERANCE = 1e-12
+"""Relative excess of a factory's epsilon and delta over the stated ones, due to the
+rounding of a matrix; leakages and totals are those of the larger ones."""
+
+
+@dataclass(frozen=True)
+class MechanismFactory:
+    """A family of mechanisms that a function makes: what a class is otherwise.
+
+    Parameters
+    ----------
+    name
+        The registered name, which all mechanisms of the family get.
+    make
+        Returns a mechanism for `(k, epsilon)`, or `(k, epsilon, delta)`.
+    approximate
+        Whether it takes a delta, which is above 0 then.
+    """
+
+    name: str
+    make: Callable[..., Mechanism]
+    approximate: bool
+
+    def create(self, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
+        """Return the mechanism for k values at a budget, checked to be within it."""
+        check_needed_delta(self.name, self.approximate, delta)
+        size = checks.integer(k, "k", 1)
+        budget = checks.epsilon(epsilon)
+        arguments: list[Any] = [size, budget]
+        if self.approximate:
+            arguments.append(delta)
+        mechanism = self.make(*arguments)
+        if not isinstance(mechanism, Mechanism) or mechanism.k != size:
+            raise InputError(
+                f"the function of mechanism {self.name!r} must return a Mechanism with k = "
+                f"{size}, got {checks.shown(mechanism)}"
+            )
+        exceeds = mechanism.epsilon > budget * (1 + BUDGET_TOLERANCE)
+        if exceeds or mechanism.delta > delta * (1 + BUDGET_TOLERANCE):
+            raise InputError(
+                f"the function of mechanism {self.name!r} must keep ({budget:g}, {delta:g}), got "
+                f"a mechanism with ({mechanism.epsilon:.6g}, {mechanism.delta:.3g})"
+            )
+        mechanism.name = self.name
+        return mechanism
+
+
+MechanismFamily: TypeAlias = type[Mechanism] | MechanismFactory
+"""What is registered: a class, or a factory of mechanisms."""
+
+
+def register(
+    family: type[Mechanism] | Callable[..., Mechanism],
+    *,
+    name: str = "",
+    replace: bool = False,
+) -> type[Mechanism] | Callable[..., Mechanism]:
     """Add a mechanism to the registry under its name.
 
     A `TwoLevelMechanism` whose reports do not support values independently of each
@@ -51,7 +109,11 @@ def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanis
     ----------
     family
         A subclass of `Mechanism` without abstract members.  An InputError names missing
-        members, a wrong constructor, or a name that is registered already.
+        members, a wrong constructor, or a name that is registered already.  Or a
+        function `(k, epsilon)` or `(k, epsilon, delta)` that returns a mechanism within
+        that budget.
+    name
+        The name of a function's mechanisms; by default the function's, with hyphens.
     replace
         Replace the mechanism of that name, for example in a notebook cell that is run
         again.
@@ -71,20 +133,74 @@ def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanis
     Traceback (most recent call last):
         ...
     seepage.InputError: mechanism Unfinished must define draw, reports, supported
+
+    A function, here of randomised response that tells the value with probability delta:
+
+    >>> import numpy as np
+    >>> import seepage as sp
+    >>> def telling(k, epsilon, delta):
+    ...     other = (1 - delta) / (np.exp(epsilon) + k - 1)
+    ...     noisy = other * (1 + np.expm1(epsilon) * np.eye(k))
+    ...     rows = np.hstack([noisy, delta * np.eye(k)])
+    ...     return sp.MatrixMechanism(rows, epsilon=epsilon)
+    >>> register(telling) is telling
+    True
+    >>> mechanism = sp.mechanism("telling", 3, 1.0, 0.01)
+    >>> mechanism.epsilon, round(mechanism.delta, 6)
+    (1.0, 0.01)
+    >>> MECHANISMS.remove("telling")
     """
-    _check_class(family)
-    if not _is_independent(family):
+    if not isinstance(family, type) and callable(family):
+        factory = _factory(family, name)
+        MECHANISMS.add(factory.name, factory, replace=replace)
+        return family
+    checked = _check_class(family)
+    if name:
+        raise InputError(
+            f"a class has its own name, {checked.name!r}: name is for functions",
+            parameter="name",
+        )
+    if not _is_independent(checked):
         warnings.warn(
-            f"reports of {family.name!r} do not support values independently of each other, as "
+            f"reports of {checked.name!r} do not support values independently of each other, as "
             "two levels without a size assume: define likely_sets = None and pure_leakage",
             SeepageWarning,
             stacklevel=2,
         )
-    return MECHANISMS.add(family.name, family, replace=replace)
+    MECHANISMS.add(checked.name, checked, replace=replace)
+    return checked
 
 
-def _check_class(family: Any) -> None:
-    """Raise where a class is no complete mechanism with a constructor and a free name."""
+def _factory(function: Callable[..., Mechanism], name: str) -> MechanismFactory:
+    """Return the factory of a function under a name; raise for other parameters."""
+    own_name = getattr(function, "__name__", "").replace("_", "-")
+    known_as = checks.text(name, "name") or own_name
+    if not known_as.replace("-", "").isalnum():
+        raise InputError(
+            "a function without a name needs one: register(function, name=...)",
+            parameter="name",
+        )
+    _check_free(known_as)
+    signature = inspect.signature(function)
+    for approximate, budget in ((False, [1.0]), (True, [1.0, 0.1])):
+        with suppress(TypeError):
+            signature.bind(2, *budget)
+            return MechanismFactory(known_as, function, approximate)
+    raise InputError(
+        f"the function of mechanism {known_as!r} must take (k, epsilon) or (k, epsilon, delta)"
+    )
+
+
+def _check_free(name: str) -> None:
+    """Raise for the name that stands for a public attribute."""
+    if name.casefold() == PUBLIC:
+        raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
+
+
+def _check_class(family: Any) -> type[Mechanism]:
+    """Return a class; raise where it is no complete mechanism with a constructor and a
+    free name.
+    """
     if not (isinstance(family, type) and issubclass(family, Mechanism)):
         raise InputError(
             f"a mechanism must be a subclass of Mechanism, got {checks.shown(family)}"
@@ -102,8 +218,8 @@ def _check_class(family: Any) -> None:
         raise InputError(
             f"the constructor of {family.__name__} must take {expected}"
         ) from None
-    if family.name.casefold() == PUBLIC:
-        raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
+    _check_free(family.name)
+    return family
 
 
 def _example_budget(family: type[Mechanism]) -> list[float]:
@@ -121,17 +237,17 @@ def _is_independent(family: type[Mechanism]) -> bool:
     return True
 
 
-MECHANISMS: Registry[type[Mechanism]] = Registry(
+MECHANISMS: Registry[MechanismFamily] = Registry(
     "mechanism", "seepage.mechanisms", register
 )
-"""Mechanism classes by name."""
+"""Mechanism classes and factories by name."""
 
 
 for family in BUILT_IN:
     MECHANISMS.add(family.name, family)
 
 
-def registered() -> dict[str, type[Mechanism]]:
+def registered() -> dict[str, MechanismFamily]:
     """Return every registered mechanism by name.
 
     Examples

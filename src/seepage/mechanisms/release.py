@@ -134,7 +134,9 @@ def _release(
         return Release(math.inf if attribute.size > 1 else 0.0, public=True)
     if isinstance(mechanism, str):
         family = MECHANISMS.find(mechanism)
-        return Release(epsilon, delta, family.create(attribute.size, epsilon, delta))
+        named = family.create(attribute.size, epsilon, delta)
+        budget = max(epsilon, named.epsilon)
+        return Release(budget, max(delta, named.delta), named)
     if not (hasattr(mechanism, "k") and hasattr(mechanism, "likely_sets")):
         raise checks.violation("mechanism", "a name or a Mechanism", mechanism)
     if mechanism.k != attribute.size:

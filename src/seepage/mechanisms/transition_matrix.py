@@ -1,6 +1,7 @@
 """Mechanisms given by a transition matrix, drawn from exact integer thresholds."""
 
 import hashlib
+import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +15,7 @@ from seepage._core.errors import InputError
 from seepage._core.log_ratios import nearest_distribution
 from seepage._core.rounding import UNIT
 from seepage.channel.channel import Channel, as_matrix
+from seepage.leakage.delta import delta_of_reports
 from seepage.leakage.exact_leakage import largest_mixed_ratio
 from seepage.leakage.leakage import Leakage, named_witness
 from seepage.mechanisms.base import Mechanism
@@ -21,12 +23,19 @@ from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     Thresholds,
     exact_cells,
+    exp_below,
+    float_above,
     integer_thresholds,
     largest_ratio,
     log_above,
+    round_rows,
 )
 from seepage.mechanisms.randomness import Randomness, draw_outputs, guess_supported
 from seepage.mechanisms.reports import ValueReports
+
+MAX_EXACT_CELLS = 1 << 20
+"""Differences of thresholds up to which a delta is computed in exact integers."""
+
 
 IDENTITY_TOLERANCE = 1e-6
 """Largest entry of |C R - I| for which R counts as a right inverse of C."""
@@ -51,6 +60,21 @@ class ListedMechanism(Mechanism):
         """The logarithms of C[x, r] / C[0, r] for the matrix C of `channel`, k x
         outputs.
         """
+
+    @property
+    def _pure_epsilon(self) -> float:
+        """The epsilon with delta 0; infinite where an output is possible under some
+        values only.
+        """
+        return self.epsilon
+
+    @property
+    def _largest_finite_ratio(self) -> float:
+        """The largest finite log-ratio of an output's likelihoods."""
+        if math.isfinite(self._pure_epsilon):
+            return self._pure_epsilon
+        spreads = self._relative.max(axis=0) - self._relative
+        return float(spreads[np.isfinite(spreads)].max(initial=0.0))
 
     @cached_property
     def _tied(self) -> Booleans:
@@ -92,13 +116,15 @@ class ListedMechanism(Mechanism):
             return Leakage(0.0, None)  # exactly 0, without rounding errors
         high = self._relative.max(axis=0)
         low = self._relative.min(axis=0)
-        excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
+        excess = np.exp(self._relative - high)
+        bounded = np.isfinite(low)
+        excess[:, bounded] *= -np.expm1(low[bounded] - self._relative[:, bounded])
         best = largest_mixed_ratio(matrix, excess, np.exp(low - high))
         terms = self.k + self.outputs + 64
-        epsilon = self.epsilon
-        guard = UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
-        value = min(best.value + guard, epsilon)
-        if best.likelier == best.other or not epsilon:
+        span = self._largest_finite_ratio
+        guard = UNIT * (16 * terms * min(span, 1.0) + 8 * span)
+        value = min(best.value + guard, self._pure_epsilon)
+        if best.likelier == best.other or not self._pure_epsilon:
             return Leakage(value, None)
         witness = named_witness(
             G,
@@ -119,9 +145,13 @@ class MatrixMechanism(ListedMechanism):
     ----------
     matrix
         P(output given value): one row per value and one column per output, rows summing
-        to 1.  An output that is possible under one value must be possible under all.
+        to 1.
     name
         The mechanism's name in files and messages.
+    epsilon
+        The epsilon of (epsilon, delta)-LDP; by default the smallest one with delta 0.
+        An output that is possible under one value and impossible under another has no
+        finite epsilon with delta 0; it needs a stated one.
 
     Attributes
     ----------
@@ -134,6 +164,13 @@ class MatrixMechanism(ListedMechanism):
     Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a column never
     exceed the largest ratio of the matrix (`integer_thresholds`).  All else, `epsilon` included, is
     computed from these integers, so it holds for the distribution that is drawn.
+
+    With a stated epsilon the mechanism is (epsilon, delta)-LDP with the hockey-stick
+    divergence
+
+        delta = max over x, x' of sum_r max(0, C[x, r] - e^epsilon C[x', r]),
+
+    which no smaller delta satisfies; 0 where the ratios are within e^epsilon.
 
     Frequencies are estimated by generalised least squares, with the covariance of the
     outputs at equally frequent values: with C the matrix and D the diagonal of its mean
@@ -158,23 +195,51 @@ class MatrixMechanism(ListedMechanism):
     >>> again = sp.MatrixMechanism.from_thresholds(survey.thresholds, name="survey")
     >>> again.describe() == survey.describe()
     True
+
+    Randomised response that gives the value away with probability 0.1:
+
+    >>> rows = [[0.1, 0.6, 0.3, 0.0], [0.0, 0.3, 0.6, 0.1]]
+    >>> telling = sp.MatrixMechanism(rows, epsilon=0.7)
+    >>> telling.epsilon, round(telling.delta, 4)
+    (0.7, 0.1)
     """
 
     name = "matrix"
+    stated_epsilon: float | None = None
 
-    def __init__(self, matrix: Channel | ArrayLike, name: str = "matrix") -> None:
+    def __init__(
+        self,
+        matrix: Channel | ArrayLike,
+        name: str = "matrix",
+        *,
+        epsilon: float | None = None,
+    ) -> None:
         channel = as_matrix(matrix, "matrix")
-        limit = largest_ratio(_possible_under_all(exact_cells(Fraction, channel)))
-        self._set_thresholds(integer_thresholds(channel, limit), name)
+        cells = exact_cells(Fraction, channel)
+        if epsilon is None:
+            limit = largest_ratio(_possible_under_all(cells))
+            self._set_thresholds(integer_thresholds(channel, limit), name)
+            return
+        budget = checks.epsilon(epsilon)
+        thresholds = round_rows(channel)
+        if _is_possible_under_all(cells):
+            pure = integer_thresholds(channel, largest_ratio(cells))
+            if log_above(largest_ratio(pure)) <= budget:
+                thresholds = pure
+        self._set_thresholds(thresholds, name, epsilon=budget)
 
     @classmethod
     def from_thresholds(
-        cls, thresholds: ArrayLike, name: str = "matrix"
+        cls,
+        thresholds: ArrayLike,
+        name: str = "matrix",
+        *,
+        epsilon: float | None = None,
     ) -> "MatrixMechanism":
         """Return the mechanism that draws exactly these integers out of 2^64.
 
         `thresholds` has one row per value and one column per output; each row sums to
-        2^64.
+        2^64.  `epsilon` is that of the class.
         """
         mechanism = MatrixMechanism.__new__(MatrixMechanism)
         cells = np.array(thresholds, dtype=object)
@@ -182,15 +247,26 @@ class MatrixMechanism(ListedMechanism):
             raise InputError(
                 "thresholds must be rows of integers >= 0 that sum to 2^64 each"
             )
-        mechanism._set_thresholds(_possible_under_all(exact_cells(int, cells)), name)
+        integers = exact_cells(int, cells)
+        if epsilon is None:
+            mechanism._set_thresholds(_possible_under_all(integers), name)
+        else:
+            budget = checks.epsilon(epsilon)
+            mechanism._set_thresholds(integers, name, epsilon=budget)
         return mechanism
 
-    def _set_thresholds(self, thresholds: Thresholds, name: str) -> None:
+    def _set_thresholds(
+        self, thresholds: Thresholds, name: str, *, epsilon: float | None = None
+    ) -> None:
         digest = hashlib.sha256(
             ",".join(map(str, thresholds.ravel().tolist())).encode()
         )
         k, outputs = thresholds.shape
-        super().__init__(k, outputs=outputs, thresholds=digest.hexdigest())
+        parameters = {"outputs": outputs, "thresholds": digest.hexdigest()}
+        if epsilon is not None:
+            parameters["epsilon"] = epsilon
+        super().__init__(k, **parameters)
+        self.stated_epsilon = epsilon
         self.name = name
         self.outputs = outputs
         self.thresholds = thresholds
@@ -199,25 +275,70 @@ class MatrixMechanism(ListedMechanism):
     @cached_property
     def _relative(self) -> Floats:
         """The logarithms of T[x, r] / T[0, r], from exact differences where a ratio is
-        near 1.
+        near 1; relative to the likeliest value where T[0, r] is 0.
         """
-        possible = self.thresholds[0] > 0
+        possible = (self.thresholds > 0).any(axis=0)
         ratios = np.zeros(self.thresholds.shape)
-        positive = self.thresholds[:, possible]
-        difference = np.asarray(
-            (positive - positive[0]) / positive[0], dtype=np.float64
-        )
-        logarithms = np.log(positive.astype(np.float64))
+        cells = self.thresholds[:, possible]
+        first = self._references[possible]
+        reference = cells[first, np.arange(len(first))]
+        difference = np.asarray((cells - reference) / reference, dtype=np.float64)
         with np.errstate(divide="ignore"):
+            logarithms = np.log(cells.astype(np.float64))
             near_one = np.log1p(difference)
-        of_logs = logarithms - logarithms[0]
+        of_logs = logarithms - logarithms[first, np.arange(len(first))]
         ratios[:, possible] = np.where(np.abs(difference) < 0.5, near_one, of_logs)
         return ratios
 
     @cached_property
-    def epsilon(self) -> float:
-        """The privacy budget ln max T[x, r] / T[x', r] of the thresholds T, rounded up."""
+    def _references(self) -> Integers:
+        """The value of each output that `_relative` refers to: the first one, or the
+        likeliest where the first one is impossible.
+        """
+        likeliest = self.thresholds.argmax(axis=0)
+        return np.where(self.thresholds[0] > 0, 0, likeliest).astype(np.int64)
+
+    @cached_property
+    def _pure_epsilon(self) -> float:
+        """Ln max T[x, r] / T[x', r] of the thresholds T, rounded up; infinite where an
+        output is possible under some values only.
+        """
+        if not _is_possible_under_all(self.thresholds):
+            return math.inf
         return log_above(largest_ratio(self.thresholds))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy budget ln max T[x, r] / T[x', r] of the thresholds T, rounded up;
+        the stated one if that is smaller.
+        """
+        if self.stated_epsilon is None:
+            return self._pure_epsilon
+        return min(self.stated_epsilon, self._pure_epsilon)
+
+    @cached_property
+    def delta(self) -> float:
+        """The hockey-stick divergence of two rows of the thresholds at `epsilon`,
+        rounded up; 0 where no ratio exceeds e^epsilon.
+        """
+        return self.privacy_profile(self.epsilon)
+
+    def privacy_profile(self, epsilon: float) -> float:
+        """Return max over x, x' of sum_r max(0, C[x, r] - e^epsilon C[x', r]), rounded
+        up: exact for up to `MAX_EXACT_CELLS` differences.
+        """
+        budget = checks.epsilon(epsilon)
+        if budget >= self._pure_epsilon:
+            return 0.0
+        if self.k * self.thresholds.size > MAX_EXACT_CELLS:
+            return delta_of_reports(np.eye(self.k), self.channel(), budget)
+        factor = exp_below(budget)
+        scaled = self.thresholds * factor.denominator
+        largest = 0
+        for row in self.thresholds * factor.numerator:
+            gains = np.maximum(scaled - row, 0).sum(axis=1)
+            largest = max(largest, *gains.tolist())
+        return min(1.0, float_above(Fraction(largest, CERTAIN * factor.denominator)))
 
     def channel(self) -> Floats:
         """Return P(output given value), k x outputs."""
@@ -317,9 +438,10 @@ class MatrixMechanism(ListedMechanism):
     def log_likelihood(self, reports: ValueReports) -> Floats:
         """Return ln C[u, r] for each reported r."""
         self.check_reports(reports)
+        outputs = np.arange(self.outputs)
         with np.errstate(divide="ignore"):
-            first = np.log(self.channel()[0])
-        return np.asarray((first + self._relative).T[reports.below(self.outputs)])
+            reference = np.log(self.channel()[self._references, outputs])
+        return np.asarray((reference + self._relative).T[reports.below(self.outputs)])
 
 
 def least_squares_inverse(
@@ -355,11 +477,18 @@ def _are_thresholds(cells: Thresholds) -> bool:
     return bool((cells.sum(axis=1) == CERTAIN).all())
 
 
+def _is_possible_under_all(matrix: Thresholds) -> bool:
+    """Return whether no column holds both zeros and positive numbers."""
+    partly_empty = (matrix == 0).any(axis=0) & (matrix > 0).any(axis=0)
+    return not partly_empty.any()
+
+
 def _possible_under_all(matrix: Thresholds) -> Thresholds:
     """Return the matrix; raise where a column holds both zeros and positive numbers."""
-    if ((matrix == 0).any(axis=0) & (matrix > 0).any(axis=0)).any():
+    if not _is_possible_under_all(matrix):
         raise InputError(
             "an output that is possible under one value must be possible under all; a column "
-            "holds zeros and other numbers, which no finite epsilon allows"
+            "holds zeros and other numbers, which no finite epsilon allows with delta 0; state an "
+            "epsilon, which computes the delta"
         )
     return matrix
