@@ -19,6 +19,20 @@ const jobs = {
     return { wrong: forms.length + records.length, first: records[0] ?? forms[0] ?? null };
   },
 
+  /** The codes of each person's answers, for all attributes of a plan; null for none. */
+  async codes({ plan, people }) {
+    const loaded = await client.loadPlan(plan);
+    const questions = loaded.forms.flatMap((form) => form.questions);
+    const codeOf = (question, answer) => question.code(answer) ?? null;
+    return people.map((answers) => {
+      const codes = questions.map((question) => [
+        question.attribute,
+        codeOf(question, answers[question.attribute]),
+      ]);
+      return Object.fromEntries(codes);
+    });
+  },
+
   /** How often each report of one answer, and each form, is drawn from the device's randomness. */
   async draws({ plan, answers, count }) {
     const loaded = await client.loadPlan(plan);

@@ -9,7 +9,7 @@ from seepage._core.errors import InputError
 from seepage.channel.domain import MISSING
 from seepage.mechanisms.word_draws import DRAWS_BY_KIND, WordDraw, Words
 from seepage.plan.wire import Wire
-from seepage.tables.labels import NUMBER, number_label
+from seepage.tables.labels import BOOLEANS, EXACT, NUMBER, number_label
 
 WORD = 8
 """Bytes of a word."""
@@ -157,14 +157,20 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
     attribute
         An attribute of the wire form.
     answer
-        One of its values; any other value as text, or a number; None or NaN for a
-        missing one.
+        One of its values; any other value as text, a number or a boolean; None or NaN
+        for a missing one.
 
     Returns
     -------
     int or None
-        The first that there is: the index among `values`; the code in `merged`; for a
-        number within `edges` that of its bin; the code `other`.
+        The first that there is: the index among `values`, or the code in `merged`, of
+        the text, or else of its label (`answer_label`); for a number within `edges`
+        that of its bin; the code `other`.
+
+    Notes
+    -----
+    `tables.column.Column` codes columns of tables in the same way, for certificates and
+    for `Plan.perturb`, and `seepage.js` for browsers; a test compares all of them.
 
     Examples
     --------
@@ -176,17 +182,20 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
     [2, 1, 2, None]
     >>> answer_code({"values": ["nurse", "(other)"], "edges": [], "other": 1}, "pilot")
     1
+    >>> answer_code({"values": ["0", "1"], "edges": []}, " 1.0")
+    1
     """
     text = _answer_text(answer)
     if text is None:
         return None
     values: list[str] = attribute["values"]
-    if text in values:
-        return values.index(text)
-    merged = dict(attribute.get("merged", ()))
-    if text in merged:
-        return int(merged[text])
-    interval = _interval_of(text, attribute.get("edges", ()))
+    codes = dict(attribute.get("merged", ()))
+    codes.update((value, code) for code, value in enumerate(values))
+    label = answer_label(text)
+    for listed in (text, label):
+        if listed in codes:
+            return int(codes[listed])
+    interval = _interval_of(label, attribute.get("edges", ()))
     if interval is not None:
         return interval + int(values[0] == MISSING)
     other: int | None = attribute.get("other")
@@ -194,14 +203,39 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
 
 
 def _answer_text(answer: Any) -> str | None:
-    """Return an answer as the text that is coded; None if it is no text or number."""
+    """Return an answer as text; None if it is no text, number or boolean."""
     if answer is None or answer != answer:
         return MISSING
-    if isinstance(answer, (int, float)) and not isinstance(answer, bool):
+    if isinstance(answer, bool):
+        return str(answer).lower()
+    if isinstance(answer, (int, float)):
         return number_label(answer)
     if isinstance(answer, str):
         return answer
     return None
+
+
+BLANKS = " \t\n\v\f\r"
+"""The characters that are stripped from texts."""
+
+
+def answer_label(text: str) -> str:
+    """Return the label of a text, as a field of a text file has it.
+
+    Surrounding blanks are stripped; a decimal number below 2^53 is in its shortest
+    form, and `True` and `TRUE` are `true`.
+
+    Examples
+    --------
+    >>> [answer_label(text) for text in (" 1.0", "1e3", "TRUE", "<5")]
+    ['1', '1000', 'true', '<5']
+    """
+    word = text.strip(BLANKS)
+    if NUMBER.fullmatch(word):
+        number = float(word)
+        if abs(number) < EXACT:
+            return number_label(number)
+    return BOOLEANS.get(word, word)
 
 
 def _interval_of(text: str, edges: Sequence[str]) -> int | None:

@@ -12,7 +12,7 @@ export class SendError extends Error {
 }
 
 /** One of an attribute's values, or any value that the plan gives a code; null if it is missing. */
-export type Answer = string | number | null;
+export type Answer = string | number | boolean | null;
 
 /** An answer by attribute; attributes that are not asked are ignored. */
 export type Answers = Readonly<Record<string, Answer>>;

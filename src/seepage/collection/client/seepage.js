@@ -16,6 +16,8 @@ const MAX_LEVELS = 20;
 const MISSING = "(missing)";
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,9})?$/i;
 const INFINITE = /^([+-]?)inf(inity)?$/i;
+const BLANKS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
+const BOOLEANS = { True: "true", TRUE: "true", False: "false", FALSE: "false" };
 
 /** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
 export class PlanError extends Error {}
@@ -109,8 +111,8 @@ function integer(text) {
 }
 
 /**
- * An attribute's values, and the code of an answer, undefined if it has none: the index among them,
- * that of `merged`, for a number that of its bin, or else `other`.
+ * An attribute's values, and the code of an answer, undefined if it has none: the index among them, or
+ * that of `merged`, of the text, or else of its label; for a number that of its bin; or else `other`.
  */
 function readAttribute({ name, values, edges = [], merged = [], other }) {
   const texts = Array.isArray(values) && values.every((value) => typeof value === "string");
@@ -125,15 +127,32 @@ function readAttribute({ name, values, edges = [], merged = [], other }) {
     throw new PlanError("a code must be that of a value");
   }
   const code = (answer) => {
-    const missing = answer === null || Number.isNaN(answer);
-    const text = missing ? MISSING : typeof answer === "number" ? numberText(answer) : answer;
-    if (typeof text !== "string") return undefined;
-    if (codes.has(text)) return codes.get(text);
-    const number = numberOf(text);
+    const text = answerText(answer);
+    if (text === undefined) return undefined;
+    const label = answerLabel(text);
+    const listed = [text, label].find((each) => codes.has(each));
+    if (listed !== undefined) return codes.get(listed);
+    const number = numberOf(label);
     const inside = number >= ends[0] && number <= ends.at(-1);
     return inside ? first + ends.slice(1, -1).filter((end) => end <= number).length : other;
   };
   return Object.freeze({ attribute: name, values: Object.freeze([...values]), code });
+}
+
+/** An answer as text; undefined if it is no text, number or boolean. */
+function answerText(answer) {
+  if (answer === null || Number.isNaN(answer)) return MISSING;
+  if (typeof answer === "boolean") return String(answer);
+  if (typeof answer === "number") return numberText(answer);
+  return typeof answer === "string" ? answer : undefined;
+}
+
+/** A text as plans label it: without blanks around it, numbers below 2^53 in their shortest form. */
+function answerLabel(text) {
+  const word = text.replace(BLANKS, "");
+  const number = numberOf(word);
+  if (Math.abs(number) < 2 ** 53) return numberText(number);
+  return Object.hasOwn(BOOLEANS, word) ? BOOLEANS[word] : word;
 }
 
 /** A number as plans label it: an integer below 2^64 in full, else as Python writes a float. */
