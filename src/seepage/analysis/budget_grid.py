@@ -19,9 +19,6 @@ MAX_ATTRIBUTES = 100
 many."""
 
 
-# Input of the script ------------------------------------------------------------------
-
-
 def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
     """Return the matrix at each budget of `GRID`, all budgets in proportion, and
     itself.
@@ -30,30 +27,40 @@ def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
     if its mechanisms are not those that the registry creates by name; a budget that a
     mechanism does not accept is left out.
     """
-    largest = float(matrix.epsilons.max())
     names = [release.name for release in matrix.releases]
-    known = all(name is None or name in MECHANISMS for name in names)
-    if not known or len(names) > MAX_ATTRIBUTES:
+    are_known = all(name is None or name in MECHANISMS for name in names)
+    if not are_known or len(names) > MAX_ATTRIBUTES:
         return [matrix]
-
-    def scaled(budget: float) -> LeakageMatrix:
-        shares = matrix.epsilons / largest if largest else np.ones(len(names))
-        epsilons = matrix.epsilons if budget == largest else budget * shares
-        deltas = [release.delta for release in matrix.releases]
-        released = releases(matrix.domain, epsilons.tolist(), names, deltas)
-        return LeakageMatrix(matrix.pairs, released, matrix.view, matrix.smoothing)
-
-    if not np.array_equal(scaled(largest).values, matrix.values):
+    largest = float(matrix.epsilons.max())
+    if not np.array_equal(_scaled(matrix, largest).values, matrix.values):
         return [matrix]
-    grid = []
-    for budget in sorted(
-        {largest, *(max(1.0, largest / GRID[-1]) * step for step in GRID)}
-    ):
+    stretch = max(1.0, largest / GRID[-1])
+    budgets = {largest, *(stretch * step for step in GRID)}
+    grid = list[LeakageMatrix]()
+    for budget in sorted(budgets):
+        if budget == largest:
+            grid.append(matrix)
+            continue
         try:
-            grid.append(matrix if budget == largest else scaled(budget))
-        except InputError:
+            grid.append(_scaled(matrix, budget))
+        except InputError:  # a budget that a mechanism does not accept
             continue
     return grid
+
+
+def _scaled(matrix: LeakageMatrix, budget: float) -> LeakageMatrix:
+    """Return a matrix whose largest budget is the given one, all in proportion."""
+    largest = float(matrix.epsilons.max())
+    if budget == largest:
+        epsilons = matrix.epsilons
+    elif largest == 0:
+        epsilons = np.full(len(matrix.epsilons), budget)
+    else:
+        epsilons = budget * (matrix.epsilons / largest)
+    names = [release.name for release in matrix.releases]
+    deltas = [release.delta for release in matrix.releases]
+    released = releases(matrix.domain, epsilons.tolist(), names, deltas)
+    return LeakageMatrix(matrix.pairs, released, matrix.view, matrix.smoothing)
 
 
 def grid_note(grid: Sequence[LeakageMatrix]) -> str:
@@ -62,7 +69,6 @@ def grid_note(grid: Sequence[LeakageMatrix]) -> str:
     if count > MAX_ATTRIBUTES:
         few = f"the analysed budgets only, and the witnesses of the {MAX_ATTRIBUTES**2:,} largest"
         return f"Of {count} attributes this page has the leakages at {few}."
-    known = len(grid) > 1 or count == 1
-    return (
-        "" if known else "Leakages at other budgets are not known for these mechanisms."
-    )
+    if len(grid) > 1 or count == 1:
+        return ""
+    return "Leakages at other budgets are not known for these mechanisms."

@@ -100,8 +100,15 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     epsilons = saved.epsilon
     if isinstance(epsilons, list):
         epsilons = [0.0 if epsilon == "inf" else epsilon for epsilon in epsilons]
-    how: dict[str, Any] = {"view": saved.view, "delta": saved.delta, **saved.smoothing}
-    matrix = leakage_matrix(_pairs(saved), epsilons, mechanism=saved.mechanism, **how)
+    smoothing: dict[str, Any] = saved.smoothing
+    matrix = leakage_matrix(
+        _pairs(saved),
+        epsilons,
+        mechanism=saved.mechanism,
+        view=saved.view,
+        delta=saved.delta,
+        **smoothing,
+    )
     if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
         raise InputError(
             f"the leakages of {file} are not those of its counts and mechanisms; analyse anew"
@@ -113,13 +120,17 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
     if contradiction := _contradiction(totals, matrix):
         raise InputError(f"{file} was edited: {contradiction}")
-    about = (
-        checked_limits(saved.limit, matrix),
-        saved.name,
-        saved.command,
-        saved.experienced,
+    return Analysis(
+        matrix=matrix,
+        totals=totals,
+        limits=checked_limits(saved.limit, matrix),
+        name=saved.name,
+        command=saved.command,
+        experienced=saved.experienced,
+        version=saved.seepage,
+        notes=saved.notes,
+        table=saved.table,
     )
-    return Analysis(matrix, totals, *about, saved.seepage, saved.notes, saved.table)
 
 
 def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
@@ -135,32 +146,45 @@ def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
         "independent": independent_totals(matrix)[0],
         "sum": sum_totals(matrix)[0],
     }
-    attained = np.array([value for value, _ in lower_bounds(matrix, totals)])
+    attained = np.array([bound.value for bound in lower_bounds(matrix, totals)])
     order = list(KINDS)
     for total in totals.totals:
         name = total.guarantee
-        kind = GUARANTEES[total.guarantee].kind
-        if matrix.pairs.population is not None and name != "worst":
-            kind = "assumed"
+        kind = _strongest_kind(name, matrix)
         if total.kind != "assumed" and order.index(total.kind) < order.index(kind):
             return f"{name} totals are {kind}, not {total.kind}"
         least = known.get(name, np.zeros(len(attained)))
         if total.kind == "certified":
-            own = [
-                0.0 if witness is None else witness.counted
-                for witness in total.evidence
-            ]
-            proven = np.maximum(attained, own or 0.0)
-            least = np.maximum(least, np.where(total.deltas > 0, 0.0, proven))
-        for attribute, value, bound in zip(
-            matrix.domain.names, total.values, least, strict=True
-        ):
-            if value < bound * (1 - 1e-9) - 1e-12:
-                return (
-                    f"the {name} total of {attribute!r} must be at least {bound:.6g}, the leakage "
-                    f"of reports in the result, got {value:.6g}"
-                )
+            least = np.maximum(least, _proven(total, attained))
+        too_small = total.values < least * (1 - 1e-9) - 1e-12
+        if too_small.any():
+            k = int(np.argmax(too_small))
+            return (
+                f"the {name} total of {matrix.domain.names[k]!r} must be at least "
+                f"{least[k]:.6g}, the leakage of reports in the result, got "
+                f"{total.values[k]:.6g}"
+            )
     return ""
+
+
+def _strongest_kind(guarantee: str, matrix: LeakageMatrix) -> Kind:
+    """Return the strongest kind of a guarantee's totals; those of a sample are assumed."""
+    if matrix.pairs.population is not None and guarantee != "worst":
+        return "assumed"
+    return GUARANTEES[guarantee].kind
+
+
+def _proven(total: TotalLeakage, attained: Floats) -> Floats:
+    """Return what certified totals are at least: what reports attain, and the total's
+    own witnesses; 0 where a delta relaxes the total.
+    """
+    proven = attained
+    if total.evidence:
+        witnessed = [
+            0.0 if witness is None else witness.counted for witness in total.evidence
+        ]
+        proven = np.maximum(attained, witnessed)
+    return np.where(total.deltas > 0, 0.0, proven)
 
 
 def _pairs(saved: _SavedAnalysis) -> PairCounts:
@@ -180,5 +204,14 @@ def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage
     evidence = msgspec.convert(
         saved.evidence, tuple[JointWitness | None, ...], strict=False
     )
-    about = saved.confidence, evidence, saved.notes, saved.scope
-    return TotalLeakage(name, saved.kind, saved.totals, saved.deltas, matrix, *about)
+    return TotalLeakage(
+        guarantee=name,
+        kind=saved.kind,
+        values=saved.totals,
+        deltas=saved.deltas,
+        matrix=matrix,
+        confidence=saved.confidence,
+        evidence=evidence,
+        notes=saved.notes,
+        scope=saved.scope,
+    )

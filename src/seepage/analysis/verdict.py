@@ -32,6 +32,10 @@ STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
 """In order of urgency."""
 
 
+LISTED = 3
+"""Maximum number of attributes that a sentence names."""
+
+
 OWN = "own report"
 """Name of the lower bound that an attribute's own report gives: the contrast of its
 mechanism."""
@@ -84,7 +88,8 @@ class Judgement:
         one number.
         """
         if self.upper - self.lower <= 1e-9 * self.upper < math.inf:
-            return (f"{self.lower:.2f}",) * 2
+            nearest = f"{self.lower:.2f}"
+            return nearest, nearest
         return lower_text(self.lower), upper_text(self.upper)
 
 
@@ -117,12 +122,14 @@ class Verdict(Result):
     def __getitem__(self, name: str) -> Judgement:
         """Return the judgement of one attribute."""
         names = [judgement.attribute for judgement in self.judgements]
-        return self.judgements[names.index(checks.choice(name, "attribute", names))]
+        known_name = checks.choice(name, "attribute", names)
+        return self.judgements[names.index(known_name)]
 
     def names(self, state: State) -> list[str]:
         """Return the names of the attributes whose limit is in a state."""
         checks.choice(state, "state", STATES)
-        return [j.attribute for j in self.judgements if j.state == state]
+        in_state = _in_state(self.judgements, state)
+        return [judgement.attribute for judgement in in_state]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON-compatible data; infinity is the text "inf"."""
@@ -147,6 +154,25 @@ class Verdict(Result):
         }
 
 
+@dataclass(frozen=True)
+class UpperBound:
+    """A certified or statistical total of one attribute: value in nats, guarantee and
+    delta.
+    """
+
+    value: float = math.inf
+    guarantee: str = ""
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A leakage that reports attain: value in nats, and which reports."""
+
+    value: float
+    reports: str
+
+
 def judge(
     matrix: LeakageMatrix,
     totals: TotalsComparison,
@@ -167,88 +193,140 @@ def judge(
         The command that designs a collection from the same data within the same limits,
         as code.
     """
-    judgements = []
-    known = zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
-    for k, (name, limit, lower) in enumerate(known):
-        (upper, upper_by, _), relaxed = _upper_bounds(totals, k)
-        state: State | None = None
-        if limit is not None:
-            state = "within" if min(upper, relaxed[0]) <= limit else "not certifiable"
-            state = "exceeded" if lower[0] > limit else state
-        judgements.append(
-            Judgement(name, limit, state, upper, upper_by, *relaxed, *lower)
+    judgements = list[Judgement]()
+    attained = lower_bounds(matrix, totals)
+    for k, name in enumerate(matrix.domain.names):
+        bounds = _upper_bounds(totals, k)
+        upper = _smallest([bound for bound in bounds if bound.delta == 0])
+        relaxed = _smallest([bound for bound in bounds if bound.delta > 0])
+        lower = attained[k]
+        judgement = Judgement(
+            attribute=name,
+            limit=limits[k],
+            state=_state(limits[k], lower.value, min(upper.value, relaxed.value)),
+            upper=upper.value,
+            upper_by=upper.guarantee,
+            relaxed=relaxed.value,
+            relaxed_by=relaxed.guarantee,
+            delta=relaxed.delta,
+            lower=lower.value,
+            lower_by=lower.reports,
         )
-    states = {judgement.state for judgement in judgements}
-    groups = same_attributes(matrix.pairs)
-    settle = ""
-    if "exceeded" in states or states == {None}:
-        settle = f"Next: {design} asks each person some of the questions and keeps every limit."
-        settle = settle if "exceeded" in states else f"No limit is set. {settle}"
-    elif "not certifiable" in states:
-        settle = _next_step(matrix, totals, design)
-    decision = _strongest(matrix) if states <= {None} else _decision(judgements, groups)
-    return Verdict(decision, _basis(judgements, totals), settle, tuple(judgements))
+        judgements.append(judgement)
+    has_limits = any(judgement.limit is not None for judgement in judgements)
+    if has_limits:
+        decision = _decision(judgements, same_attributes(matrix.pairs))
+    else:
+        decision = _strongest(matrix)
+    return Verdict(
+        decision=decision,
+        basis=_basis(judgements, totals),
+        settle=_settle(judgements, matrix, totals, design),
+        judgements=tuple(judgements),
+    )
 
 
-def _upper_bounds(totals: TotalsComparison, k: int) -> list[tuple[float, str, float]]:
-    """Return the smallest total with delta 0, and with a delta: value, guarantee,
-    delta.
+def _state(limit: float | None, lower: float, upper: float) -> State | None:
+    """Return the state of a limit from the bounds on what reports tell; None without a
+    limit.
     """
-    bounds = [
-        (float(total.values[k]), total.guarantee, float(total.deltas[k]))
+    if limit is None:
+        return None
+    if lower > limit:
+        return "exceeded"
+    if upper <= limit:
+        return "within"
+    return "not certifiable"
+
+
+def _in_state(judgements: Sequence[Judgement], state: State | None) -> list[Judgement]:
+    """Return the judgements whose limit is in a state."""
+    return [judgement for judgement in judgements if judgement.state == state]
+
+
+def _settle(
+    judgements: Sequence[Judgement],
+    matrix: LeakageMatrix,
+    totals: TotalsComparison,
+    design: str,
+) -> str:
+    """Return the next step for limits that are exceeded, undecided or not set."""
+    states = {judgement.state for judgement in judgements}
+    by_design = (
+        f"Next: {design} asks each person some of the questions and keeps every limit."
+    )
+    if "exceeded" in states:
+        return by_design
+    if states == {None}:
+        return f"No limit is set. {by_design}"
+    if "not certifiable" in states:
+        return _next_step(matrix, totals, design)
+    return ""
+
+
+def _upper_bounds(totals: TotalsComparison, k: int) -> list[UpperBound]:
+    """Return the certified and statistical totals of an attribute."""
+    return [
+        UpperBound(float(total.values[k]), total.guarantee, float(total.deltas[k]))
         for total in totals.totals
         if total.kind in ("certified", "statistical")
     ]
-    return [
-        min(
-            (bound for bound in bounds if (bound[2] > 0) == relaxed),
-            default=(math.inf, "", 0.0),
-        )
-        for relaxed in (False, True)
-    ]
 
 
-def lower_bounds(
-    matrix: LeakageMatrix, totals: TotalsComparison
-) -> list[tuple[float, str]]:
+def _smallest(bounds: Sequence[UpperBound]) -> UpperBound:
+    """Return the smallest bound, of equal ones the first guarantee by name."""
+    return min(
+        bounds,
+        key=lambda bound: (bound.value, bound.guarantee, bound.delta),
+        default=UpperBound(),
+    )
+
+
+def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[LowerBound]:
     """Return the lower bound on each attribute's total, and the reports that attain it.
 
     The maximum of the contrast of the attribute's own mechanism (with delta 0), the
     leakage of one other report, and the value of a witness of joint reports.  For a
     sample and for smoothed channels only the first is a lower bound.
     """
-    largest = []
+    counts_are_exact = matrix.pairs.population is None
+    is_smoothed = any(matrix.smoothing.values())
+    largest = list[LowerBound]()
     for k, (own, slack) in enumerate(matrix.direct.T.tolist()):
-        bounds = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
-        if matrix.pairs.population is None and not any(matrix.smoothing.values()):
+        contrast = 0.0
+        if slack == 0:
+            contrast = round_down(own, 8)
+        bounds = [LowerBound(contrast, OWN)]
+        if counts_are_exact and not is_smoothed:
             bounds.append(_strongest_source(matrix, k))
             bounds += [_witness_value(total, k) for total in totals.totals]
-        largest.append(max(bounds, key=lambda bound: bound[0]))
+        largest.append(max(bounds, key=lambda bound: bound.value))
     return largest
 
 
-def _strongest_source(matrix: LeakageMatrix, k: int) -> tuple[float, str]:
+def _strongest_source(matrix: LeakageMatrix, k: int) -> LowerBound:
     """Return the largest leakage about a target from one source with delta 0, and its
     name.
     """
     relaxed = np.array([release.delta > 0 for release in matrix.releases])
     row = np.where(relaxed, 0.0, matrix.values[k])
     source = int(np.argmax(row))
-    return round_down(
-        float(row[source]), 64
-    ), f"report of {matrix.domain.names[source]}"
+    largest = round_down(float(row[source]), 64)
+    return LowerBound(largest, f"report of {matrix.domain.names[source]}")
 
 
-def _witness_value(total: TotalLeakage, k: int) -> tuple[float, str]:
+def _witness_value(total: TotalLeakage, k: int) -> LowerBound:
     """Return the log-likelihood ratio of a total's witness and its guarantee; 0 without
     one.
     """
-    evidence = total.evidence[k] if k < len(total.evidence) else None
-    if total.kind == "assumed" or evidence is None or math.isnan(evidence.counted):
-        return 0.0, ""
-    return round_down(
-        min(evidence.counted, float(total.values[k])), 64
-    ), total.guarantee
+    nothing = LowerBound(0.0, "")
+    if total.kind == "assumed" or k >= len(total.evidence):
+        return nothing
+    witness = total.evidence[k]
+    if witness is None or math.isnan(witness.counted):
+        return nothing
+    attained = min(witness.counted, float(total.values[k]))
+    return LowerBound(round_down(attained, 64), total.guarantee)
 
 
 # Sentences ----------------------------------------------------------------------------
@@ -261,45 +339,66 @@ def total_text(total: TotalLeakage, k: int) -> str:
     value = float(total.values[k])
     if total.guarantee == "exact" and total.scope == "table" and value < math.inf:
         return f"{value:.2f}"
-    return lower_text(value) if total.kind == "lower bound" else upper_text(value)
+    if total.kind == "lower bound":
+        return lower_text(value)
+    return upper_text(value)
 
 
 def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
     """Return the first names, equivalent attributes as "a = b", and the number of the
     others.
     """
-    joined = {
-        name: tuple(n for n in names if n in group)
-        for group in groups
-        for name in group
-    }
-    shown = list(dict.fromkeys(joined.get(name, (name,)) for name in names))[:3]
+    alike_of = dict[str, tuple[str, ...]]()
+    for group in groups:
+        alike = tuple(name for name in names if name in group)
+        alike_of.update(dict.fromkeys(group, alike))
+    sets = list(dict.fromkeys(alike_of.get(name, (name,)) for name in names))
+    shown = sets[:LISTED]
     listed = ", ".join(" = ".join(alike) for alike in shown)
     more = len(names) - sum(map(len, shown))
-    return f"{listed} and {more} more" if more else listed
+    if more:
+        return f"{listed} and {more} more"
+    return listed
 
 
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
-    judged = [j for j in judgements if j.state is not None]
-    exceeded = [j for j in judged if j.state == "exceeded"]
-    undecided = [j for j in judged if j.state == "not certifiable"]
-    count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
+    """Return the decision on the limits that are set, by the most urgent state."""
+    judged = [judgement for judgement in judgements if judgement.state is not None]
+    exceeded = _in_state(judged, "exceeded")
+    undecided = _in_state(judged, "not certifiable")
+    count = f"{len(judged)} attributes"
+    if len(judged) == 1:
+        count = "1 attribute"
     if exceeded:
-        exceeded.sort(key=lambda j: (j.limit or 0.0) - j.lower)
-        top = exceeded[0]
-        names = _listed([j.attribute for j in exceeded], groups)
-        verb = "exceeds its limit" if len(exceeded) == 1 else "exceed their limits"
-        return (
-            f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}); "
-            f"reports tell at least {top.texts[0]} nats about {top.attribute}, "
-            f"{top.limit:g} are allowed."
-        )
+        return _decision_against(exceeded, count, groups)
     if undecided:
-        names = _listed([j.attribute for j in undecided], groups)
+        names = _listed([judgement.attribute for judgement in undecided], groups)
         return (
             f"Do not rely on these budgets yet: no limit is proven exceeded, but for "
             f"{len(undecided)} of {count} ({names}) no total certifies it either."
         )
+    return _decision_for(judged, count)
+
+
+def _decision_against(
+    exceeded: Sequence[Judgement], count: str, groups: Sequence[Sequence[str]]
+) -> str:
+    """Return the decision where limits are exceeded; it names the one by the most."""
+    by_excess = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
+    top = by_excess[0]
+    names = _listed([judgement.attribute for judgement in by_excess], groups)
+    verb = "exceed their limits"
+    if len(exceeded) == 1:
+        verb = "exceeds its limit"
+    return (
+        f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}); "
+        f"reports tell at least {top.texts[0]} nats about {top.attribute}, "
+        f"{top.limit:g} are allowed."
+    )
+
+
+def _decision_for(judged: Sequence[Judgement], count: str) -> str:
+    """Return the decision where all limits are kept; it names the closest one."""
     closest = min(judged, key=lambda j: (j.limit or 0.0) - j.proof[0])
     value, _, delta = closest.proof
     whole = f"all {count} stay within their limits"
@@ -319,27 +418,40 @@ def _strongest(matrix: LeakageMatrix) -> str:
 
 
 def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
-    parts = []
-    for state in STATES:
-        chosen = [j for j in judgements if j.state == state]
-        if chosen and state == "not certifiable":
-            parts.append(
-                f"{len(chosen)} not certifiable: the smallest total that holds is larger"
-            )
-        elif chosen:
-            proofs = [j.lower_by if state == "exceeded" else j.proof[1] for j in chosen]
-            verb = "proven by" if state == "exceeded" else "by"
-            reasons = "; ".join(_reason(name, totals) for name in dict.fromkeys(proofs))
-            parts.append(f"{len(chosen)} {state}, {verb} {reasons}")
-    return f"It rests on: {'. '.join(parts)}." if parts else ""
+    """Return how many limits are in each state, and what that rests on."""
+    exceeded = _in_state(judgements, "exceeded")
+    undecided = _in_state(judgements, "not certifiable")
+    within = _in_state(judgements, "within")
+    parts = list[str]()
+    if exceeded:
+        reasons = _reasons([judgement.lower_by for judgement in exceeded], totals)
+        parts.append(f"{len(exceeded)} exceeded, proven by {reasons}")
+    if undecided:
+        parts.append(
+            f"{len(undecided)} not certifiable: the smallest total that holds is larger"
+        )
+    if within:
+        reasons = _reasons([judgement.proof[1] for judgement in within], totals)
+        parts.append(f"{len(within)} within, by {reasons}")
+    if not parts:
+        return ""
+    return f"It rests on: {'. '.join(parts)}."
+
+
+def _reasons(names: Sequence[str], totals: TotalsComparison) -> str:
+    """Return what bounds rest on, each once."""
+    return "; ".join(_reason(name, totals) for name in dict.fromkeys(names))
 
 
 def _reason(name: str, totals: TotalsComparison) -> str:
     """Return what a bound rests on, and in brackets what that means."""
+    if name == OWN:
+        return f"{name} (the attribute's own report)"
     if name not in GUARANTEES:
-        meaning = "the attribute's own report" if name == OWN else f"one {name}"
-        return f"{name} ({meaning})"
-    meaning = GUARANTEES[name].meaning + ("" if name == "worst" else ", in this table")
+        return f"{name} (one {name})"
+    meaning = GUARANTEES[name].meaning
+    if name != "worst":
+        meaning += ", in this table"
     for total in totals.totals:
         if total.guarantee == name and total.confidence is not None:
             meaning += (
@@ -349,6 +461,7 @@ def _reason(name: str, totals: TotalsComparison) -> str:
 
 
 NAMED = Setting("mechanism", "grr")
+"""The option that names a mechanism, for the next step."""
 
 
 def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> str:
@@ -366,7 +479,9 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> 
             "To settle it, analyse the table itself: pair counts cannot certify totals."
         )
     if not {"exact", "sampled", "witness"} & computed:
-        how = "" if named else Text(" and name the mechanism (", NAMED, ")")
+        how: str = Text(" and name the mechanism (", NAMED, ")")
+        if named:
+            how = ""
         every = Setting("guarantee", "all")
         return Text(
             "To settle it, compute totals that look at records (", every, ")", how, "."

@@ -20,6 +20,7 @@ MAX_WITH_NUMBERS = 24
 
 
 WIDTH = 460
+"""Width of the axis of totals, losses and estimates, in pixels."""
 
 
 KINDS = {
@@ -44,6 +45,7 @@ SHAPES = [
 
 
 _DELTA = alt.Tooltip("delta:Q", format=".2g")
+"""The delta of a number, in its tooltip."""
 
 
 AUDITED = ("epsilon", "lower", "upper")
@@ -86,17 +88,11 @@ def matrix_chart(
     deltas
         The delta of each leakage, for the tooltips; None where all are 0.
     """
-    rows: Rows = [
-        {
-            "target": target,
-            "source": source,
-            "leakage": value if math.isfinite(value) else maximum,
-        }
-        | ({"delta": deltas[row][column]} if deltas else {})
-        for row, (target, line) in enumerate(zip(names, values, strict=True))
-        for column, (source, value) in enumerate(zip(names, line, strict=True))
-        if target != source
-    ]
+    rows = _matrix_rows(names, values, maximum, deltas)
+    end = maximum or 1.0
+    tooltip = ["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")]
+    if deltas is not None:
+        tooltip.append(_DELTA)
     side = max(CELL * len(names), MIN_SIDE)
     slanted = alt.Axis(labelAngle=-45, labelLimit=160)
     base = style.chart_of(rows).encode(
@@ -107,14 +103,13 @@ def matrix_chart(
         color=alt.Color(
             "leakage:Q",
             title="Leakage (nats)",
-            scale=alt.Scale(scheme="viridis", domain=[0, maximum or 1.0], clamp=True),
+            scale=alt.Scale(scheme="viridis", domain=[0, end], clamp=True),
         ),
-        tooltip=["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")]
-        + ([_DELTA] if deltas else []),
+        tooltip=tooltip,
     )
     layers = [cells]
     if len(names) <= MAX_WITH_NUMBERS:
-        dark = f"datum.leakage < {0.6 * (maximum or 1.0)}"
+        dark = f"datum.leakage < {0.6 * end}"
         layers.append(
             base.mark_text(fontSize=10).encode(
                 text=alt.Text("leakage:Q", format=".2f"),
@@ -123,6 +118,32 @@ def matrix_chart(
         )
     title = style.titled("Leakage from source to target", name)
     return style.finish(alt.layer(*layers), title, subtitle, width=side, height=side)
+
+
+def _matrix_rows(
+    names: list[str],
+    values: list[list[float]],
+    maximum: float,
+    deltas: list[list[float]] | None,
+) -> Rows:
+    """Return one row per cell off the diagonal; an infinite leakage as the maximum."""
+    rows: Rows = []
+    for i, target in enumerate(names):
+        for j, source in enumerate(names):
+            if i == j:
+                continue
+            leakage = values[i][j]
+            if not math.isfinite(leakage):
+                leakage = maximum
+            row: dict[str, Any] = {
+                "target": target,
+                "source": source,
+                "leakage": leakage,
+            }
+            if deltas is not None:
+                row["delta"] = deltas[i][j]
+            rows.append(row)
+    return rows
 
 
 @printable_names
@@ -142,8 +163,12 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     rows = [row | {"total of": f"{row['guarantee']} ({row['kind']})"} for row in rows]
     colours = {row["total of"]: KINDS[row["kind"]] for row in rows}
     order = style.distinct_in(rows, "attribute")
-    nothing = not any(row["total"] for row in rows)
-    scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
+    scale = alt.Scale(zero=True)
+    if not any(row["total"] for row in rows):
+        scale = alt.Scale(domain=[0, 1])
+    tooltip = ["attribute:N", "total of:N", alt.Tooltip("total:Q", format=".4f")]
+    if any(row.get("delta") for row in rows):
+        tooltip.append(_DELTA)
     base = style.chart_of(rows).encode(
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
         y=style.in_rows("attribute", order),
@@ -158,10 +183,7 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
             sort=drawn,
             scale=alt.Scale(domain=drawn, range=SHAPES),
         ),
-        tooltip=[
-            *("attribute:N", "total of:N", alt.Tooltip("total:Q", format=".4f")),
-            *([_DELTA] if any(row.get("delta") for row in rows) else []),
-        ],
+        tooltip=tooltip,
     )
     refuted = base.transform_filter("datum.refuted").mark_text(
         text="refuted", dx=-8, align="right", fontSize=10, color=style.PALETTE[1]
@@ -287,9 +309,8 @@ def _shares(forms: dict[int, float]) -> Any:
 
 def _questions(questions: Rows, order: list[str]) -> Any:
     """Return a grid of questions coloured by budget, those of shaped reports in grey."""
-    scale = alt.Scale(
-        scheme="blues", domain=[0, max(row["epsilon"] or 0 for row in questions) or 1]
-    )
+    largest = max(row["epsilon"] or 0 for row in questions)
+    scale = alt.Scale(scheme="blues", domain=[0, largest or 1])
     budgets = alt.Color(
         "epsilon:Q",
         title="budget (nats)",
@@ -378,16 +399,7 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
     name
         The name of the randomiser, for the title.
     """
-    drawn = [
-        {
-            **{key: row[key] if math.isfinite(row[key]) else None for key in AUDITED},
-            "attribute": row["attribute"]
-            + ("" if math.isfinite(row["epsilon"]) else ": infinite"),
-            "claim": row["claim"],
-            "verdict": row["verdict"],
-        }
-        for row in rows
-    ]
+    drawn = [_audited(row) for row in rows]
     base = style.chart_of(drawn).encode(
         y=style.in_rows("attribute", style.distinct_in(drawn, "attribute"))
     )
@@ -414,6 +426,19 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
     )
 
 
+def _audited(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of an audited attribute as it is drawn, infinite numbers as None."""
+    attribute = row["attribute"]
+    if not math.isfinite(row["epsilon"]):
+        attribute += ": infinite"
+    drawn = {"attribute": attribute, "claim": row["claim"], "verdict": row["verdict"]}
+    for key in AUDITED:
+        drawn[key] = None
+        if math.isfinite(row[key]):
+            drawn[key] = row[key]
+    return drawn
+
+
 @printable_names
 def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
     """Return estimated numbers as points with 95 % intervals, coloured by the first
@@ -430,24 +455,23 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
         The attributes.
     """
     colours = style.distinct_in(rows, "colour")
-    how: Any = {"color": alt.value(style.PALETTE[0])}
+    encodings: Any = {"color": alt.value(style.PALETTE[0])}
+    step = style.STEP
     if len(names) > 1:
-        offset = alt.YOffset("colour:N", sort=colours)
-        how = {"color": style.coloured("colour", colours, names[0]), "yOffset": offset}
+        encodings = {
+            "color": style.coloured("colour", colours, names[0]),
+            "yOffset": alt.YOffset("colour:N", sort=colours),
+        }
+        step = max(style.STEP, 11 * len(colours))
     labels = style.in_rows("label", style.distinct_in(rows, "label"))
     base = style.chart_of(rows).encode(
-        y=labels.title(", ".join(names[1:]) or None), **how
+        y=labels.title(", ".join(names[1:]) or None), **encodings
     )
     intervals = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("lower:Q", title=f"{title}, with 95 % intervals"), x2="upper:Q"
     )
-    tooltip = [
-        "label:N",
-        "colour:N",
-        *(f"{one}:Q" for one in ("estimate", "lower", "upper")),
-    ]
+    tooltip = ["label:N", "colour:N", "estimate:Q", "lower:Q", "upper:Q"]
     points = base.mark_circle(size=60, opacity=1).encode(
         x="estimate:Q", tooltip=tooltip
     )
-    height = alt.Step(max(style.STEP, 11 * len(colours) if len(names) > 1 else 0))
-    return style.finish(intervals + points, width=460, height=height)
+    return style.finish(intervals + points, width=WIDTH, height=alt.Step(step))

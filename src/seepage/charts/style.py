@@ -20,6 +20,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 Drawn = ParamSpec("Drawn")
+"""The parameters of a chart function."""
 
 
 # Names that can be drawn --------------------------------------------------------------
@@ -84,11 +85,11 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {
-            _each_text(key, change): _each_text(one, change)
-            for key, one in value.items()
+            _each_text(key, change): _each_text(content, change)
+            for key, content in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_each_text(one, change) for one in value]
+        return [_each_text(item, change) for item in value]
     return value
 
 
@@ -122,11 +123,11 @@ PALETTE = [
 
 
 STEP = 22
+"""Height of an attribute's row, in pixels."""
 
 
 MAX_LABEL = 320
-"""Height of an attribute's row, and the maximum width of its name beside it, in
-pixels."""
+"""Maximum width of an attribute's name beside its row, in pixels."""
 
 
 DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
