@@ -1,6 +1,6 @@
-"""Maximum likelihood of a logit under the channel of a plan, and corrected equations.
+"""Likelihood of a logit on covariates that are in the reports, under a plan's channel.
 
-*Covariates in the reports, logit.*  A form has cells c, the combinations of its
+A form has cells c, the combinations of its
 answers; x(c) are the covariates of a cell and e(c) = 1 where its outcome is the one
 that counts.  With y_i the report of person i, C the channel of the form and w_i the
 weight of the person, the estimate maximises
@@ -15,23 +15,7 @@ product of the likelihoods of its reports, over the asked attributes alone.
 Newton's method uses the exact second derivative [Louis 1982], with absolute eigenvalues
 where it is not concave.  The covariance is the inverse of the information, the sum of
 outer products of the scores, in which f and q may vary to both sides even where they
-are 0 (the safe side); with weights it is a sandwich.  Where the maximum is at infinite
-coefficients, nothing is estimated.
-
-*Unperturbed covariates, logit.*  With a the entry of the unbiased vector of a report
-for the outcome [`report_vectors`], between l and h,
-
-    sum_i w_i ((a_i - l) ln(mu_i - l) + (h - a_i) ln(h - mu_i)) / (h - l)
-
-is maximised: the likelihood where a has two values, as under randomised response with
-P(report = 1) = (mu - l) / (h - l); else a quasi-likelihood [Papke and Wooldridge 1996],
-whose equations have expectation 0 as E a = mu, with sandwich errors; forms are then
-weighted by inverse variance.
-
-*The family "linear".*  There is no likelihood without a model of the outcome.  Least
-squares with unbiased vectors in place of the answers (corrected score [Nakamura 1990]):
-with the moments of the estimated table, or for unperturbed covariates sum_i u_i x_i
-(a_i - x_i b) = 0; sandwich errors.
+are 0 (the safe side); with weights it is a sandwich.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,48 +24,22 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats, Integers
-from seepage._core.errors import InputError
+from seepage.collection.profile_likelihood import (
+    Covariances,
+    Derivatives,
+    Maximum,
+    coefficient_covariances,
+    scaled_inverse,
+)
 from seepage.collection.regression_result import mean_of
 from seepage.plan.report_vectors import row_products
-
-MAX_STEPS = 100
-"""Maximum number of steps of Newton's method."""
-
-
-MAX_CHANGE = 4.0
-"""Maximum change of a linear predictor in one step."""
-
-
-MAX_PREDICTOR = 20.0
-"""Linear predictors above which coefficients are not determined."""
-
-
-MAX_ERROR = 1e3
-"""Standard errors of linear predictors above which coefficients are not determined."""
-
-
-NO_RISE = 1e-5
-"""Rise of the logarithm of the likelihood of one person's weight: 0.005 standard errors
-or less."""
-
 
 CHUNK_ENTRIES = 1 << 18
 """Likelihoods that are summed at once: they fit into the cache."""
 
 
-NEGLIGIBLE = 1e-10
-"""Eigenvalues of scaled second derivatives that count as 0."""
-
-
-def undetermined_coefficients() -> InputError:
-    """Return the error of a likelihood without a unique maximum."""
-    return InputError(
-        "the reports do not determine the coefficients: there are too few for this noise, or "
-        "the covariates separate or repeat each other; use fewer covariates or more people"
-    )
-
-
-# Covariates in the reports ------------------------------------------------------------
+NOBODY = 1e-3
+"""Estimated numbers of people that count as 0."""
 
 
 class FormReports(NamedTuple):
@@ -152,57 +110,44 @@ class LogitLikelihood(NamedTuple):
     design: Floats
     forms: Sequence[FormReports]
 
-    def maximise(self, weighted: bool) -> tuple[Floats, Floats]:
-        """Return the coefficients and their covariance."""
-        count = self.design.shape[1]
-        records = sum(form.weights.sum() for form in self.forms)
-        parameters = np.zeros(
-            sum(self.design.shape) + sum(len(form.free) for form in self.forms)
-        )
-        value, gradient, information, hessian = self.derivatives(parameters)
-        small = NO_RISE * sum(form.squares.sum() for form in self.forms) / records
-        for _ in range(MAX_STEPS):
-            diagonal = np.maximum(np.diag(information), np.abs(np.diag(hessian)))
-            step = _inverse(hessian, diagonal) @ gradient
-            length = max(
-                np.abs(step[count:]).max(), np.abs(self.design @ step[:count]).max()
-            )
-            step = step * min(1.0, MAX_CHANGE / length)
-            while (found := self.derivatives(parameters + step))[
-                0
-            ] < value - 1e-12 * records:
-                step = step / 2.0
-            rise = gradient @ step
-            parameters = parameters + step
-            stalled = rise < small and found[0] < value + 1e-12 * records
-            value, gradient, information, hessian = found
-            if (
-                rise < 1e-14 * records or stalled
-            ):  # frequencies of 0 may fall without an end
-                break
-        if rise > small:
-            raise undetermined_coefficients()
-        beta = parameters[:count]
-        covariance = _inverse(information, np.diag(information))
-        known = (covariance @ information)[:count, :count]
-        if weighted:
-            meat = self.derivatives(parameters, squared=True)[2]
-            covariance = covariance @ meat @ covariance
-        covariance = covariance[:count, :count]
-        errors = np.sqrt(np.einsum("xi,ij,xj->x", self.design, covariance, self.design))
-        if (
-            np.abs(known - np.eye(count)).max() > 1e-6
-            or np.abs(self.design @ beta).max() > MAX_PREDICTOR
-            or not errors.max() < MAX_ERROR
-        ):
-            raise undetermined_coefficients()
-        return beta, covariance
+    @property
+    def total(self) -> float:
+        """The sum of the weights of people."""
+        return float(sum(form.weights.sum() for form in self.forms))
 
-    def derivatives(
-        self, parameters: Floats, *, squared: bool = False
-    ) -> tuple[float, Floats, Floats, Floats]:
-        """Return ln of the likelihood, its gradient, the information, minus the second
-        derivative.
+    @property
+    def mean_weight(self) -> float:
+        """The mean of the weights of people, weighted by themselves."""
+        return float(sum(form.squares.sum() for form in self.forms)) / self.total
+
+    def start(self) -> Floats:
+        """Return coefficients of 0 and uniform distributions."""
+        free = sum(len(form.free) for form in self.forms)
+        return np.zeros(sum(self.design.shape) + free)
+
+    def occupied(self, parameters: Floats) -> Booleans:
+        """Return which combinations of covariates somebody has."""
+        cells, count = self.design.shape
+        logarithms = parameters[count : count + cells]
+        raised = np.exp(logarithms - logarithms.max())
+        return np.asarray(raised / raised.sum() * self.total > NOBODY)
+
+    def covariances(self, maximum: Maximum) -> Covariances:
+        """Return the covariances of the coefficients."""
+        information = maximum.derivatives.information
+        return coefficient_covariances(
+            information=information,
+            scores=self._derivatives(maximum.parameters, squared=True).information,
+            bread=scaled_inverse(information, np.diag(information)),
+            count=self.design.shape[1],
+        )
+
+    def derivatives(self, parameters: Floats) -> Derivatives:
+        """Return ln of the likelihood with its derivatives."""
+        return self._derivatives(parameters)
+
+    def _derivatives(self, parameters: Floats, *, squared: bool = False) -> Derivatives:
+        """Return ln of the likelihood with its derivatives.
 
         The information is the sum of outer products of scores; `squared` for squares of
         weights.
@@ -231,7 +176,7 @@ class LogitLikelihood(NamedTuple):
             information += scores.T @ second @ scores
             surplus = weights.sum() * probabilities - counts
             hessian += slopes.T @ (slopes * surplus[:, None])
-        return value, gradient, information, information + hessian
+        return Derivatives(value, gradient, information, information + hessian)
 
     def _models(self, parameters: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Yield p(c) of each form, and the derivatives of ln p(c), one column per
@@ -265,28 +210,3 @@ class LogitLikelihood(NamedTuple):
                 slopes,
             )
             start += len(free)
-
-
-def _inverse(matrix: Floats, diagonal: Floats) -> Floats:
-    """Return the pseudo-inverse with absolute eigenvalues, of the matrix scaled by a
-    diagonal.
-
-    Scaled, parameters of cells that hardly occur have second derivatives as large as
-    others.
-    """
-    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
-    kept = np.abs(values) > NEGLIGIBLE
-    roots = vectors[:, kept] / scale[:, None]
-    return np.asarray((roots / np.abs(values[kept])) @ roots.T)
-
-
-def checked_inverse(matrix: Floats) -> Floats:
-    """Return the inverse of minus a second derivative; raise where it is not positive
-    definite.
-    """
-    if np.isfinite(matrix).all():
-        eigenvalues = np.linalg.eigvalsh(matrix)
-        if eigenvalues[0] > 1e-15 * eigenvalues[-1]:
-            return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    raise undetermined_coefficients()

@@ -1,7 +1,8 @@
 """Regressions from the reports of a plan, or from answers that somebody else
 randomised.
 
-The estimates are those of `logit_likelihood` and `corrected_equations`.
+The estimates are those of `logit_likelihood`, `entry_likelihood` and
+`corrected_equations`; intervals are in `profile_likelihood`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,8 @@ from seepage.collection.clear_columns import (
     column_texts,
     named_weights,
 )
-from seepage.collection.corrected_equations import fit_entries
+from seepage.collection.corrected_equations import checked_inverse, fit_linear
+from seepage.collection.entry_likelihood import EntryLikelihood
 from seepage.collection.estimated_table import check_asked_together
 from seepage.collection.formula import (
     Formula,
@@ -33,9 +35,13 @@ from seepage.collection.formula import (
 from seepage.collection.logit_likelihood import (
     FormReports,
     LogitLikelihood,
-    checked_inverse,
 )
-from seepage.collection.regression_result import Regression
+from seepage.collection.profile_likelihood import (
+    ProfileLikelihood,
+    check_design,
+    maximise,
+)
+from seepage.collection.regression_result import Regression, finite_covariance
 from seepage.collection.report_batches import ReportSource, open_reports
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.randomiser import Randomiser
@@ -86,10 +92,10 @@ class Model(NamedTuple):
             levels={name: variable.levels for name, variable in variables.items()},
         )
 
-    def result(
-        self, records: int, values: Floats, covariance: Floats, errors: str
+    def fit_linear(
+        self, records: int, values: Floats, covariance: Floats
     ) -> Regression:
-        """Return the regression with these coefficients."""
+        """Return the regression with these coefficients, and normal intervals."""
         return Regression(
             formula=self.formula,
             family=self.family,
@@ -98,8 +104,41 @@ class Model(NamedTuple):
             values=values,
             covariance=covariance,
             records=records,
+            errors="sandwich",
+            levels=self.levels,
+        )
+
+    def fit_logit(
+        self,
+        records: int,
+        likelihood: LogitLikelihood | EntryLikelihood,
+        *,
+        is_exact: bool,
+    ) -> Regression:
+        """Return the coefficients of largest likelihood, with intervals by its profile.
+
+        `is_exact` says that the likelihood is that of independent people, so that the
+        errors are those of the information.
+        """
+        check_design(self.design)
+        maximum = maximise(likelihood)
+        covariances = likelihood.covariances(maximum)
+        profile = ProfileLikelihood(likelihood, maximum, covariances, is_exact=is_exact)
+        values = profile.estimates()
+        errors = "sandwich"
+        if is_exact:
+            errors = "information"
+        return Regression(
+            formula=self.formula,
+            family=self.family,
+            outcome=self.outcome,
+            names=self.names,
+            values=values,
+            covariance=finite_covariance(values, profile.covariance),
+            records=records,
             errors=errors,
             levels=self.levels,
+            profile=profile,
         )
 
 
@@ -199,11 +238,7 @@ def _fit_cells(
         covariates, event = _cells_of_form(plan, form, model, asked)
         parts.append(_joined_reports(read, covariates, event))
     likelihood = LogitLikelihood(model.design, parts)
-    values, covariance = likelihood.maximise(weighted=by_person is not None)
-    errors = "information"
-    if by_person is not None:
-        errors = "sandwich"
-    return model.result(records, values, covariance, errors)
+    return model.fit_logit(records, likelihood, is_exact=by_person is None)
 
 
 def _weights_of(by_person: Floats | None, rows: Integers) -> Floats | None:
@@ -287,7 +322,7 @@ def _fit_moments(
     residuals = scores[:, None] - design @ values
     gradient = (residuals[:, :, None] * design).reshape(-1, len(values)) @ inverse
     covariance = gradient.T @ sums.covariance @ gradient
-    return model.result(sum(sums.people.values()), values, covariance, "sandwich")
+    return model.fit_linear(sum(sums.people.values()), values, covariance)
 
 
 def _fit_people(
@@ -309,15 +344,41 @@ def _fit_people(
     if not entries:
         raise undetermined([outcome])
     rows = np.concatenate(people)
-    values, covariance, errors = fit_entries(
-        model.family,
-        model.design[rows],
+    return _fit_entries(
+        model._replace(design=model.design[rows]),
         np.concatenate(entries),
         weights=_weights_of(by_person, rows),
         forms=np.concatenate(forms),
         precisions=np.concatenate(precisions),
     )
-    return model.result(len(rows), values, covariance, errors)
+
+
+def _fit_entries(
+    model: Model,
+    entries: Floats,
+    *,
+    weights: Floats | None,
+    forms: Integers,
+    precisions: Floats,
+) -> Regression:
+    """Return the regression on unperturbed covariates, from the entry of each person.
+
+    Parameters
+    ----------
+    model, entries
+        The model with one row per person, and the unbiased entry of each.
+    weights
+        The weights of the people; None for 1 each.
+    forms, precisions
+        The form of each person, and 1 / v(f) of it.
+    """
+    if model.family == "linear":
+        if weights is not None:
+            precisions = precisions * weights
+        values, covariance = fit_linear(model.design, entries, precisions)
+        return model.fit_linear(len(entries), values, covariance)
+    likelihood = EntryLikelihood.of(model.design, entries, weights, forms)
+    return model.fit_logit(len(entries), likelihood, is_exact=likelihood.is_exact)
 
 
 # Other people's randomisers -----------------------------------------------------------
@@ -376,15 +437,13 @@ def regress(
     explained = Attribute(parsed.outcome, tuple(values))
     model = Model.of(parsed, family, explained, variables, len(said))
     inverse = least_squares_inverse(matrix, matrix.mean(axis=0))
-    coefficients, covariance, errors = fit_entries(
-        family,
-        model.design,
+    return _fit_entries(
+        model,
         (inverse @ model.scores)[reports],
         weights=weights,
         forms=np.zeros(len(said), dtype=np.int64),
         precisions=np.ones(len(said)),
     )
-    return model.result(len(said), coefficients, covariance, errors)
 
 
 def _randomised(

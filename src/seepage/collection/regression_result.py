@@ -11,6 +11,7 @@ age`.  The estimator is in `logit_likelihood`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,11 @@ from seepage.collection.estimated_cells import (
     EstimatedCells,
 )
 from seepage.collection.formula import Formula, Variable
+from seepage.collection.profile_likelihood import ProfileLikelihood
 
-# Results ------------------------------------------------------------------------------
+AGREEMENT = 0.1
+"""Largest difference of the ends of nearly normal intervals from normal ones, in widths
+of these."""
 
 
 def mean_of(predictor: Floats, family: str) -> tuple[Floats, Floats]:
@@ -54,12 +58,16 @@ class Regression(Result):
         What is explained: the attribute, with the value that counts as 1.
     names, values, covariance
         The coefficients, in the order of the design matrix, and their covariance.
+        Where covariates separate the outcome a coefficient is infinite, and NaN where
+        the reports tell nothing of it.
     records
         The number of reports.
     errors
         `"information"` or `"sandwich"`.
     levels
         The values of categorical columns, and () for numbers, by name: for predictions.
+    profile
+        The profile likelihood, for predictions; None for the family `"linear"`.
     """
 
     formula: Formula
@@ -71,36 +79,83 @@ class Regression(Result):
     records: int
     errors: str
     levels: Mapping[str, tuple[str, ...]]
+    profile: ProfileLikelihood | None = None
 
     def __getitem__(self, name: str) -> Estimated:
         """Return one coefficient, with its standard error and interval."""
         index = self.names.index(checks.choice(name, "coefficient", self.names))
-        return Estimated.normal(self.values[index], self.standard_errors[index])
+        low, high = self.intervals[index].tolist()
+        return Estimated(
+            float(self.values[index]), float(self.standard_errors[index]), (low, high)
+        )
 
     @property
     def standard_errors(self) -> Floats:
         """The standard error of each coefficient."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
+    @cached_property
+    def intervals(self) -> Floats:
+        """The 95 % interval of each coefficient, one row each; ends may be infinite.
+
+        They are by the profile likelihood, and normal for the family `"linear"`.
+        """
+        if self.profile is None:
+            return normal_intervals(self.values, self.standard_errors)
+        limits = [self.profile.limits(row) for row in np.eye(len(self.names))]
+        return np.array([(limit.lower, limit.upper) for limit in limits])
+
+    @cached_property
+    def p_values(self) -> Floats:
+        """The p-value of the test that a coefficient is 0: of the likelihood ratio, and
+        normal for the family `"linear"`.
+        """
+        if self.profile is None:
+            return normal_p_values(self.values, self.standard_errors)
+        rows = np.eye(len(self.names))
+        return np.array([self.profile.p_value(row) for row in rows])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on coefficients without a finite estimate."""
+        notes = []
+        infinite = [
+            n for n, b in zip(self.names, self.values, strict=True) if np.isinf(b)
+        ]
+        unknown = [
+            n for n, b in zip(self.names, self.values, strict=True) if np.isnan(b)
+        ]
+        if infinite:
+            notes.append(
+                f"no finite estimate of {', '.join(infinite)}: the covariates separate "
+                f"{self.outcome}, as far as these reports tell; see the intervals"
+            )
+        if unknown:
+            notes.append(f"the reports tell nothing of {', '.join(unknown)}")
+        return tuple(notes)
+
     def _headline(self) -> str:
+        left_out = ""
+        count = int((~np.isfinite(self.values)).sum())
+        if count:
+            left_out = f", {count} of {len(self.names)} coefficients not finite"
         return (
-            f"Regression({self.formula.text}, {self.family}, {self.records:,} reports)"
+            f"Regression({self.formula.text}, {self.family}, {self.records:,} reports"
+            f"{left_out})"
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        from scipy.special import ndtr
-
         errors = self.standard_errors
-        z = self.values / errors
-        width = NORMAL_QUANTILE * errors
+        with np.errstate(invalid="ignore"):
+            z = self.values / errors
         return {
             "term": list(self.names),
             "coefficient": self.values.tolist(),
             "standard_error": errors.tolist(),
             "z": z.tolist(),
-            "p_value": (2.0 * ndtr(-np.abs(z))).tolist(),
-            "lower": (self.values - width).tolist(),
-            "upper": (self.values + width).tolist(),
+            "p_value": self.p_values.tolist(),
+            "lower": self.intervals[:, 0].tolist(),
+            "upper": self.intervals[:, 1].tolist(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,6 +168,7 @@ class Regression(Result):
             "standard_errors_from": self.errors,
             "coefficients": self._columns(),
             "covariance": self.covariance,
+            "notes": list(self.notes),
         }
         return dict(json_ready(content))
 
@@ -135,12 +191,14 @@ class Regression(Result):
                 f"{low:>11.4f}{high:>11.4f}"
             )
         lines.append(rule)
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
     def predict(self, data: Any) -> EstimatedCells:
         """Return the mean of the outcome for each row of a frame or mapping of columns.
 
         Intervals are those of x b, transformed: of the mean, not of single answers.
+        They are by the profile likelihood, which is maximised some twenty times for
+        each distinct row, where intervals of coefficients are not nearly normal.
         """
         if isinstance(data, Mapping):
             data = _mapped_columns(data)
@@ -150,19 +208,35 @@ class Regression(Result):
         }
         rows = max((len(column) for column in columns.values()), default=1)
         _, design = self.formula.design(variables, rows)
-        center = design @ self.values
-        deviations = np.sqrt(np.einsum("ij,jk,ik->i", design, self.covariance, design))
-        limits = center[:, None] + np.outer(
-            deviations, [-NORMAL_QUANTILE, NORMAL_QUANTILE]
-        )
-        mean, slope = mean_of(center, self.family)
+        if self.profile is None or self._has_normal_intervals:
+            means, errors, intervals = self._normal_means(design)
+        else:
+            means, errors, intervals = _profile_means(self.profile, design)
         return EstimatedCells(
             what=f"mean of {self.outcome}",
             attributes=(Attribute("row", tuple(map(str, range(rows)))),),
-            values=mean,
-            standard_errors=slope * deviations,
-            intervals=mean_of(limits, self.family)[0],
+            values=means,
+            standard_errors=errors,
+            intervals=intervals,
         )
+
+    def _normal_means(self, design: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return means of the outcome, errors and intervals by the delta method."""
+        predictors = design @ self.values
+        squares = np.einsum("ij,jk,ik->i", design, self.covariance, design)
+        deviations = np.sqrt(squares)
+        means, slopes = mean_of(predictors, self.family)
+        limits = normal_intervals(predictors, deviations)
+        return means, slopes * deviations, mean_of(limits, self.family)[0]
+
+    @property
+    def _has_normal_intervals(self) -> bool:
+        """Whether the interval of each coefficient is nearly that of a normal estimate."""
+        if not np.isfinite(self.values).all():
+            return False
+        normal = normal_intervals(self.values, self.standard_errors)
+        tolerance = AGREEMENT * np.ptp(normal, axis=1, keepdims=True)
+        return bool((np.abs(normal - self.intervals) <= tolerance).all())
 
     def _variable(self, name: str, column: Any) -> Variable:
         levels = self.levels[name]
@@ -174,6 +248,45 @@ class Regression(Result):
         attribute = Attribute(name, levels)
         codes = [attribute.code(text) for text in column_texts(column)]
         return Variable(np.array(codes), levels)
+
+
+def _profile_means(
+    profile: ProfileLikelihood, design: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return means of a logit, errors and intervals by the profile likelihood.
+
+    An error is half the width of the interval in normal quantiles.
+    """
+    distinct, rows = np.unique(design, axis=0, return_inverse=True)
+    rows = rows.ravel()
+    limits = [profile.limits(row) for row in distinct]
+    predictors = np.array([limit.value for limit in limits])
+    ends = np.array([(limit.lower, limit.upper) for limit in limits])
+    intervals = mean_of(ends, "logit")[0]
+    errors = np.ptp(intervals, axis=1) / (2.0 * NORMAL_QUANTILE)
+    return mean_of(predictors, "logit")[0][rows], errors[rows], intervals[rows]
+
+
+def normal_intervals(values: Floats, errors: Floats) -> Floats:
+    """Return the 95 % intervals of normal estimates, one row each."""
+    return values[:, None] + np.outer(errors, [-NORMAL_QUANTILE, NORMAL_QUANTILE])
+
+
+def normal_p_values(values: Floats, errors: Floats) -> Floats:
+    """Return the p-values of the tests that normal estimates are of 0."""
+    from scipy.special import ndtr
+
+    return np.asarray(2.0 * ndtr(-np.abs(values / errors)))
+
+
+def finite_covariance(values: Floats, covariance: Floats) -> Floats:
+    """Return a covariance with infinite variances of estimates that are not finite."""
+    infinite = ~np.isfinite(values)
+    covariance = covariance.copy()
+    covariance[infinite] = np.nan
+    covariance[:, infinite] = np.nan
+    covariance[infinite, infinite] = np.inf
+    return covariance
 
 
 def _mapped_columns(columns: Mapping[str, Any]) -> pa.Table:
