@@ -48,6 +48,7 @@ COMMANDS = {
     ),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
     "merge": ("count", "Add up the pair counts of several shards."),
+    "open": ("open", "The app: from a table to a signed plan in the browser."),
     "perturb": ("collect", "Turn records into the reports of a plan."),
     "report": (
         "analyse",
@@ -60,6 +61,10 @@ COMMANDS = {
     ),
 }
 """Each command: its module in this package, and its one-line help."""
+
+
+FUNCTIONS = {"open": "open_command"}
+"""Commands whose function has another name, which would hide a built-in one."""
 
 
 SPELLINGS = {"analyze": "analyse"}
@@ -99,7 +104,7 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)
         module, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(
-            import_module(f"seepage.cli.{module}"), cmd_name
+            import_module(f"seepage.cli.{module}"), FUNCTIONS.get(cmd_name, cmd_name)
         )
         return command
 

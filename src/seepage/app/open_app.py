@@ -1,0 +1,151 @@
+"""`seepage.open`: the app in the browser of this machine."""
+
+import atexit
+import os
+import secrets
+import socket
+import threading
+import time
+import webbrowser
+from contextlib import ExitStack
+from html import escape
+from typing import Any
+
+import uvicorn
+
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage.app.access import Access
+from seepage.app.application import Application
+from seepage.app.workspace import private_folder
+from seepage.datasets.catalogue import dataset
+from seepage.tables.read import is_dataset_name
+
+LOOPBACK = "127.0.0.1"
+"""The address that the app listens on: this machine alone."""
+
+
+class RunningApp:
+    """The app while it runs; it ends with `close`, with the block, or with Python.
+
+    Attributes
+    ----------
+    address
+        The address with its token, which works once, in one browser of this machine.
+    """
+
+    def __init__(self, data: str | None, port: int) -> None:
+        self._resources = ExitStack()
+        listener = self._resources.enter_context(listening_socket(port))
+        folder = self._resources.enter_context(private_folder())
+        token = secrets.token_urlsafe(32)
+        number = listener.getsockname()[1]
+        self.address = f"http://{LOOPBACK}:{number}/?token={token}"
+        application = Application(folder, data)
+        config = uvicorn.Config(
+            Access(application.asgi, number, token),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+            limit_concurrency=64,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [listener]}, daemon=True
+        )
+        self._thread.start()
+        atexit.register(self.close)
+
+    def wait(self) -> None:
+        """Wait until the app ends, or for Ctrl-C."""
+        while self._thread.is_alive():
+            time.sleep(0.2)
+
+    def close(self) -> None:
+        """End the app, and remove what it kept."""
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+        self._resources.close()
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> "RunningApp":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"RunningApp({self.address})"
+
+    def _repr_html_(self) -> str:
+        address = escape(self.address)
+        return (
+            f'<p>seepage runs at <a href="{address}" target="_blank">{address}</a>, '
+            "which works once.</p>"
+        )
+
+
+def open(  # noqa: A001
+    data: str | os.PathLike[str] | None = None,
+    *,
+    port: int = 0,
+    browser: bool = True,
+) -> RunningApp:
+    """Open the app: from a table to a signed plan in the browser of this machine.
+
+    Nothing leaves the machine: the app listens on the loopback address alone, and lets
+    in the one browser that shows the token of the address.
+
+    Parameters
+    ----------
+    data
+        A path or the name of a dataset to start with; by default the page asks for one.
+    port
+        The port; 0 for any that is free.
+    browser
+        Open the browser; otherwise its `address` is to be opened by hand.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> with sp.open(browser=False) as app:
+    ...     app.address.startswith("http://127.0.0.1:")
+    True
+    """
+    name = None
+    if data is not None:
+        name = _data_name(data)
+    number = checks.integer(port, "port", 0, (1 << 16) - 1)
+    checks.flag(browser, "browser")
+    app = RunningApp(name, number)
+    if browser:
+        webbrowser.open(app.address)
+    return app
+
+
+def listening_socket(port: int) -> socket.socket:
+    """Return a socket that listens on the loopback address."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":  # elsewhere it would let two programs share the port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except OSError as problem:
+        listener.close()
+        raise InputError(
+            f"port {port} cannot be used: {problem.strerror}; 0 is any that is free",
+            parameter="port",
+        ) from None
+    listener.listen()
+    return listener
+
+
+def _data_name(data: Any) -> str:
+    """Return the path or the name of data to start with, checked to exist."""
+    path = checks.input_path(data, "data")
+    if path.exists():
+        return str(path.resolve())
+    if is_dataset_name(data):
+        return dataset(str(data)).name
+    raise InputError(f"there is no file {str(data)!r}", parameter="data")
