@@ -38,6 +38,7 @@ from seepage.app.study import (
     DataSource,
     PlanWish,
     Study,
+    bin_rule,
     limit_of_odds,
     pairs_never,
 )
@@ -76,8 +77,15 @@ SHIPPED = {
 }
 """Style sheets and scripts by the name under which they are served."""
 
-SHOWN_PAGES = ("plan.html", "questionnaire.html", "results.html")
+SHOWN_PAGES = ("plan.html", "questionnaire.html", "preview.html", "results.html")
 """Saved pages that are shown in the browser; other files are downloaded."""
+
+
+NOT_GIVEN = ("preview.html", "reports.parquet")
+"""Files of a plan that are not in its zip."""
+
+PREVIEW_POLICY = "frame-ancestors 'self'"
+"""Policy of the preview, beside its own: our script alone, which keeps and sends nothing."""
 
 
 class Application:
@@ -232,6 +240,7 @@ class Application:
             count=len(rows),
             page_rows=PAGE_ROWS,
             show=show,
+            bins={name: _shown_bins(rule) for name, rule in study.bins.items()},
             roles=ROLES,
         )
 
@@ -276,7 +285,7 @@ class Application:
         study.bins.pop(name, None)
         study.missing.pop(name, None)
         if bins:
-            study.bins[name] = bins
+            study.bins[name] = bin_rule(bins)
         if markers:
             study.missing[name] = markers
         study.forget_results()
@@ -457,6 +466,8 @@ class Application:
         path = work.plan_files(study.folder, number).get(name)
         if path is None or not path.exists():
             raise HTTPException(404, "there is no such file")
+        if name == "preview.html":
+            return _saved_page(path, PREVIEW_POLICY)
         if name in SHOWN_PAGES and "download" not in request.query_params:
             return _saved_page(path)
         return FileResponse(path, filename=name)
@@ -489,15 +500,15 @@ def zipped(study: Study, plan: work.PlanSummary) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in work.plan_files(study.folder, plan.number).items():
-            if path.exists() and name != "reports.parquet":
+            if path.exists() and name not in NOT_GIVEN:
                 archive.write(path, name)
         evidence = study.folder / f"evidence-{plan.number}"
         for path in sorted(evidence.iterdir()):
             archive.write(path, f"evidence/{path.name}")
-        if plan.choices and study.source is not None:
+        if plan.keywords and study.source is not None:
             name = study.source.name
-            archive.writestr("command.txt", design_command(name, plan.choices) + "\n")
-            archive.writestr("design.py", design_python(name, plan.choices) + "\n")
+            archive.writestr("command.txt", design_command(name, plan.keywords) + "\n")
+            archive.writestr("design.py", design_python(name, plan.keywords) + "\n")
     return buffer.getvalue()
 
 
@@ -557,9 +568,9 @@ def _plan_values(study: Study) -> dict[str, Any]:
         "command": "",
         "python": "",
     }
-    if plan is not None and plan.choices and study.source is not None:
-        values["command"] = design_command(study.source.name, plan.choices)
-        values["python"] = design_python(study.source.name, plan.choices)
+    if plan is not None and plan.keywords and study.source is not None:
+        values["command"] = design_command(study.source.name, plan.keywords)
+        values["python"] = design_python(study.source.name, plan.keywords)
     return values
 
 
@@ -598,7 +609,16 @@ def datasets_at_hand() -> dict[str, str]:
     """Return the titles of the datasets whose records can be read here, by name."""
     from seepage.datasets.catalogue import DATASETS
 
-    return {name: d.title for name, d in DATASETS.items() if d.at_hand}
+    at_hand = {name: d.title for name, d in DATASETS.items() if d.at_hand}
+    survey = {name: title for name, title in at_hand.items() if name == "survey"}
+    return survey | at_hand
+
+
+def _shown_bins(rule: str | list[float]) -> str:
+    """Return how a column's numbers are cut, as it is entered."""
+    if isinstance(rule, str):
+        return rule
+    return ", ".join(f"{edge:.15g}" for edge in rule)
 
 
 # Requests and answers -----------------------------------------------------------------
@@ -721,11 +741,11 @@ async def _stream_to(request: Request, path: Path) -> int:
     return size
 
 
-def _saved_page(path: Path) -> Response:
-    """Return a saved page, without an origin of its own."""
+def _saved_page(path: Path, policy: str = SAVED_PAGE_POLICY) -> Response:
+    """Return a saved page, by default without an origin of its own."""
     if not path.exists():
         raise HTTPException(404, "there is no such page yet")
-    headers = {"Content-Security-Policy": SAVED_PAGE_POLICY}
+    headers = {"Content-Security-Policy": policy}
     return FileResponse(path, media_type="text/html", headers=headers)
 
 

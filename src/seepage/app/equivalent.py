@@ -35,14 +35,24 @@ def _words(name: str, value: Any) -> Iterator[str]:
         yield from (option, f"{100 * value:.10g}")
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            for single in part if isinstance(part, tuple) else (part,):
-                yield from (option, f"{key}={single}")
+            for text in _texts(part):
+                yield from (option, f"{key}={text}")
     elif isinstance(value, tuple):
         yield from (option, ",".join(value))
     elif isinstance(value, float):
         yield from (option, f"{value:.15g}")
     else:
         yield from (option, str(value))
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """Yield what stands behind NAME= for one column: edges as one, markers one by one."""
+    if isinstance(part, list):
+        yield ",".join(f"{edge:.15g}" for edge in part)
+    elif isinstance(part, tuple):
+        yield from part
+    else:
+        yield str(part)
 
 
 def design_python(data: str, choices: Mapping[str, Any]) -> str:

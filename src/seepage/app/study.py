@@ -5,6 +5,7 @@ A study lives in the memory of the app and in a folder of its own; its identifie
 the path of its pages, so that two windows do not mix and a reload keeps everything.
 """
 
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, Literal
 from seepage._core.errors import InputError
 from seepage.app.tasks import Task
 from seepage.app.work import PlanSummary
+from seepage.tables.labels import NUMBER
 
 Role = Literal["ask", "protect", "never", "public", "person"]
 
@@ -122,7 +124,7 @@ class Study:
     records: int = 0
     is_whole: bool = True
     roles: dict[str, Role] = field(default_factory=dict)
-    bins: dict[str, str] = field(default_factory=dict)
+    bins: dict[str, Any] = field(default_factory=dict)
     missing: dict[str, tuple[str, ...]] = field(default_factory=dict)
     analysis: dict[str, Any] | None = None
     wish: PlanWish = field(default_factory=PlanWish)
@@ -274,9 +276,21 @@ def limit_of_odds(odds: float) -> float:
     >>> limit_of_odds(7.4)
     2.00148
     """
-    import math
-
     return math.floor(1e5 * math.log(odds)) / 1e5
+
+
+def bin_rule(text: str) -> str | list[float]:
+    """Return how a column's numbers are cut: edges, or a rule such as "quantile:5".
+
+    Examples
+    --------
+    >>> bin_rule("0, 18, 65"), bin_rule("quantile:5")
+    ([0.0, 18.0, 65.0], 'quantile:5')
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(NUMBER.fullmatch(part) for part in parts):
+        return text
+    return [float(part) for part in parts]
 
 
 def pairs_never(text: str, names: Sequence[str]) -> tuple[tuple[str, str], ...]:

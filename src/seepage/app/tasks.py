@@ -141,7 +141,10 @@ class Task:
                     break
         self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what was not read is not missed
+                    pipe.close()
         if state == "failed":
             self.fault = fault
         self.state = state

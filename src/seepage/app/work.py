@@ -16,16 +16,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import seepage as sp
+from seepage._core.text import rounded_people
 from seepage.app.tasks import Report
 from seepage.pages.plan_view import (
+    Choice,
+    Decision,
     Mosaic,
     Odds,
     PeopleBars,
+    choices_of,
+    decision_of,
     mosaic_of,
     odds_of,
     people_bars,
 )
-from seepage.plan.advice import advice, people_sentence
+from seepage.pages.questionnaire import questionnaire_page
 from seepage.plan.plan_precision import plan_precision
 from seepage.tables.opening import first_records, open_source
 from seepage.tables.read import table_of
@@ -54,8 +59,8 @@ class PlanSummary:
         Which plan of the study it is, from 1: part of its files' names.
     digest
         The digest of the plan.
-    sentence, advice
-        The decision in one sentence, and what to know beside it.
+    decision, choices
+        The plan in the words of who decides, and when to choose it.
     odds, record
         The promise about each question, and about the whole record, as odds.
     mosaic, people
@@ -68,14 +73,14 @@ class PlanSummary:
         The number of questions that are asked.
     notes
         Remarks of the design.
-    choices
+    keywords
         The keywords of `seepage.design` that give this plan.
     """
 
     number: int
     digest: str
-    sentence: str
-    advice: tuple[str, ...]
+    decision: Decision
+    choices: tuple[Choice, ...]
     odds: Odds
     record: Odds
     mosaic: Mosaic
@@ -84,7 +89,7 @@ class PlanSummary:
     people_needed: str
     questions: int
     notes: tuple[str, ...]
-    choices: Mapping[str, Any]
+    keywords: Mapping[str, Any]
 
 
 def check_columns(
@@ -172,7 +177,7 @@ def analyse_table(
 
 def design_plan(
     data: str,
-    choices: Mapping[str, Any],
+    keywords: Mapping[str, Any],
     number: int,
     folder: Path,
     *,
@@ -181,8 +186,8 @@ def design_plan(
     """Search a plan, and write its file, its page, its questionnaire and its evidence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SeepageWarning)
-        plan = sp.design(data, progress=progress, **choices)
-    return written_plan(plan, number, folder, choices)
+        plan = sp.design(data, progress=progress, **keywords)
+    return written_plan(plan, number, folder, keywords)
 
 
 def open_plan(path: str, number: int, folder: Path, *, progress: Report) -> PlanSummary:
@@ -191,7 +196,7 @@ def open_plan(path: str, number: int, folder: Path, *, progress: Report) -> Plan
 
 
 def written_plan(
-    plan: sp.Plan, number: int, folder: Path, choices: Mapping[str, Any]
+    plan: sp.Plan, number: int, folder: Path, keywords: Mapping[str, Any]
 ) -> PlanSummary:
     """Write the files of a plan, and return what is shown of it."""
     files = plan_files(folder, number)
@@ -199,25 +204,26 @@ def written_plan(
     plan.report(files["plan.html"])
     if _is_drawable(plan):
         plan.write_questionnaire(files["questionnaire.html"])
+        preview = questionnaire_page(plan, preview=True)
+        files["preview.html"].write_text(preview, encoding="utf-8")
     plan.evidence(folder / f"evidence-{number}", force=True)
     precision = plan_precision(plan)
-    sentence = people_sentence(plan, precision)
     promised = [planned for planned in plan.attributes if not planned.public]
     limits = [p.limit for p in promised if p.limit is not None]
     return PlanSummary(
         number=number,
         digest=plan.digest,
-        sentence=str(sentence) or "Nothing is asked: no column has two answers.",
-        advice=tuple(str(text) for text in advice(plan, precision)),
+        decision=decision_of(plan, precision),
+        choices=choices_of(plan, precision),
         odds=odds_of(max(limits, default=max(p.total for p in promised))),
         record=odds_of(max(form.record for form in plan.forms)),
         mosaic=mosaic_of(plan),
         people=people_bars(precision),
         limit=max(limits, default=math.inf),
-        people_needed=f"{precision.people:,}",
+        people_needed=rounded_people(precision.people),
         questions=len(plan.collected),
         notes=tuple(str(note) for note in plan.notes),
-        choices=dict(choices),
+        keywords=dict(keywords),
     )
 
 
@@ -237,6 +243,7 @@ def plan_files(folder: Path, number: int) -> dict[str, Path]:
             ("plan.json", "plan", ".json"),
             ("plan.html", "plan", ".html"),
             ("questionnaire.html", "questionnaire", ".html"),
+            ("preview.html", "preview", ".html"),
             ("reports.parquet", "reports", ".parquet"),
             ("results.html", "results", ".html"),
         )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from seepage._core.text import factor, rounded_people
+from seepage._core.text import factor, points, rounded_people
 from seepage.designs.strategies import (
     CALIBRATED,
     NO_NOISE,
@@ -20,7 +20,11 @@ from seepage.designs.strategies import (
     UNIFORM_SMP,
 )
 from seepage.plan.content import PlanContent
-from seepage.plan.plan_precision import THIS_PLAN, Precision
+from seepage.plan.plan_precision import THIS_PLAN, Precision, pairs_together
+from seepage.plan.promises import form_sizes
+
+COSTLY = 20
+"""Ratio of people with and without privacy from which it is said first."""
 
 ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16}
 """Height of a question's row in px, by density; the style sheet has the same."""
@@ -396,3 +400,120 @@ def odds_of(total: float) -> Odds:
     """
     surest = 1 / (1 + math.exp(-min(total, 700.0)))
     return Odds(times=factor(total), surest=min(100, math.ceil(100 * surest - 1e-9)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """A plan in the words of who decides.
+
+    Parameters
+    ----------
+    order
+        What to do: how many people to ask how many questions.
+    precision
+        How precise the results will be.
+    proportion
+        What privacy costs, where it is out of proportion; else empty.
+    """
+
+    order: str
+    precision: str
+    proportion: str
+
+
+def decision_of(plan: PlanContent, precision: Precision) -> Decision:
+    """Return a plan in the words of who decides.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> from seepage.plan.plan_precision import plan_precision
+    >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"])
+    >>> decision_of(plan, plan_precision(plan)).order
+    'Ask 1,850 people all 2 questions, with noise added before anything is sent.'
+    """
+    if not precision.sizes or not math.isfinite(precision.half_width):
+        return Decision(
+            order="Nothing is asked: no question has two answers.",
+            precision="",
+            proportion="",
+        )
+    people = rounded_people(precision.people)
+    width = points(precision.half_width).removesuffix(".0")
+    return Decision(
+        order=f"Ask {people} people {_questions_each(plan)}, with noise added before "
+        "anything is sent.",
+        precision=f"Each share will be known to within {width} percentage points, 19 "
+        "times of 20.",
+        proportion=_proportion(precision),
+    )
+
+
+def _questions_each(plan: PlanContent) -> str:
+    """Return how many questions a person gets: "1 to 3 of 10 questions each"."""
+    sizes = form_sizes(plan)
+    count = len(plan.collected)
+    if count == 1:
+        return "one question"
+    if sizes == str(count):
+        return f"all {count} questions"
+    return f"{sizes} of {count} questions each"
+
+
+def _proportion(precision: Precision) -> str:
+    """Return what privacy costs, from `COSTLY` times as many people on."""
+    without = precision.without_privacy
+    if not without or precision.people < COSTLY * without:
+        return ""
+    return (
+        f"Privacy costs much here: without it {rounded_people(without)} people give the "
+        "same precision. Fewer questions, fewer answers to each or a higher limit help."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One of two ways to ask, and when to choose it."""
+
+    title: str
+    reasons: tuple[str, ...]
+
+
+def choices_of(plan: PlanContent, precision: Precision) -> tuple[Choice, ...]:
+    """Return when to choose the plan and when one question each; nothing to choose for
+    a plan that asks one question each.
+    """
+    single = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
+    record = max(form.record for form in plan.forms)
+    limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
+    asks_several = any(len(form.attributes) > 1 for form in plan.forms)
+    if single is None or not asks_several or not limits:
+        return ()
+    limit = factor(max(limits))
+    ratio = precision.ratio(single)
+    if not math.isfinite(ratio):
+        return ()
+    own = rounded_people(precision.people)
+    other = rounded_people(math.ceil(ratio * precision.people))
+    together, pairs = pairs_together(plan)
+    this = (
+        "those who may see the data know no other answers of the same person: a leak, a "
+        "supplier, a researcher;",
+        f"you can reach {own} people; one question each takes {other};",
+        f"you want tables of two questions: {len(together)} of the {len(pairs)} pairs "
+        "are asked together.",
+    )
+    insider = (
+        "somebody who already knows a person's other answers may see the data: a "
+        f"relative, an employer, an insurer. Then {limit} times still hold; this plan "
+        f"promises only {factor(record)} times;"
+    )
+    each = (
+        insider,
+        f"you can reach {other} people;",
+        "single shares are enough, without tables of two questions.",
+    )
+    return (
+        Choice(title="Choose this plan if", reasons=this),
+        Choice(title="Choose one question each if", reasons=each),
+    )

@@ -134,6 +134,7 @@ def questionnaire_page(
     endpoint: str | None = None,
     title: str | None = None,
     texts: str | os.PathLike[str] | None = None,
+    preview: bool = False,
 ) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
 
@@ -143,6 +144,8 @@ def questionnaire_page(
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     labels, endpoint, title, texts
         See `Plan.write_questionnaire`.
+    preview
+        To look at: nothing is kept on the device, so that each load starts anew.
 
     Notes
     -----
@@ -167,6 +170,7 @@ def questionnaire_page(
         "confidence": f"{plan.confidence or 0:.0%}",
         "kind": KINDS[plan.kind],
         "endpoint": address,
+        "preview": preview,
         "sending": {},
         "tells": [_tells(plan, form) for form in plan.forms],
     }

@@ -27,7 +27,7 @@ function label(attribute, value) {
 function show(heading, ...children) {
   const title = element("h2", { tabIndex: -1 }, heading);
   stage.replaceChildren(title, ...children);
-  title.focus();
+  if (!survey.preview) title.focus();
 }
 
 function buttons(...children) {
@@ -205,10 +205,19 @@ function introduce(next) {
   show(say("introduction heading"), ...parts.map((text) => element("p", {}, text)), buttons(button(say("take part"), next, true)));
 }
 
+/** Storage of a preview, which ends with the page. */
+function forgetful() {
+  const kept = new Map();
+  return {
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, value) => kept.set(key, value),
+  };
+}
+
 async function start() {
   try {
     const plan = await loadPlan(survey.plan, { collection: survey.plan.collection });
-    const respondent = new Respondent(plan);
+    const respondent = new Respondent(plan, survey.preview ? { storage: forgetful() } : {});
     const ask = async () => askQuestions(respondent, await respondent.form());
     const { line, sent } = await respondent.kept();
     if (sent) thank();

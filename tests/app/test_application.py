@@ -1,0 +1,113 @@
+"""The app's requests: what is entered wrongly is one line, and nothing is opened by it."""
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pytest
+
+import seepage as sp
+from seepage.app.application import MAX_FORM_BYTES, SHIPPED
+
+
+@pytest.fixture
+def study(guest):
+    return guest.study()
+
+
+def test_a_window_has_a_study_of_its_own(guest):
+    first = guest.study()
+    second = guest.study()
+    assert first != second
+    guest.post(f"{first}/dataset", name="survey")
+    assert "survey" in guest.send("GET", f"{first}/data")[2].partition("<main")[0]
+    assert "survey" not in guest.send("GET", f"{second}/data")[2].partition("<main")[0]
+
+
+def test_a_study_that_ended_is_one_line(guest):
+    status, _, text = guest.send("GET", "/s/none/data")
+    assert (status, text.count("\n")) == (404, 0)
+    assert "ended" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("people.xlsx", b"x", "must be a CSV"),
+        ("people", b"x", "must be a CSV"),
+        ("", b"x", "must have a name"),
+        ("a%00.csv", b"x", "printable"),
+        ("people.csv", b"", "is empty"),
+        ("plan.json", b"{}", "plan"),
+    ],
+)
+def test_files_that_are_not_taken(guest, study, name, body, reason):
+    status, _, text = guest.send("PUT", f"{study}/file?name={name}", body)
+    assert status == 422
+    assert reason in text
+    assert "\n" not in text.strip()
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd.csv", "%2Fetc%2Fpasswd.csv", "..%5C..%5Cx.csv"]
+)
+def test_a_name_is_never_a_path(guest, study, name, tmp_path):
+    before = set(tmp_path.rglob("*"))
+    assert guest.send("PUT", f"{study}/file?name={name}", b"a,b\n1,2\n")[0] == 200
+    new = {path.name for path in set(tmp_path.rglob("*")) - before if path.is_file()}
+    assert new == {"table.csv"}
+
+
+def test_names_with_markup_are_text(guest, study):
+    name = "%3Cimg%20src=x%20onerror=alert(1)%3E.csv"
+    assert guest.send("PUT", f"{study}/file?name={name}", b"a,b\n1,2\n")[0] == 200
+    page = guest.send("GET", f"{study}/data")[2]
+    assert "<img src=x" not in page
+    assert "&lt;img src=x" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "reason"),
+    [
+        ("dataset", {"name": "nothing"}, "no dataset"),
+        ("role", {"column": "0", "role": "ask"}, "no such column"),
+        ("select", {"plan": "0"}, "no such plan"),
+        ("select", {"plan": "-1"}, "no such plan"),
+        ("detail", {"column": "x"}, "no such column"),
+    ],
+)
+def test_entries_that_are_not_taken(guest, study, path, fields, reason):
+    status, _, text = guest.post(f"{study}/{path}", **fields)
+    assert (status, reason in text) == (422, True)
+
+
+def test_a_form_that_is_too_large(guest, study):
+    status, _, text = guest.post(f"{study}/dataset", name="x" * MAX_FORM_BYTES)
+    assert (status, "at most 1 MB" in text) == (422, True)
+
+
+def test_shipped_files_alone_are_served(guest):
+    for name in SHIPPED:
+        status, headers, _ = guest.send("GET", f"/static/{name}")
+        assert status == 200
+        assert headers["content-type"].startswith(SHIPPED[name][1])
+    for name in ("base.html", "..%2Fapp.css", "application.py"):
+        assert guest.send("GET", f"/static/{name}")[0] == 404
+
+
+def test_steps_before_their_time_lead_back(guest, study):
+    for step, before in [
+        ("columns", "data"),
+        ("leaks", "columns"),
+        ("plan", "columns"),
+    ]:
+        status, headers, _ = guest.send("GET", f"{study}/{step}")
+        assert (status, headers["location"]) == (303, f"{study}/{before}")
+
+
+def test_the_records_of_a_table_stay_in_the_private_folder(guest, study, tmp_path):
+    people = sp.make_survey(50, rng=1).select(["coffee", "sleep"])
+    sink = pa.BufferOutputStream()
+    csv.write_csv(people, sink)
+    guest.send("PUT", f"{study}/file?name=p.csv", sink.getvalue().to_pybytes())
+    (path,) = tmp_path.rglob("table.csv")
+    assert path.is_relative_to(tmp_path / "cache" / "seepage" / "app")
