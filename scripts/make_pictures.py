@@ -3,7 +3,7 @@
 With `--committed` README's first one, which a test keeps current; with `--plan` those
 of one plan from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by
 Chromium of its page, its questionnaire, its evidence, the page of its results and that
-of an analysis.  All are part of the repository but for the pages.
+of an analysis; with `--app` that of the app.  All are part of the repository but for the pages.
 """
 
 import math
@@ -247,6 +247,29 @@ def make_plan_pictures(folder: Path) -> None:
             screenshot(pages[stem], folder / f"{stem}.png", width, height)
 
 
+def make_app_picture(folder: Path) -> None:
+    """Write a picture of the app's fourth step, with the plan of a synthetic survey."""
+    from playwright.sync_api import sync_playwright
+
+    with (
+        sync_playwright() as playwright,
+        sp.open("survey", browser=False) as app,
+    ):
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        page.goto(app.address)
+        page.wait_for_selector("table.columns", timeout=60_000)
+        page.click("text=What do they give away?")
+        page.wait_for_selector("#verdict h1", timeout=60_000)
+        page.click("text=Find a plan that keeps it")
+        page.click("button:has-text('Search')")
+        page.wait_for_selector(".mosaic", timeout=120_000)
+        page.screenshot(path=folder / "app.png")
+        browser.close()
+
+
 COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {
     "about-sex.svg": about_sex,
 }
@@ -320,5 +343,7 @@ if __name__ == "__main__":
         make_committed(ASSETS)
     elif "--plan" in sys.argv:
         make_plan_pictures(ASSETS)
+    elif "--app" in sys.argv:
+        make_app_picture(ASSETS)
     else:
         make_pictures(PICTURES)

@@ -85,8 +85,7 @@ from .collection.weights import rake_weights as rake_weights
 from .pages.results_page import write_results as write_results
 from .charts.chart_files import save_chart as save_chart
 from .app.receiver import Receiver as Receiver
-from .app.open_app import open as open  # noqa: A004
-from .app.open_app import RunningApp as RunningApp
+from .app.open_app import open as open
 from .collection.estimated_cells import Estimated as Estimated
 from .collection.regression_result import Regression as Regression
 from .collection.estimated_table import Table as Table

@@ -33,7 +33,7 @@ def test_nothing_is_shown_without_the_cookie(visitor):
     for path in ("/", "/static/app.js", "/s/x/data", "/s/x/files/1/plan.zip"):
         status, _, text = visitor.send("GET", path)
         assert status == 403
-        assert "seepage open" in text
+        assert "works once" in text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from command import run
-from seepage.app.equivalent import design_command, design_python
+from seepage.app.equivalent import equivalent_command, equivalent_python
 
 KEYWORDS = {
     "columns": ("ill", "my age", "sex"),
@@ -51,7 +51,7 @@ def plain(value):
 
 
 def test_the_command_gives_the_same_keywords(design):
-    words = shlex.split(design_command("people.csv", KEYWORDS))
+    words = shlex.split(equivalent_command("people.csv", KEYWORDS))
     assert words[:2] == ["seepage", "design"]
     with pytest.raises(CalledError):
         run(*words[1:])
@@ -63,7 +63,7 @@ def test_the_command_gives_the_same_keywords(design):
 
 
 def test_the_python_gives_the_same_keywords(design):
-    source = design_python("people.csv", KEYWORDS)
+    source = equivalent_python("people.csv", KEYWORDS)
     with pytest.raises(CalledError):
         exec(source, {})
     assert design == [("people.csv", KEYWORDS)]

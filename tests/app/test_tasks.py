@@ -6,33 +6,33 @@ import time
 import app_work
 import pytest
 
-from seepage.app.tasks import Task
+from seepage.app.tasks import BackgroundTask
 
 
 def test_a_task_returns_what_its_work_returns():
-    task = Task.start("doubling", app_work.double, 21).wait(60)
+    task = BackgroundTask.start("doubling", app_work.double, 21).wait(60)
     assert (task.state, task.result, task.fault) == ("done", 42, "")
     assert (task.done, task.total, task.share) == (2, 2, 1.0)
 
 
 def test_bad_input_is_its_own_line():
-    task = Task.start("refusing", app_work.refuse).wait(60)
+    task = BackgroundTask.start("refusing", app_work.refuse).wait(60)
     assert (task.state, task.fault) == ("failed", "bins must be edges, got 'x'")
 
 
 def test_a_fault_of_ours_is_said_as_one():
-    task = Task.start("breaking", app_work.break_down).wait(60)
+    task = BackgroundTask.start("breaking", app_work.break_down).wait(60)
     assert task.state == "failed"
     assert task.fault == "a fault of seepage: ZeroDivisionError('of ours')"
 
 
 def test_what_libraries_print_does_not_mix_with_results():
-    task = Task.start("printing", app_work.print_much).wait(60)
+    task = BackgroundTask.start("printing", app_work.print_much).wait(60)
     assert (task.state, task.result) == ("done", "whole")
 
 
 def test_a_search_that_is_stopped_keeps_its_best():
-    task = Task.start("searching", app_work.search_until_stopped)
+    task = BackgroundTask.start("searching", app_work.search_until_stopped)
     end = time.monotonic() + 60
     while task.done == 0 and time.monotonic() < end:
         time.sleep(0.02)
@@ -43,7 +43,7 @@ def test_a_search_that_is_stopped_keeps_its_best():
 
 
 def test_a_task_that_is_killed_has_failed():
-    task = Task.start("searching", app_work.search_until_stopped)
+    task = BackgroundTask.start("searching", app_work.search_until_stopped)
     task.kill()
     task.wait(60)
     assert (task.state, task.result) == ("failed", None)
@@ -52,6 +52,6 @@ def test_a_task_that_is_killed_has_failed():
 
 @pytest.mark.posix
 def test_the_process_of_a_task_ends_with_it():
-    task = Task.start("doubling", app_work.double, 1).wait(60)
+    task = BackgroundTask.start("doubling", app_work.double, 1).wait(60)
     with pytest.raises(ProcessLookupError):
         os.kill(task.process.pid, 0)

@@ -98,8 +98,8 @@ class Access:
         cookies = cookie_parser(headers.get("cookie", ""))
         if not self._has_secret(cookies):
             return _refusal(
-                "open the address that `seepage open` printed; it works once, in one "
-                "browser"
+                "open the address that was printed when the app started; it works once, "
+                "in one browser"
             )
         return None
 
@@ -107,7 +107,7 @@ class Access:
         """Return the cookie for the token, which is then used up."""
         expected = self._token
         if expected is None or not compare_digest(token.encode(), expected.encode()):
-            return _refusal("this address was used already: start `seepage open` again")
+            return _refusal("this address was used already: start the app again")
         self._token = None
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(

@@ -30,7 +30,7 @@ from seepage._core.errors import InputError, SeepageError
 from seepage._core.text import factor
 from seepage.app import work
 from seepage.app.access import SAVED_PAGE_POLICY
-from seepage.app.equivalent import design_command, design_python
+from seepage.app.equivalent import equivalent_command, equivalent_python
 from seepage.app.study import (
     LIMIT_ODDS,
     LOOKS,
@@ -42,7 +42,7 @@ from seepage.app.study import (
     limit_of_odds,
     pairs_never,
 )
-from seepage.app.tasks import Task
+from seepage.app.tasks import BackgroundTask
 from seepage.pages.render import render_text, template_text
 
 MAX_BYTES = 2 << 30
@@ -190,7 +190,7 @@ class Application:
         path = study.folder / f"table{suffix}"
         size = await _stream_to(request, path)
         if suffix == ".json":
-            task = Task.start(
+            task = BackgroundTask.start(
                 "opening the plan",
                 work.open_plan,
                 str(path),
@@ -254,7 +254,7 @@ class Application:
             )
             if value
         }
-        study.tasks["columns"] = Task.start(
+        study.tasks["columns"] = BackgroundTask.start(
             "reading the table", work.check_columns, study.data, reading
         )
 
@@ -301,7 +301,7 @@ class Application:
         if not study.columns:
             return _to(study, "columns")
         if study.analysis is None and "leaks" not in study.tasks:
-            study.tasks["leaks"] = Task.start(
+            study.tasks["leaks"] = BackgroundTask.start(
                 "computing what each answer gives away",
                 work.analyse_table,
                 study.data,
@@ -360,7 +360,7 @@ class Application:
         if running is not None:
             running.kill()
         study.looks += 1
-        study.tasks["plan"] = Task.start(
+        study.tasks["plan"] = BackgroundTask.start(
             "searching for the plan that asks the fewest people",
             work.design_plan,
             study.data,
@@ -400,7 +400,7 @@ class Application:
         study = self._study(request)
         if study.plan is None:
             return _to(study, "plan")
-        study.tasks["collect"] = Task.start(
+        study.tasks["collect"] = BackgroundTask.start(
             "drawing the reports of the people in the table",
             work.simulate_collection,
             study.data,
@@ -422,7 +422,7 @@ class Application:
             raise InputError(f"a file of reports must end in {kinds}, got {name!r}")
         path = study.folder / f"received{suffix}"
         await _stream_to(request, path)
-        study.tasks["collect"] = Task.start(
+        study.tasks["collect"] = BackgroundTask.start(
             "estimating from the reports",
             work.show_results,
             str(path),
@@ -507,8 +507,10 @@ def zipped(study: Study, plan: work.PlanSummary) -> bytes:
             archive.write(path, f"evidence/{path.name}")
         if plan.keywords and study.source is not None:
             name = study.source.name
-            archive.writestr("command.txt", design_command(name, plan.keywords) + "\n")
-            archive.writestr("design.py", design_python(name, plan.keywords) + "\n")
+            archive.writestr(
+                "command.txt", equivalent_command(name, plan.keywords) + "\n"
+            )
+            archive.writestr("design.py", equivalent_python(name, plan.keywords) + "\n")
     return buffer.getvalue()
 
 
@@ -522,7 +524,7 @@ def wish_of(form: Mapping[str, str], names: list[str]) -> PlanWish:
         odds=_stop_of(_text(form, "limit")),
         goal="precision" if goal == "precision" else "people",
         amount=_amount(_text(form, "amount"), goal),
-        largest=None if not largest else _whole(largest, "questions each"),
+        largest=None if not largest else _count(largest, "questions each"),
         never=pairs_never(_text(form, "never"), names),
         title=_text(form, "title").strip(),
     )
@@ -531,7 +533,7 @@ def wish_of(form: Mapping[str, str], names: list[str]) -> PlanWish:
 def _amount(text: str, goal: str) -> float:
     """Return the precision in points, or the number of people."""
     if goal == "people":
-        return _whole(text, "people")
+        return _count(text, "people")
     try:
         points = float(text.replace(",", "."))
     except ValueError:
@@ -543,11 +545,13 @@ def _amount(text: str, goal: str) -> float:
     return points
 
 
-def _whole(text: str, what: str) -> int:
-    """Return a whole number of at least 1."""
+def _count(text: str, what: str) -> int:
+    """Return an integer of at least 1."""
     plain = text.replace(",", "").replace(" ", "")
     if not (plain.isascii() and plain.isdigit()) or not 1 <= int(plain) <= 2**40:
-        raise InputError(f"the number of {what} must be a whole number, got {text!r}")
+        raise InputError(
+            f"the number of {what} must be an integer of at least 1, got {text!r}"
+        )
     return int(plain)
 
 
@@ -569,8 +573,8 @@ def _plan_values(study: Study) -> dict[str, Any]:
         "python": "",
     }
     if plan is not None and plan.keywords and study.source is not None:
-        values["command"] = design_command(study.source.name, plan.keywords)
-        values["python"] = design_python(study.source.name, plan.keywords)
+        values["command"] = equivalent_command(study.source.name, plan.keywords)
+        values["python"] = equivalent_python(study.source.name, plan.keywords)
     return values
 
 
@@ -725,8 +729,8 @@ async def _stream_to(request: Request, path: Path) -> int:
                 size += len(chunk)
                 if size > MAX_BYTES:
                     raise InputError(
-                        "a file must have at most 2 GB; name a larger one on the "
-                        "command line: seepage open FILE"
+                        "a file must have at most 2 GB; name a larger one where you "
+                        "start the app"
                     )
                 await run_in_threadpool(file.write, chunk)
         if not size:
@@ -763,7 +767,7 @@ async def _fault_page(_: Request, problem: Exception) -> Response:
 
 
 async def _http_fault(_: Request, problem: Exception) -> Response:
-    """Return the reason of a refusal, in one line."""
+    """Return why a request was not answered, in one line."""
     if not isinstance(problem, HTTPException):
         raise problem
     return PlainTextResponse(problem.detail, status_code=problem.status_code)

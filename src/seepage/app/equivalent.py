@@ -4,19 +4,16 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-OPTION_NAMES = {
-    "left_out": "--left-out",
-    "missing_markers": "--missing-marker",
-}
+OPTION_NAMES = {"missing_markers": "missing-marker"}
 """Options whose name is not that of the keyword with dashes."""
 
 
-def design_command(data: str, choices: Mapping[str, Any]) -> str:
+def equivalent_command(data: str, choices: Mapping[str, Any]) -> str:
     """Return the command that designs the same plan.
 
     Examples
     --------
-    >>> design_command("people.csv", {"limit": 2.0, "columns": ("ill", "my age")})
+    >>> equivalent_command("people.csv", {"limit": 2.0, "columns": ("ill", "my age")})
     "seepage design people.csv --limit 2 --columns 'ill,my age' -o plan.json"
     """
     words = ["seepage", "design", data]
@@ -27,7 +24,7 @@ def design_command(data: str, choices: Mapping[str, Any]) -> str:
 
 def _words(name: str, value: Any) -> Iterator[str]:
     """Yield the words of a command that give one keyword."""
-    option = OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
+    option = "--" + OPTION_NAMES.get(name, name.replace("_", "-"))
     if name == "never":
         for pair in value:
             yield from (option, ",".join(pair))
@@ -55,12 +52,14 @@ def _texts(part: Any) -> Iterator[str]:
         yield str(part)
 
 
-def design_python(data: str, choices: Mapping[str, Any]) -> str:
+def equivalent_python(data: str, choices: Mapping[str, Any]) -> str:
     """Return the Python that designs the same plan.
 
     Examples
     --------
-    >>> print(design_python("people.csv", {"limit": 2.0, "columns": ("ill", "age")}))
+    >>> print(
+    ...     equivalent_python("people.csv", {"limit": 2.0, "columns": ("ill", "age")})
+    ... )
     import seepage as sp
     <BLANKLINE>
     plan = sp.design(

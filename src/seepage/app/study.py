@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seepage._core.errors import InputError
-from seepage.app.tasks import Task
+from seepage.app.tasks import BackgroundTask
 from seepage.app.work import PlanSummary
 from seepage.tables.labels import NUMBER
 
@@ -132,7 +132,7 @@ class Study:
     selected: int = -1
     looks: int = 0
     results: str = ""
-    tasks: dict[str, Task] = field(default_factory=dict)
+    tasks: dict[str, BackgroundTask] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
 
     def open_data(self, source: DataSource) -> None:
@@ -211,7 +211,7 @@ class Study:
 
         Whoever tries many plans on the same records and keeps the best has chosen by
         looking.  Each plan therefore fails with a probability of at most
-        (1 - `ALL_LOOKS`) / `LOOKS` [theory-population: several looks].
+        (1 - `ALL_LOOKS`) / `LOOKS`.
         """
         return 1 - (1 - ALL_LOOKS) / LOOKS
 

@@ -34,7 +34,7 @@ Report = Callable[[int, int | None], None]
 
 
 @dataclass
-class Task:
+class BackgroundTask:
     """Work in a child process.
 
     Attributes
@@ -65,7 +65,9 @@ class Task:
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def start(cls, name: str, work: Callable[..., Any], *arguments: Any) -> "Task":
+    def start(
+        cls, name: str, work: Callable[..., Any], *arguments: Any
+    ) -> "BackgroundTask":
         """Start `work(*arguments, progress=...)` in a child process.
 
         `work` must be a function of a module, and what it is given and returns be
@@ -108,7 +110,7 @@ class Task:
         """End the work without a result."""
         self.process.kill()
 
-    def wait(self, seconds: float = 600.0) -> "Task":
+    def wait(self, seconds: float = 600.0) -> "BackgroundTask":
         """Wait until the task has ended."""
         end = time.monotonic() + seconds
         while self.state == "running" and time.monotonic() < end:

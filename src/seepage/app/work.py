@@ -1,4 +1,4 @@
-"""The long work of the app, each function run in a child process by a `Task`.
+"""The long work of the app, each function run in a child process by a `BackgroundTask`.
 
 Files are written to the folder of the study; what is returned is small and can be shown
 without loading anything again.
@@ -145,10 +145,11 @@ def analyse_table(
     data: str, reading: Mapping[str, Any], folder: Path, *, progress: Report
 ) -> dict[str, Any]:
     """Analyse a table as if everybody were asked everything; write the full page."""
+    origin, keywords = table_of(data, dict(reading))  # the records of a dataset
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SeepageWarning)
         analysis = sp.analyse(
-            data, epsilon=EPSILON, limit=2.0, progress=progress, **reading
+            origin, epsilon=EPSILON, limit=2.0, progress=progress, **keywords
         )
     analysis.report(folder / "analysis.html")
     judgements = [
@@ -202,8 +203,12 @@ def written_plan(
     files = plan_files(folder, number)
     plan.save(files["plan.json"])
     plan.report(files["plan.html"])
+    remarks = [str(note) for note in plan.notes]
     if _is_drawable(plan):
-        plan.write_questionnaire(files["questionnaire.html"])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", sp.SeepageWarning)
+            plan.write_questionnaire(files["questionnaire.html"])
+        remarks += [str(warning.message) for warning in caught]
         preview = questionnaire_page(plan, preview=True)
         files["preview.html"].write_text(preview, encoding="utf-8")
     plan.evidence(folder / f"evidence-{number}", force=True)
@@ -222,7 +227,7 @@ def written_plan(
         limit=max(limits, default=math.inf),
         people_needed=rounded_people(precision.people),
         questions=len(plan.collected),
-        notes=tuple(str(note) for note in plan.notes),
+        notes=tuple(remarks),
         keywords=dict(keywords),
     )
 

@@ -63,10 +63,6 @@ COMMANDS = {
 """Each command: its module in this package, and its one-line help."""
 
 
-FUNCTIONS = {"open": "open_command"}
-"""Commands whose function has another name, which would hide a built-in one."""
-
-
 SPELLINGS = {"analyze": "analyse"}
 
 
@@ -104,7 +100,7 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)
         module, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(
-            import_module(f"seepage.cli.{module}"), FUNCTIONS.get(cmd_name, cmd_name)
+            import_module(f"seepage.cli.{module}"), cmd_name
         )
         return command
 

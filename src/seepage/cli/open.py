@@ -18,7 +18,9 @@ from seepage.cli.command import FileCommand
     default=True,
     help="Open the browser; otherwise the address is only printed.",
 )
-def open_command(data: str | None, port: int, browser: bool) -> None:
+def open(  # noqa: A001
+    data: str | None, port: int, browser: bool
+) -> None:
     """Open the app: from a table to a signed plan in the browser of this machine.
 
     DATA is a table or a dataset to start with; without it the page asks for one.
