@@ -31,6 +31,7 @@ LAYERS = [
     "leakage",
     "mechanisms",
     "confidence",
+    "leakage.curve",
     "leakage.matrix",
     "leakage.strongest_leaks",
     "totals",

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oracles
+import seepage as sp
 from seepage import Channel, epsilon_for_leakage, leakage_bound, leakage_curve
 from seepage._core.errors import InputError
 from strategies import EPSILONS, UNIT, attribute, just_above, shares, tables
@@ -26,6 +27,50 @@ def test_a_curve_is_the_bound_at_each_budget(counts):
     curve = leakage_curve(channel, EPSILONS)
     assert curve.epsilons.tolist() == EPSILONS
     assert curve.values.tolist() == [leakage_bound(channel, e).value for e in EPSILONS]
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize(
+    "name", [None, "grr", "oue", "ss", "hadamard", "approximate-grr", "gauss"]
+)
+def test_a_curve_equals_the_matrix_at_each_budget(name, delta):
+    if (delta > 0) is not (name in (None, "approximate-grr", "gauss")):
+        delta = 0.01 if name in ("approximate-grr", "gauss") else 0.0
+    pairs = sp.load_pairs("adult").select(["sex", "relationship", "race"])
+    budgets = [0.0, 0.5, 1.0, 4.0]
+    for target, source in [("sex", "relationship"), ("race", "sex")]:
+        curve = leakage_curve(
+            pairs.channel(target, source), budgets, mechanism=name, delta=delta
+        )
+        assert curve.mechanism == name
+        for index, budget in enumerate(budgets):
+            matrix = sp.leakage_matrix(pairs, budget, mechanism=name, delta=delta)
+            row = matrix.domain.index(target)
+            column = matrix.domain.index(source)
+            shown = matrix.values[row, column]
+            assert curve.values[index] == pytest.approx(shown, rel=1e-14, abs=0)
+            assert curve.deltas[index] == matrix.deltas[row, column]
+        if delta:
+            assert ", delta 0.0" in repr(curve)
+            assert curve.to_pandas()["delta"].tolist() == curve.deltas.tolist()
+
+
+def test_the_curve_with_a_delta_is_what_algorithm_2_returns():
+    budgets = [0.5, 1.0, 3.0]
+    curve = leakage_curve(BINARY, budgets, delta=0.01)
+    for index, budget in enumerate(budgets):
+        bound = leakage_bound(BINARY, budget, delta=0.01)
+        assert curve.values[index] == bound.value
+        assert curve.deltas[index] == bound.delta <= bound.paper_delta
+        assert curve.paper_deltas[index] == bound.paper_delta
+    assert leakage_curve(BINARY, budgets, mechanism=sp.GRR).values.tolist() == [
+        sp.GRR(2, budget).leakage(BINARY).value for budget in budgets
+    ]
+    assert leakage_curve(BINARY, budgets, mechanism="grr").paper_deltas is None
+    with pytest.raises(InputError, match="mechanism must be a name or a class"):
+        leakage_curve(BINARY, budgets, mechanism=sp.GRR(2, 1.0))
+    with pytest.raises(InputError, match="needs a delta above 0"):
+        leakage_curve(BINARY, budgets, mechanism="gauss")
 
 
 @given(tables())
@@ -163,4 +208,5 @@ def test_a_curve_is_a_result():
     assert curve.to_arrow().to_pydict() == {
         "epsilon": [0.0, 1.0],
         "leakage": curve.values.tolist(),
+        "delta": [0.0, 0.0],
     }

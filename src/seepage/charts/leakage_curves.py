@@ -14,7 +14,7 @@ SMALLEST_DELTA = 1e-30
 
 @printable_names
 def curve_chart(
-    epsilons: list[float], values: list[float], saturation: float, pair: str
+    epsilons: list[float], values: list[float], saturation: float, title: str
 ) -> Any:
     """Return leakage against epsilon, with the upper bound epsilon and the saturation
     level.
@@ -24,17 +24,16 @@ def curve_chart(
     Parameters
     ----------
     epsilons, values
-        The budgets and the leakage bound at each.
+        The budgets and the leakage at each.
     saturation
         The limit of the leakage for epsilon to infinity; not drawn if infinite.
-    pair
-        The direction, such as "occupation -> sex".
+    title
+        What is drawn, such as "Leakage bound, occupation -> sex".
     """
     if not epsilons:
         raise InputError(
             "epsilons must not be empty for a chart of the curve", parameter="epsilons"
         )
-    title = f"Leakage bound, {pair}"
     lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
     if math.isfinite(saturation):
         lines["saturation"] = [saturation] * len(epsilons)

@@ -1,4 +1,6 @@
-"""Leakage of a channel as a function of epsilon, and its inverse."""
+"""Leakage of a channel as a function of epsilon, by mechanism, and the inverse of its
+bound.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,57 +14,91 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.results import Result
 from seepage._core.rounding import round_down
+from seepage._core.text import delta_text
 from seepage.channel.channel import Channel, as_matrix
+from seepage.channel.domain import Attribute
 from seepage.leakage.bound import leakage_bound, saturation
 from seepage.leakage.delta import hockey_stick_profile, invert_profile
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.release import make_release
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageCurve(Result):
-    """The leakage bound at several budgets, and its limit as epsilon grows.
+    """The leakage at several budgets, and the limit of its bound as epsilon grows.
 
     Parameters
     ----------
-    epsilons, values
-        Budgets and the leakage bound at each.
+    epsilons, values, deltas
+        Budgets, the leakage at each, and the delta with which it holds.
     saturation
-        ln max over u, x, x' of G[x,u] / G[x',u]: the limit of the leakage as epsilon
+        ln max over u, x, x' of G[x,u] / G[x',u]: the limit of the bound as epsilon
         grows; infinite where a source value excludes a target value.
     pair
         The names "source -> target", for the chart.
+    mechanism
+        The mechanism's name; None for the bound over all.
+    paper_deltas
+        For the bound, the paper's f* at each budget, never below the delta: (l, f*) is
+        what Algorithm 2 returns.
     """
 
     epsilons: Floats
     values: Floats
+    deltas: Floats
     saturation: float
     pair: str = "source -> target"
+    mechanism: str | None = None
+    paper_deltas: Floats | None = None
 
     def _headline(self) -> str:
         budgets = f"{len(self.epsilons)} budgets"
         if len(self.epsilons) == 1:
             budgets = "1 budget"
-        return f"LeakageCurve({self.pair}, {budgets}, saturation {self.saturation:.4g})"
+        of = ""
+        if self.mechanism is not None:
+            of = f"{self.mechanism}, "
+        return (
+            f"LeakageCurve({self.pair}, {of}{budgets}{self._delta_text}, "
+            f"saturation {self.saturation:.4g})"
+        )
+
+    @property
+    def _delta_text(self) -> str:
+        """The largest delta in words; "" if all are 0."""
+        return delta_text(float(self.deltas.max(initial=0.0)))
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        return {"epsilon": self.epsilons.tolist(), "leakage": self.values.tolist()}
+        return {
+            "epsilon": self.epsilons.tolist(),
+            "leakage": self.values.tolist(),
+            "delta": self.deltas.tolist(),
+        }
 
     def chart(self) -> Any:
         """Return the curve as an Altair chart, with its saturation level."""
         from seepage.charts.leakage_curves import curve_chart
 
         order = np.argsort(self.epsilons)
+        title = "Leakage bound"
+        if self.mechanism is not None:
+            title = f"Leakage of {self.mechanism}"
         return curve_chart(
             self.epsilons[order].tolist(),
             self.values[order].tolist(),
             self.saturation,
-            self.pair,
+            title=f"{title}, {self.pair}{self._delta_text}",
         )
 
 
 def leakage_curve(
-    channel: Channel | ArrayLike, epsilons: Sequence[float] | Floats
+    channel: Channel | ArrayLike,
+    epsilons: Sequence[float] | Floats,
+    *,
+    mechanism: str | type[Mechanism] | None = None,
+    delta: Any = 0.0,
 ) -> LeakageCurve:
-    """Return the leakage bound at each of several budgets.
+    """Return the leakage at each of several budgets.
 
     Parameters
     ----------
@@ -70,10 +106,15 @@ def leakage_curve(
         G = P(source given target), m target values by t source values.
     epsilons
         The budgets, in any order.
+    mechanism
+        A registered name or a class, whose budget varies; by default the bound over all
+        mechanisms.
+    delta
+        Delta of (epsilon, delta)-LDP, at every budget.
 
     Notes
     -----
-    One `leakage_bound` per budget, O(m^2 t).
+    One `leakage_bound` per budget, O(m^2 t), or one leakage of the mechanism.
 
     Examples
     --------
@@ -81,17 +122,52 @@ def leakage_curve(
     >>> curve = sp.leakage_curve([[0.9, 0.1], [0.2, 0.8]], [0, 1, 10, 700])
     >>> curve.values.round(3).tolist(), round(curve.saturation, 3)
     ([0.0, 0.706, 2.079, 2.079], 2.079)
+    >>> curve = sp.leakage_curve(
+    ...     [[0.9, 0.1], [0.2, 0.8]], [1, 2], mechanism="approximate-grr", delta=0.01
+    ... )
+    >>> curve.values.round(3).tolist(), curve.deltas.round(4).tolist()
+    ([0.706, 1.316], [0.006, 0.0043])
     """
     matrix = as_matrix(channel)
-    budgets = np.array(
-        [checks.epsilon(value) for value in checks.items(epsilons, "epsilons")],
-        dtype=np.float64,
+    budgets = [checks.epsilon(value) for value in checks.items(epsilons, "epsilons")]
+    slack = checks.delta(delta)
+    pair = "source -> target"
+    source = Attribute("source", tuple(map(str, range(matrix.shape[1]))))
+    if isinstance(channel, Channel):
+        pair = f"{channel.output.name} -> {channel.given.name}"
+        source = channel.output
+    releases = [
+        make_release(
+            source,
+            epsilon=budget,
+            delta=slack,
+            mechanism=_at_budget(mechanism, source.size, budget, slack),
+        )
+        for budget in budgets
+    ]
+    leakages = [release.leakage(channel, "report") for release in releases]
+    paper_deltas = None
+    if mechanism is None:
+        paper_deltas = np.array([leakage.paper_delta for leakage in leakages])
+    return LeakageCurve(
+        epsilons=np.array(budgets, dtype=np.float64),
+        values=np.array([leakage.value for leakage in leakages], dtype=np.float64),
+        deltas=np.array([leakage.delta for leakage in leakages], dtype=np.float64),
+        saturation=saturation(matrix),
+        pair=pair,
+        mechanism=mechanism if isinstance(mechanism, str | None) else mechanism.name,
+        paper_deltas=paper_deltas,
     )
-    values = np.array([leakage_bound(matrix, budget).value for budget in budgets])
-    if not isinstance(channel, Channel):
-        return LeakageCurve(budgets, values, saturation(matrix))
-    pair = f"{channel.output.name} -> {channel.given.name}"
-    return LeakageCurve(budgets, values, saturation(matrix), pair)
+
+
+def _at_budget(mechanism: Any, size: int, epsilon: float, delta: float) -> Any:
+    """Return a mechanism's name, or the object of a class at a budget."""
+    if mechanism is None or isinstance(mechanism, str):
+        return mechanism
+    if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
+        return mechanism.create(size, epsilon, delta)
+    hint = ": its budget varies, which that of an object does not"
+    raise checks.violation("mechanism", "a name or a class", mechanism, hint)
 
 
 def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:

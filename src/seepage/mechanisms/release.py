@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from numpy.typing import ArrayLike
+
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
@@ -77,7 +79,7 @@ class Release:
             return self.mechanism.inferred_channel()
         return self.mechanism.channel()
 
-    def leakage(self, G: Channel, view: View) -> Leakage:
+    def leakage(self, G: Channel | ArrayLike, view: View) -> Leakage:
         """Return the leakage about the target of G when its source is released in this
         way.
         """
@@ -89,13 +91,16 @@ class Release:
             return self.mechanism.leakage(G)
         return self._guess_leakage(G)
 
-    def _guess_leakage(self, G: Channel) -> Leakage:
+    def _guess_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the leakage of the value that the adversary infers from the report."""
         sets = self.sets("inferred")
         guesses = self.transition("inferred")
-        if sets is None:
-            return exact_leakage(G, Channel(guesses, G.output, G.output))
-        pure = two_level_leakage(G, sets)
+        if sets is not None:
+            pure = two_level_leakage(G, sets)
+        elif isinstance(G, Channel):
+            pure = exact_leakage(G, Channel(guesses, G.output, G.output))
+        else:
+            pure = exact_leakage(G, guesses)
         return relaxed_leakage(
             G,
             pure,
@@ -119,12 +124,12 @@ def releases(
     mechanisms = for_each(domain, mechanism, "mechanism")
     settings = zip(domain, epsilons, deltas, mechanisms, strict=True)
     return [
-        _release(attribute, epsilon=budget, delta=slack, mechanism=choice)
+        make_release(attribute, epsilon=budget, delta=slack, mechanism=choice)
         for attribute, budget, slack, choice in settings
     ]
 
 
-def _release(
+def make_release(
     attribute: Attribute, *, epsilon: float, delta: float, mechanism: Any
 ) -> Release:
     """Return the release of one attribute by a mechanism, its name, `PUBLIC`, or any."""
