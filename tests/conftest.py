@@ -11,7 +11,7 @@ import shutil
 import pytest
 from hypothesis import settings
 
-collect_ignore_glob = ["*/conftest.py"]
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 """No doctests in fixtures: pytest cannot collect two modules of one name."""
 
 settings.register_profile("seepage", deadline=None, derandomize=True)

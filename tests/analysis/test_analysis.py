@@ -16,7 +16,7 @@ from seepage._core.errors import InputError
 from seepage.analysis.analysis import sealed
 from seepage.pages.analysis_page import report_page
 
-SAVED = Path(__file__).parent / "pages" / "result.json"
+SAVED = Path(__file__).parents[1] / "pages" / "result.json"
 PEOPLE = pa.table(
     {
         "a": ["x", "y"] * 50,

@@ -18,6 +18,7 @@ import seepage as sp
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage.analysis.budget_grid import GRID, leakage_grid
+from seepage.app.application import SHIPPED
 from seepage.cli.analyse import report as command
 from seepage.pages.analysis_page import SCRIPTS, STYLES, UNIT, report_page
 from seepage.pages.plan_page import STYLES as PLAN_STYLES
@@ -164,9 +165,13 @@ def test_scripts_compute_nothing_and_stay_few():
 
 
 def test_every_script_and_style_is_on_a_page():
-    assert {path.stem for path in (TEMPLATES / "js").glob("*.js")} == set(SCRIPTS)
-    styles = {*STYLES, *PLAN_STYLES, "questionnaire", "reproduction", "results"}
-    assert {path.stem for path in (TEMPLATES / "css").glob("*.css")} == styles
+    served = {file for file, _ in SHIPPED.values()}
+    scripts = {f"js/{name}.js" for name in SCRIPTS}
+    names = {*STYLES, *PLAN_STYLES, "questionnaire", "reproduction", "results"}
+    styles = {f"css/{name}.css" for name in names}
+    files = [*TEMPLATES.glob("js/*.js"), *TEMPLATES.glob("css/*.css")]
+    there = {path.relative_to(TEMPLATES).as_posix() for path in files}
+    assert there == scripts | styles | served
 
 
 def test_scripts_share_no_names():

@@ -430,7 +430,7 @@ def decision_of(plan: PlanContent, precision: Precision) -> Decision:
     >>> from seepage.plan.plan_precision import plan_precision
     >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"])
     >>> decision_of(plan, plan_precision(plan)).order
-    'Ask 1,850 people all 2 questions, with noise added before anything is sent.'
+    'Ask 1,970 people all 2 questions, with noise added before anything is sent.'
     """
     if not precision.sizes or not math.isfinite(precision.half_width):
         return Decision(
