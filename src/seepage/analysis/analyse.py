@@ -62,7 +62,8 @@ def analyse(
     delta
         Delta of (epsilon, delta)-LDP.  Or one for each attribute.
     limit
-        The largest allowed total of every attribute, in nats.  Or one for each; see
+        The largest allowed total of every attribute: a number of nats, or odds such as
+        `"7.4x"`, which is ln 7.4 nats.  Or one for each; see
         `Analysis.verdict`.
     guarantee
         Guarantees of the totals: exact, merged, worst, sampled, independent, sum,

@@ -17,6 +17,7 @@ import numpy as np
 from seepage import __version__
 from seepage._core import checks
 from seepage._core.files import write_text
+from seepage._core.odds import limit_in_nats
 from seepage._core.results import Result, html_table, json_ready, json_text
 from seepage._core.text import lower_text, upper_text
 from seepage.analysis.design_command import UNNAMED, design_command
@@ -217,9 +218,7 @@ class Analysis(Result):
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...]:
     """Return the limit of each attribute, None where it has none."""
     values = for_each(matrix.domain, limit, "limit")
-    return tuple(
-        None if value is None else checks.epsilon(value, "limit") for value in values
-    )
+    return tuple(None if value is None else limit_in_nats(value) for value in values)
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from seepage._core.odds import limit_as_typed
 from seepage.channel.domain import ALL_OTHERS
 
 UNNAMED = "DATA"
@@ -86,11 +87,11 @@ def design_command(
     """
     known = [limit for limit in limits if limit is not None]
     first = known[0] if known else 2.0
-    words = ["seepage", "design", *table, f"--{LIMIT}", _text(first)]
+    words = ["seepage", "design", *table, f"--{LIMIT}", limit_as_typed(first)]
     if known:
         for name, limit in zip(names, limits, strict=True):
             if limit != first:
-                text = "none" if limit is None else _text(limit)
+                text = "none" if limit is None else limit_as_typed(limit)
                 words += [f"--{LIMIT}-of", f"{name}={text}"]
     command = f"`{shlex.join(words)}`"
     if table[0] == UNNAMED:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting, Text
+from seepage._core.odds import limit_in_nats
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.tables.table_options import DataOptions
@@ -15,8 +16,8 @@ from seepage.totals.total_settings import TotalSettings
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:
-    """Return a limit in nats, checked to be above 0."""
-    limit = checks.epsilon(value, what)
+    """Return a limit in nats, given in nats or as odds, checked to be above 0."""
+    limit = limit_in_nats(value, what)
     if limit == 0:
         raise checks.violation(
             what, "above 0", value, ": a total of 0 collects nothing"

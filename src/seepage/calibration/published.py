@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from seepage._core import checks
+from seepage._core.odds import limit_in_nats
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.tables.read import check_whole_table
@@ -37,7 +37,7 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     >>> bool(totals.max() > 5.0)
     True
     """
-    allowed = checks.epsilon(limit, "limit")
+    allowed = limit_in_nats(limit)
     check_whole_table(pairs, "sum", "budgets")
     budget = allowed / len(pairs.domain)
     largest = 0.0

@@ -74,7 +74,7 @@ ANALYSE_HEADINGS = {
     "--epsilon-of",
     metavar="NAME=VALUE",
     multiple=True,
-    callback=parsing.parse_by_name(parsing.as_number_or_none),
+    callback=parsing.parse_by_name(parsing.as_limit_or_none),
     help="--epsilon of one attribute.",
 )
 @click.option(
@@ -122,14 +122,16 @@ ANALYSE_HEADINGS = {
 )
 @click.option(
     "--limit",
-    type=float,
-    help="The largest allowed total of every attribute, in nats.",
+    metavar="ODDS|NATS",
+    callback=parsing.parse_limit,
+    help="How far all reports of a person may change the odds between two values of any "
+    "attribute, at most: 7.4x, or the same in nats, 2.",
 )
 @click.option(
     "--limit-of",
     metavar="NAME=VALUE",
     multiple=True,
-    callback=parsing.parse_by_name(parsing.as_number_or_none),
+    callback=parsing.parse_by_name(parsing.as_limit_or_none),
     help="--limit of one attribute.",
 )
 @click.option(

@@ -26,14 +26,16 @@ from seepage.tables.table_options import ANSWERS
 LIMITS = options.grouped(
     click.option(
         "--limit",
-        type=float,
-        help="The maximum total of every attribute, in nats.",
+        metavar="ODDS|NATS",
+        callback=parsing.parse_limit,
+        help="How far all reports of a person may change the odds between two answers "
+        "to any question, at most: 7.4x, or the same in nats, 2.",
     ),
     click.option(
         "--limit-of",
         metavar="NAME=VALUE",
         multiple=True,
-        callback=parsing.parse_by_name(parsing.as_number_or_none),
+        callback=parsing.parse_by_name(parsing.as_limit_or_none),
         help="--limit of one attribute.",
     ),
     click.option(
@@ -159,7 +161,8 @@ def _check_limit(limit: float | dict[str, float | None] | None) -> None:
     """Raise an InputError if some attributes have no limit."""
     if limit is None:
         raise InputError(
-            "--limit must be given: the allowed total of every attribute, in nats"
+            "--limit must be given: how far all reports of a person may change the "
+            "odds between two answers to any question, such as 7.4x"
         )
     if isinstance(limit, dict) and limit[ALL_OTHERS] is None:
         raise InputError("--limit must be given for the others too")
@@ -277,7 +280,8 @@ DESIGN_HEADINGS = {
 @click.option("--author", help="Who designed it, for the plan's page.")
 @click.option(
     "--record-limit",
-    type=float,
+    metavar="ODDS|NATS",
+    callback=parsing.parse_limit,
     help="The maximum sum of budgets of a form, which bounds its leakage about the "
     "whole record.",
 )
@@ -353,7 +357,7 @@ DESIGN_HEADINGS = {
 @click.option(
     "--limits",
     metavar="A,B,...",
-    callback=parsing.parse_numbers,
+    callback=parsing.parse_limits,
     help="Compare designs of limits that all hold together; saves no plan.",
 )
 @options.chart("the forms of the plan, or what each of --limits costs")

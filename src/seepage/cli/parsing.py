@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
+from seepage._core.odds import limit_in_nats
 from seepage.channel.domain import ALL_OTHERS
 from seepage.cli.files import option_name
 
@@ -46,13 +47,21 @@ def parse_name_lists(_: Any, __: Any, texts: tuple[str, ...]) -> list[list[str]]
     return [_names(text) for text in texts]
 
 
-def parse_numbers(
-    _: Any, option: click.Parameter, text: str | None
-) -> list[float] | None:
-    """Return numbers with commas between as a list; None if the option was not given."""
+def parse_limit(_: Any, option: click.Parameter, text: str | None) -> float | None:
+    """Return a limit in nats; None if the option was not given."""
     if text is None:
         return None
-    return _numbers(text, f"each of {option_name(option)}")
+    return as_limit(text, option_name(option))
+
+
+def parse_limits(
+    _: Any, option: click.Parameter, text: str | None
+) -> list[float] | None:
+    """Return limits with commas between as a list; None if the option was not given."""
+    if text is None:
+        return None
+    name = f"each of {option_name(option)}"
+    return [as_limit(part.strip(), name) for part in text.split(",")]
 
 
 def parse_client_values(_: Any, __: Any, text: str | None) -> list[Any]:
@@ -100,11 +109,20 @@ def as_number(text: str, name: str) -> float:
         raise InputError(f"{name} must be a number, got {text!r}") from None
 
 
-def as_number_or_none(text: str, name: str) -> float | None:
-    """Return a number, or None for "none"."""
+def as_limit(text: str, name: str) -> float:
+    """Return a limit in nats, given in nats or as odds such as 7.4x."""
+    try:
+        limit: Any = float(text)
+    except ValueError:
+        limit = text
+    return limit_in_nats(limit, name)
+
+
+def as_limit_or_none(text: str, name: str) -> float | None:
+    """Return a limit in nats, or None for "none"."""
     if text.strip().casefold() == "none":
         return None
-    return as_number(text, name)
+    return as_limit(text, name)
 
 
 def parse_bins(_: Any, option: click.Parameter, rules: tuple[str, ...]) -> Any:

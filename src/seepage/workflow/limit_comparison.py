@@ -138,7 +138,8 @@ def compare_limits(
     data
         As in `design`.
     limits
-        The limits of every attribute in nats, at most 20.
+        The limits of every attribute, at most 20: numbers of nats, or odds such as
+        `"7.4x"`.
     **options
         As in `design`, for all plans together; `people` and `precision` set what
         half-widths and numbers of people are for (by default as many people as the
@@ -173,16 +174,14 @@ def compare_limits(
     keywords = DesignKeywords.__annotations__
     checks.options(options, keywords, ["data", "limits", *keywords])
     data, options = merged_reading(data, options)
-    compared = sorted(set(checks.numbers(limits, "limits")))
+    given = checks.items(limits, "limits", "a sequence of limits")
+    compared = sorted({design_limit(limit, "each of limits") for limit in given})
     if not 1 <= len(compared) <= MAX_LIMITS:
         raise InputError(
             f"limits must be 1 to {MAX_LIMITS} numbers, got {len(compared)}",
             parameter="limits",
         )
-    each = [
-        DesignOptions(limit=design_limit(limit, "limits"), **options)
-        for limit in compared
-    ]
+    each = [DesignOptions(limit=limit, **options) for limit in compared]
     shared = each[0]
     timer = Timer(shared.seconds)
     plans = list[Plan]()

@@ -53,7 +53,8 @@ def calibrate(
         records raises, except for the guarantee `"worst"`, which needs no records (the
         plan's provenance states the sample), and for `scope="population"`.
     limit
-        The maximum total of every attribute, in nats.  Or one for each: a sequence, or
+        The maximum total of every attribute: a number of nats, or odds such as
+        `"7.4x"`, which is ln 7.4 nats.  Or one for each: a sequence, or
         a mapping by name, with `"*"` for all others.
     mechanism
         A mechanism; by default any, and the one of least variance is planned.  By name,
@@ -222,7 +223,8 @@ def design(
         A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a
         sample of records is enough.
     limit
-        The maximum total of every attribute, in nats.  Or one for each: a sequence, or
+        The maximum total of every attribute: a number of nats, or odds such as
+        `"7.4x"`, which is ln 7.4 nats.  Or one for each: a sequence, or
         a mapping by name, with `"*"` for all others.
     public
         Attributes whose values are public.

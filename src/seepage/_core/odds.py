@@ -1,0 +1,106 @@
+"""Limits as odds: `7.4x` is the limit ln 7.4 in nats.
+
+A total of L nats changes the odds between two values at most exp(L) times.
+"""
+
+import math
+import re
+from typing import Any
+
+from seepage._core import checks
+from seepage._core.text import factor
+
+ODDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(?:x|×|times)", re.IGNORECASE)
+"""Odds as they are typed: 7.4x, 7.4 x, 7.4 ×, 7.4 times."""
+
+RULE = "a number of nats, or odds such as '7.4x'"
+"""What a limit may be, in messages."""
+
+MAX_DIGITS = 6
+"""Maximum number of digits of odds that are recognised as typed."""
+
+
+def limit_in_nats(value: Any, name: str = "limit") -> float:
+    """Return a limit in nats, given in nats or as odds that change at most so often.
+
+    Parameters
+    ----------
+    value
+        A number of nats of at least 0, or odds from 1x on as text.
+    name
+        The parameter's name, for messages.
+
+    Notes
+    -----
+    The logarithm is rounded down by one unit in the last place, so that a total within
+    the limit never exceeds the odds.
+
+    Examples
+    --------
+    >>> limit_in_nats(2), round(limit_in_nats("7.4x"), 5), limit_in_nats("1 times")
+    (2.0, 2.00148, 0.0)
+    >>> limit_in_nats("7.4")
+    Traceback (most recent call last):
+    seepage.InputError: limit must be a number of nats, or odds such as '7.4x', got '7.4'
+    """
+    if not isinstance(value, str):
+        return checks.epsilon(value, name)
+    typed = ODDS.fullmatch(value.strip())
+    if typed is None:
+        raise checks.violation(name, RULE, value)
+    odds = float(typed[1])
+    if odds < 1:
+        raise checks.violation(name, "odds of at least 1x", value)
+    return checks.epsilon(_below_log(odds), name)
+
+
+def _below_log(odds: float) -> float:
+    """Return the logarithm of odds from 1 on, rounded down; infinity for infinity."""
+    logarithm = math.log(odds)
+    if logarithm in (0.0, math.inf):
+        return logarithm
+    return math.nextafter(logarithm, 0.0)
+
+
+def odds_text(limit: float) -> str:
+    """Return a limit in nats as odds: those that were typed, else rounded up.
+
+    Examples
+    --------
+    >>> odds_text(limit_in_nats("7.45x")), odds_text(2.0), odds_text(0.5)
+    ('7.45', '7.4', '1.7')
+    """
+    typed = _typed_odds(limit)
+    if typed is None:
+        return factor(limit)
+    return f"{float(typed):,.6g}" if float(typed) < 1e6 else typed
+
+
+def limit_as_typed(limit: float) -> str:
+    """Return a limit as it is given to a function or a command: odds, else nats.
+
+    Examples
+    --------
+    >>> limit_as_typed(limit_in_nats("7.4x")), limit_as_typed(2.0)
+    ('7.4x', '2')
+    """
+    if float(f"{limit:.6g}") == limit:
+        return f"{limit:.6g}"
+    typed = _typed_odds(limit)
+    if typed is None:
+        return f"{limit:.15g}"
+    return f"{typed}x"
+
+
+def _typed_odds(limit: float) -> str | None:
+    """Return the shortest odds whose limit in nats this is exactly; None for none."""
+    if not 0 < limit < 700:
+        return None
+    grown = math.exp(limit)
+    for digits in range(1, MAX_DIGITS + 1):
+        text = f"{grown:.{digits}g}"
+        if "e" in text:
+            text = f"{float(text):.0f}"
+        if _below_log(float(text)) == limit:
+            return text
+    return None
