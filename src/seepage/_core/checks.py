@@ -212,10 +212,12 @@ def text(value: Any, name: str) -> str:
 
 def path(value: Any, name: str = "path") -> Path:
     """Return a path; one with a null character raises."""
-    given = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
-    if not isinstance(given, str) or "\0" in given:
-        raise violation(name, "a path", given)
-    return Path(given)
+    place = value
+    if isinstance(value, (str, os.PathLike)):
+        place = os.fspath(value)
+    if not isinstance(place, str) or "\0" in place:
+        raise violation(name, "a path", place)
+    return Path(place)
 
 
 def input_path(value: Any, name: str = "path") -> Path:

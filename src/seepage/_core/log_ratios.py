@@ -95,8 +95,8 @@ def _largest_of_different(
     """Return max over y and x != x' of upper_x(y) / lower_x'(y), at least 1, by target."""
     largest = np.ones(len(starts))
     for size in np.unique(sizes[sizes > 1]).tolist():
-        chosen = np.flatnonzero(sizes == size)
-        columns = starts[chosen][:, None] + np.arange(size)
+        targets = np.flatnonzero(sizes == size)
+        columns = starts[targets][:, None] + np.arange(size)
         high = upper[..., columns]
         low = lower[..., columns]
         first, second = (-np.partition(-high, 1, axis=-1)[..., i] for i in (0, 1))
@@ -104,7 +104,8 @@ def _largest_of_different(
         different = np.maximum(quotient(second, least), quotient(first, next_least))
         same_value = high.argmax(axis=-1) == low.argmin(axis=-1)
         ratios = np.where(same_value, different, quotient(first, least))
-        largest[chosen] = ratios.reshape(-1, len(chosen)).max(axis=0, initial=1.0)
+        ratios_by_target = ratios.reshape(-1, len(targets))
+        largest[targets] = ratios_by_target.max(axis=0, initial=1.0)
     return largest
 
 

@@ -261,12 +261,12 @@ def _compare(bits, words, bitmaps, totals):
 
 
 @compiled
-def _cell(one, two, totals):
+def _cell(first, second, totals):
     """Return the index in the flat tables of the count of two bitmaps' codes."""
-    offset = totals.offsets[one[0], two[0]]
-    if one[0] < two[0]:
-        return offset + one[1] * totals.capacities[two[0]] + two[1]
-    return offset + two[1] * totals.capacities[one[0]] + one[1]
+    offset = totals.offsets[first[0], second[0]]
+    if first[0] < second[0]:
+        return offset + first[1] * totals.capacities[second[0]] + second[1]
+    return offset + second[1] * totals.capacities[first[0]] + first[1]
 
 
 @compiled
@@ -319,8 +319,9 @@ def _tally_all(columns, rows, groups, totals, scratch):
                 scratch.cells, cells, triple, columns.sizes, no_marginal, totals
             )
         else:
-            for one, two in ((0, 1), (0, 2), (1, 2)):
-                scratch.pair[0], scratch.pair[1] = triple[one], triple[two]
+            for i, j in ((0, 1), (0, 2), (1, 2)):
+                scratch.pair[0] = triple[i]
+                scratch.pair[1] = triple[j]
                 _tally_pair(columns, rows, scratch.pair, totals, scratch)
     for index in range(len(groups.pairs)):
         _tally_pair(columns, rows, groups.pairs[index], totals, scratch)
@@ -355,11 +356,11 @@ def _marginalise(counted, cells, triple, sizes, no_marginal, totals):
         ac = totals.tables[totals.offsets[a, c] + i * totals.capacities[c] :]
         for j in range(sizes[b]):
             bc = totals.tables[totals.offsets[b, c] + j * totals.capacities[c] :]
-            one = counted[(i * sizes[b] + j) * sizes[c] :]
-            two = counted[(i * sizes[b] + j) * sizes[c] + cells :]
+            first = counted[(i * sizes[b] + j) * sizes[c] :]
+            second = counted[(i * sizes[b] + j) * sizes[c] + cells :]
             total = 0
             for k in range(sizes[c]):
-                count = np.int64(one[k]) + np.int64(two[k])
+                count = np.int64(first[k]) + np.int64(second[k])
                 total += count
                 ac[k] += count
                 bc[k] += count

@@ -156,13 +156,13 @@ def suffix_of(file: Path) -> str:
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
-def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
+def _expand(place: PathLike, formats: Mapping[str, str]) -> list[Path]:
     """Return the files of a path: a file, those of a folder, or those that a glob
     matches.
     """
-    if not isinstance(given, (str, os.PathLike)):
-        raise TableError(f"a list of files must hold paths, got {type(given).__name__}")
-    path = Path(given).expanduser()
+    if not isinstance(place, (str, os.PathLike)):
+        raise TableError(f"a list of files must hold paths, got {type(place).__name__}")
+    path = Path(place).expanduser()
     str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
         return _data_files(path, formats)
@@ -172,13 +172,13 @@ def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
         matches = glob.glob(str(path), recursive=True)  # noqa: PTH207
         files = _visible(map(Path, matches))
         if not files:
-            raise TableError(f"no file matches {str(given)!r}")
+            raise TableError(f"no file matches {str(place)!r}")
         return files
     siblings = list[str]()
     if path.parent.is_dir():
         siblings = [sibling.name for sibling in path.parent.iterdir()]
     hint = checks.near_miss(path.name, siblings)
-    raise TableError(f"there is no file or folder {str(given)!r}{hint}")
+    raise TableError(f"there is no file or folder {str(place)!r}{hint}")
 
 
 def _data_files(folder: Path, formats: Mapping[str, str]) -> list[Path]:

@@ -118,9 +118,9 @@ def _find_domain(
         return options.domain, None
     expected = table.rows_per_core if count else None
     work = partial(find_values, options=options, expected=expected)
-    found: Found = run(table, options.choose(table.names), work)
-    check_records(found.rows, found.kept)
-    unbinned = [column for column in found.parts if column.needs_edges]
+    values: Found = run(table, options.choose(table.names), work)
+    check_records(values.rows, values.kept)
+    unbinned = [column for column in values.parts if column.needs_edges]
     for start in range(0, len(unbinned), SUMMARISED):
         columns = unbinned[start : start + SUMMARISED]
         numbers = run(
@@ -136,10 +136,10 @@ def _find_domain(
         )
         options = replace(options, bins={**rules, **dict.fromkeys(without, "none")})
         return _find_domain(table, options, count=count)
-    domain = Domain(column.attribute()[0] for column in found.parts)
-    if found.counts is None or unbinned:
+    domain = Domain(column.attribute()[0] for column in values.parts)
+    if values.counts is None or unbinned:
         return domain, None
-    return domain, recoded(found.counts, domain)
+    return domain, recoded(values.counts, domain)
 
 
 def _accumulate(
@@ -216,14 +216,14 @@ def find_values(
         if expected is not None:
             pairs.add(*batch)
     kept = scan.rows_read - scan.rows_dropped
-    found = Found(columns if scan.rows_read else [], scan.rows_read, kept)
+    values = Found(columns if scan.rows_read else [], scan.rows_read, kept)
     if (
         expected is not None
         and kept
         and not any(column.needs_edges for column in columns)
     ):
-        found.counts = pairs.counts(*scan.finish())
-    return found
+        values.counts = pairs.counts(*scan.finish())
+    return values
 
 
 def summarise(source: Source, first: int, columns: Sequence[Column]) -> Found:
