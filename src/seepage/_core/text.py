@@ -139,6 +139,26 @@ def short_list(names: Sequence[str], maximum: int = 3) -> str:
     return f"{shown} and {more} more"
 
 
+def number_of(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things, the noun in the singular for one.
+
+    Parameters
+    ----------
+    number
+        The number.
+    noun, plural
+        The noun, and its plural where that is not the noun with an s.
+
+    Examples
+    --------
+    >>> number_of(1, "form"), number_of(1200, "form"), number_of(2, "person", "people")
+    ('1 form', '1,200 forms', '2 people')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {plural or noun + 's'}"
+
+
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
 

@@ -199,6 +199,7 @@ DESIGN_KEYWORDS = (
     "shape",
     "seconds",
     "confidence",
+    "looks",
     "rng",
     *options.DATA_KEYWORDS,
 )
@@ -228,6 +229,7 @@ DESIGN_HEADINGS = {
         "known",
         "scope",
         "confidence",
+        "looks",
     ),
     "The search": ("seconds", "rng", "largest", "shape", "sample"),
     options.READING_HEADING: options.READING_NAMES,
@@ -345,6 +347,13 @@ DESIGN_HEADINGS = {
     type=float,
     default=0.95,
     help="Confidence of all limits for the population at once.",
+)
+@click.option(
+    "--looks",
+    type=int,
+    default=1,
+    help="How many plans may be computed from these records before one of them is used: "
+    "the error probability is divided by it.",
 )
 @click.option(
     "--seed",

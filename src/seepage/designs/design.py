@@ -306,6 +306,12 @@ class Design:
             yield from self.records.fixed.notes()
             if self.records.fixed.merging:
                 yield from self._same_questions()
+        looks = self.options.looks
+        if looks > 1 and self.certifier.confidence is not None:
+            yield (
+                f"one of {looks} looks at these records: the limits of whichever plan is used "
+                f"hold with confidence {self.options.confidence:g}"
+            )
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
 

@@ -5,6 +5,7 @@ Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checke
 without any data.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,11 @@ MAX_SEED = 2**64 - 1
 """Maximum seed: the plan states it, as an integer in JSON."""
 
 
+MAX_LOOKS = 1000
+"""Maximum number of looks at the same records: each has a share of the error
+probability."""
+
+
 MIN_LIMIT = 1e-6
 """Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 /
 limit^2."""
@@ -31,6 +37,22 @@ def design_limit(value: Any, what: str = "limit") -> float:
     if limit < MIN_LIMIT:
         raise checks.violation(what, f"at least {MIN_LIMIT:g} for a design", value)
     return limit
+
+
+def divided(confidence: float, statements: int) -> float:
+    """Return 1 - (1 - confidence) / statements, rounded up: all statements hold
+    together.
+
+    Examples
+    --------
+    >>> divided(0.95, 3), divided(0.95, 1), divided(0.9, 2)
+    (0.9834, 0.95, 0.95)
+    """
+    share = (1 - confidence) / statements
+    digits = 2 - math.floor(math.log10(share))
+    return round(
+        1 - math.floor(share * 10.0**digits * (1 + 1e-9)) / 10.0**digits, digits
+    )
 
 
 def time_limit(value: Any, what: str = "seconds") -> float:
@@ -78,6 +100,7 @@ class DesignKeywords(TableKeywords, total=False):
     largest: int | None
     scope: str
     confidence: float
+    looks: int
     answers: str | None
     order: str | os.PathLike[str] | Mapping[str, Sequence[str]]
     shape: str
@@ -101,6 +124,7 @@ CONSTRAINTS: dict[str, checks.Check] = {
     "largest": partial(checks.integer, minimum=1),
     "scope": partial(checks.choice, options=("population", "table")),
     "confidence": checks.inner_probability,
+    "looks": partial(checks.integer, minimum=1, maximum=MAX_LOOKS),
     "answers": partial(checks.choice, options=ANSWERS),
     "order": _scales,
     "shape": partial(checks.choice, options=("never", "forms")),
@@ -128,6 +152,7 @@ class DesignOptions(PlanningOptions):
     largest: int | None = None
     scope: str = "population"
     confidence: float = 0.95
+    looks: int = 1
     answers: str | None = None
     order: Any = field(default_factory=dict)
     shape: str = "forms"
@@ -167,6 +192,15 @@ class DesignOptions(PlanningOptions):
         return frozenset(found)
 
     @property
+    def look_confidence(self) -> float:
+        """The confidence of one look: those of all looks together hold with
+        `confidence`.
+        """
+        if self.looks == 1:
+            return self.confidence
+        return divided(self.confidence, self.looks)
+
+    @property
     def stated(self) -> dict[str, Any]:
         """The options that a plan states: objective, people, title, seed, want and the
         like.
@@ -175,6 +209,8 @@ class DesignOptions(PlanningOptions):
         stated = {
             name: value for name in names if (value := getattr(self, name)) is not None
         }
+        if self.looks > 1:
+            stated["looks"] = self.looks
         return {**stated, "seed": self.rng, "want": self._want_texts}
 
     @property

@@ -84,7 +84,9 @@ def search_design(
     if (
         problem.fixed_caps
     ):  # shaped forms take half of the error probability 1 - confidence
-        population = PopulationCertifier(problem, records, options.confidence, shaped)
+        population = PopulationCertifier(
+            problem, records, options.look_confidence, shaped
+        )
         population.prime_screen(timer, options.rng)
         certifier = population
     else:

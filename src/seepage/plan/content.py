@@ -15,6 +15,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.progress import Progress
 from seepage.channel.domain import Domain
+from seepage.designs.changes import Change, Changes
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.question import Stored
 from seepage.designs.strategies import Strategy
@@ -73,6 +74,7 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
     provenance: Provenance
     notes: tuple[str, ...] = ()
     alternatives: tuple[Strategy, ...] = ()
+    priced: tuple[Change, ...] = msgspec.field(default=(), name="changes")
 
     def __post_init__(self) -> None:
         _check_plan(self)
@@ -94,6 +96,11 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
             PlannedAttribute.of(stored, index, self.forms)
             for index, stored in enumerate(self.listed)
         )
+
+    @cached_property
+    def changes(self) -> Changes:
+        """What changes of the plan cost or save in people, at most."""
+        return Changes(self.priced)
 
     @cached_property
     def guarantee(self) -> str:
@@ -221,6 +228,7 @@ def _check_plan(plan: PlanContent) -> None:
         _check_form(plan, number, form)
     _check_shares(plan.forms)
     _check_alternatives(plan)
+    _check_changes(plan)
     _check_limits(plan)
 
 
@@ -277,6 +285,17 @@ def _check_alternatives(plan: PlanContent) -> None:
             if name not in plan.domain:
                 raise InputError(
                     f"{strategy.name!r} has an error of {name!r}, which is no attribute"
+                )
+
+
+def _check_changes(plan: PlanContent) -> None:
+    """Raise if a change is about something that is no attribute."""
+    for change in checks.items(plan.priced, "priced"):
+        checks.instance(change, "each of priced", Change, "a Change")
+        for name in change.attributes:
+            if name not in plan.domain:
+                raise InputError(
+                    f"a change is about {name!r}, which is no attribute of the plan"
                 )
 
 

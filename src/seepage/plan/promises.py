@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from seepage._core.text import FACTOR, factor, nats, short_list, span
+from seepage._core.text import FACTOR, factor, nats, number_of, short_list, span
 from seepage.channel.domain import ALL_OTHERS, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
@@ -21,7 +21,7 @@ def headline(plan: PlanContent) -> str:
     """
     forms = ""
     if len(plan.forms) > 1:
-        forms = f"{len(plan.forms)} forms, "
+        forms = f"{number_of(len(plan.forms), 'form')}, "
     claim: str = plan.kind
     if plan.whom:
         claim = f"{plan.kind}, {plan.whom}"
@@ -167,20 +167,16 @@ def _claim(plan: PlanContent) -> str:
 def _collection(plan: PlanContent) -> str:
     """Return a clause: how many attributes everyone is asked for."""
     if len(plan.forms) == 1:
-        number = _count(len(plan.forms[0].attributes), "attribute")
+        number = number_of(len(plan.forms[0].attributes), "attribute")
         noise = "the answers together get"
         if plan.forms[0].is_product:
             noise = "each answer gets"
         return f"Everyone is asked for the same {number}, and {noise} noise"
+    collected = number_of(len(plan.collected), "attribute")
     return (
-        f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their record, "
-        f"which asks for {form_sizes(plan)} of {_count(len(plan.collected), 'attribute')}, and the "
-        "answers get noise"
+        f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their "
+        f"record, which asks for {form_sizes(plan)} of {collected}, and the answers get noise"
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def ground(plan: PlanContent) -> str:

@@ -8,7 +8,12 @@ from typing import Any, Unpack
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
-from seepage.designs.design_options import DesignKeywords, DesignOptions, design_limit
+from seepage.designs.design_options import (
+    DesignKeywords,
+    DesignOptions,
+    design_limit,
+    divided,
+)
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.tables.opened_table import merged_reading
 from seepage.workflow.plan import Plan
@@ -145,8 +150,8 @@ def compare_limits(
         half-widths and numbers of people are for (by default as many people as the
         table has, and 3 points).  Also `known`, `public`, `left_out`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
-        `confidence`, `answers`, `order`, `shape`, `mechanism`, `title`, `author`,
-        `sample`, `seconds` and `rng`; and of reading a table `columns`, `drop`, `bins`,
+        `confidence`, `looks`, `answers`, `order`, `shape`, `mechanism`, `title`,
+        `author`, `sample`, `seconds` and `rng`; and of reading a table `columns`, `drop`, `bins`,
         `missing`, `max_values`, `missing_markers`, `delimiter`, `column_names`,
         `encoding`, `domain`, `pool`, `person`, `engine` and `progress`.
 
@@ -204,20 +209,4 @@ def compare_limits(
         people=shared.people or records.records,
         width=shared.precision or DEFAULT_WIDTH,
         confidence=confidence,
-    )
-
-
-def divided(confidence: float, statements: int) -> float:
-    """Return 1 - (1 - confidence) / statements, rounded up: all statements hold
-    together.
-
-    Examples
-    --------
-    >>> divided(0.95, 3), divided(0.95, 1), divided(0.9, 2)
-    (0.9834, 0.95, 0.95)
-    """
-    share = (1 - confidence) / statements
-    digits = 2 - math.floor(math.log10(share))
-    return round(
-        1 - math.floor(share * 10.0**digits * (1 + 1e-9)) / 10.0**digits, digits
     )

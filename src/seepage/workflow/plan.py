@@ -70,6 +70,8 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         Further remarks for the reader.
     alternatives
         Other strategies within the same limits, and the expected error of each.
+    priced
+        What changes of the plan cost or save in people, at most; see `changes`.
 
     Examples
     --------

@@ -199,6 +199,7 @@ def design(
     largest: int | None = None,
     scope: str = "population",
     confidence: float = 0.95,
+    looks: int = 1,
     answers: str | None = None,
     order: str | os.PathLike[str] | Mapping[str, Sequence[str]] | None = None,
     shape: str = "forms",
@@ -279,6 +280,11 @@ def design(
         the records too.
     confidence
         Confidence of all limits for the population at once.
+    looks
+        How many plans may be computed from these records before one of them is used:
+        other seeds, limits, columns or options, each counted.  The error probability 1
+        - `confidence` is divided by it, so that whichever is used, its limits hold with
+        `confidence`; the plan states the confidence of one look.
     answers
         `"merged"` (the default for the population): answers that have people enough,
         chosen on a random part of the records; `"as-is"` (the default for the table):
@@ -355,6 +361,7 @@ def design(
         largest=largest,
         scope=scope,
         confidence=confidence,
+        looks=looks,
         answers=answers,
         order={} if order is None else order,
         shape=shape,

@@ -1,0 +1,154 @@
+"""`Change`: what one change of a plan costs or saves, in people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, overload
+
+import msgspec
+
+from seepage._core.results import Result
+from seepage._core.text import number_of, short_list
+from seepage.designs.forms.question import Stored
+
+ChangeKind = Literal["drop", "add", "never", "largest", "together"]
+
+
+class Change(Stored, frozen=True, kw_only=True):
+    """One change of a plan, and how many times as many people it needs.
+
+    Parameters
+    ----------
+    kind
+        `"drop"`: not ask a question any more; `"add"`: ask one more; `"never"`: never
+        ask two questions together; `"largest"`: ask each person at most a number of
+        questions; `"together"`: ask two questions together, so that their joint table
+        is as precise as a question.
+    attributes
+        The questions that the change is about; none for `"largest"`.
+    questions
+        The maximum number of questions of a person for `"largest"`, else None.
+    people
+        The number of people for the same precision of the other questions, as a factor
+        of this plan's; below 1 fewer are needed.  An upper bound: it is computed from
+        the forms that the search of the plan has found, and a search for the changed
+        collection may find better ones.
+
+    Examples
+    --------
+    >>> change = Change(kind="never", attributes=("ill", "income"), people=1.125)
+    >>> print(change)
+    never ask ill and income together: 12.5 % more people
+    """
+
+    kind: ChangeKind
+    attributes: tuple[str, ...] = ()
+    questions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    people: Annotated[float, msgspec.Meta(gt=0)]
+
+    @property
+    def sentence(self) -> str:
+        """What is changed, in words."""
+        names = " and ".join(self.attributes)
+        if self.kind == "drop":
+            return f"do not ask {names}"
+        if self.kind == "add":
+            return f"also ask {names}"
+        if self.kind == "never":
+            return f"never ask {names} together"
+        if self.kind == "together":
+            return f"ask {names} together"
+        return f"ask at most {number_of(self.questions or 0, 'question')} per person"
+
+    @property
+    def price(self) -> str:
+        """The price in words, to a tenth of a percent."""
+        return people_change(self.people)
+
+    def __str__(self) -> str:
+        return f"{self.sentence}: {self.price}"
+
+
+def people_change(factor: float) -> str:
+    """Return a factor of the number of people in words, rounded up.
+
+    Examples
+    --------
+    >>> people_change(1.125), people_change(0.9), people_change(1.0001)
+    ('12.5 % more people', '10 % fewer people', 'as many people')
+    >>> people_change(3.21)
+    '3.3 times as many people'
+    """
+    if factor >= 2:
+        return f"{_rounded_up(factor * 10) / 10:g} times as many people"
+    tenths = _rounded_up((factor - 1) * 1000)
+    if abs(factor - 1) < 5e-4:
+        return "as many people"
+    if tenths > 0:
+        return f"{tenths / 10:g} % more people"
+    return f"{-tenths / 10:g} % fewer people"
+
+
+def _rounded_up(value: float) -> int:
+    """Return the smallest integer that is not below a number, by more than rounding."""
+    return -int(-(value - 1e-9) // 1)
+
+
+class Changes(Result, Sequence[Change]):
+    """The changes of a plan with their prices: a sequence, and a table.
+
+    Parameters
+    ----------
+    changes
+        The changes.
+
+    Examples
+    --------
+    >>> changes = Changes(
+    ...     [
+    ...         Change(kind="drop", attributes=("ill",), people=0.9),
+    ...         Change(kind="largest", questions=1, people=1.4),
+    ...     ]
+    ... )
+    >>> changes  # doctest: +NORMALIZE_WHITESPACE
+    Changes(2: do not ask ill: 10 % fewer people;
+            ask at most 1 question per person: 40 % more people)
+    >>> changes.of("largest")[0].people
+    1.4
+    """
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        self._changes = tuple(changes)
+
+    def of(self, kind: ChangeKind) -> tuple[Change, ...]:
+        """Return the changes of one kind."""
+        return tuple(change for change in self if change.kind == kind)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self._changes)
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Change, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Change | tuple[Change, ...]:
+        """Return one change, or several."""
+        return self._changes[index]
+
+    def _headline(self) -> str:
+        shown = short_list([str(change) for change in self], 2).replace(", ", "; ")
+        return f"Changes({len(self)}: {shown})"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {
+            "change": [change.kind for change in self],
+            "attributes": [" x ".join(change.attributes) for change in self],
+            "questions": [change.questions for change in self],
+            "people": [change.people for change in self],
+            "price": [change.price for change in self],
+        }
