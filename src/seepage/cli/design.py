@@ -197,6 +197,7 @@ DESIGN_KEYWORDS = (
     "answers",
     "order",
     "shape",
+    "effort",
     "seconds",
     "confidence",
     "looks",
@@ -231,7 +232,7 @@ DESIGN_HEADINGS = {
         "confidence",
         "looks",
     ),
-    "The search": ("seconds", "rng", "largest", "shape", "sample"),
+    "The search": ("effort", "seconds", "rng", "largest", "shape", "sample"),
     options.READING_HEADING: options.READING_NAMES,
     options.OUTPUT_HEADING: options.OUTPUT_NAMES,
 }
@@ -336,11 +337,18 @@ DESIGN_HEADINGS = {
     "more precise and has at most 32 combinations of answers.",
 )
 @click.option(
+    "--effort",
+    type=float,
+    default=1.0,
+    help="How much the search computes, as a multiple of the default: 4 may find a "
+    "slightly better plan, 0.1 is a quick look.",
+)
+@click.option(
     "--seconds",
     type=float,
-    default=15.0,
-    help="Time limit of reading and search, half of it at least for the search; Ctrl-C "
-    "ends it too.",
+    default=120.0,
+    help="Cap on the time of the search; Ctrl-C ends it too. Either way the best design "
+    "so far is certified and kept.",
 )
 @click.option(
     "--confidence",

@@ -26,7 +26,7 @@ from seepage.designs.forms.form_search import (
 )
 from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.question import stored_number
-from seepage.designs.forms.timer import Timer
+from seepage.designs.forms.search_work import SearchWork
 from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.strategies import compare_designs
 from seepage.designs.want import wanted_errors
@@ -40,15 +40,15 @@ class Design:
     ----------
     certifier
         Certifies forms for the table or for the population.
-    timer
-        The time limit.
+    work
+        The work of the search: done, and allowed.
     options
         The options of the design.
 
     Attributes
     ----------
     ended
-        Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
+        Why the search ended: `"no better form"`, `"work"`, `"time"` or `"interrupted"`.
     people
         The number of people that the errors are for; by default as many as the table
         has records.
@@ -71,17 +71,15 @@ class Design:
     """
 
     def __init__(
-        self, certifier: Certifier, timer: Timer, options: DesignOptions
+        self, certifier: Certifier, work: SearchWork, options: DesignOptions
     ) -> None:
         self.certifier = certifier
-        self.timer = timer
+        self.work = work
         self.options = options
         self.problem = certifier.problem
         self.records = certifier.records
-        self.pool, self.search_forms = (
-            FormPool(self.problem),
-            FormSearch(self.problem, timer),
-        )
+        self.pool = FormPool(self.problem)
+        self.search_forms = FormSearch(self.problem, work)
         self.full_forms: list[Form] = []
         self.singles: list[Form] = []
         self.ended = "no better form"
@@ -92,8 +90,8 @@ class Design:
         self.people = options.people or self.records.records
 
     def with_certifier(self, certifier: Certifier) -> "Design":
-        """Return another search with the same timer, for other constraints or records."""
-        run = Design(certifier, self.timer, replace(self.options, mechanism="grr"))
+        """Return another search with the same work, for other constraints or records."""
+        run = Design(certifier, self.work, replace(self.options, mechanism="grr"))
         run.inner = True
         return run
 
@@ -128,7 +126,7 @@ class Design:
         problem = self.problem
         item = (j,)
         form = None
-        single = self.certifier.budget_form(j, self.timer)
+        single = self.certifier.budget_form(j)
         if single is not None:
             form = self.search_forms.fitted[item] = single
         elif problem.scorer.fits(item):
@@ -199,13 +197,21 @@ class Design:
             self.pool = complete
             self.ended = "interrupted"
         else:
-            self.ended = "time" if self.timer.expired() else "no better form"
+            self.ended = self._end()
+
+    def _end(self) -> str:
+        """Return why the last rounds ended."""
+        if self.work.is_capped:
+            return "time"
+        if self.work.expired():
+            return "work"
+        return "no better form"
 
     def _show_progress(self) -> None:
         progress = self.options.progress
-        timer = self.timer
+        work = self.work
         if progress is not None:
-            progress(int(min(timer.elapsed, timer.seconds)), math.ceil(timer.seconds))
+            progress(int(min(work.done, work.limit)), math.ceil(work.limit))
         describe = getattr(progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records
@@ -312,8 +318,15 @@ class Design:
                 f"one of {looks} looks at these records: the limits of whichever plan is used "
                 f"hold with confidence {self.options.confidence:g}"
             )
-        if self.ended != "no better form":
-            yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
+        if self.ended == "interrupted":
+            yield "the search was interrupted: the plan is the best so far"
+        if self.ended == "time":
+            yield Text(
+                "the cap on the time ended the search, so that the same command may give "
+                "another plan (",
+                Setting("seconds"),
+                ")",
+            )
 
     def _same_questions(self) -> Iterator[Text]:
         """Yield a note on the attributes that say the same as another once answers are

@@ -55,12 +55,12 @@ def divided(confidence: float, statements: int) -> float:
     )
 
 
-def time_limit(value: Any, what: str = "seconds") -> float:
-    """Return a time limit in seconds, checked to be above 0."""
-    limit = checks.real(value, what)
-    if not limit > 0:
+def positive_number(value: Any, what: str) -> float:
+    """Return a number, checked to be above 0."""
+    number = checks.real(value, what)
+    if not number > 0:
         raise checks.violation(what, "above 0", value)
-    return limit
+    return number
 
 
 def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
@@ -108,6 +108,7 @@ class DesignKeywords(TableKeywords, total=False):
     title: str | None
     author: str | None
     sample: int | None
+    effort: float
     seconds: float
     rng: Any
 
@@ -128,7 +129,8 @@ CONSTRAINTS: dict[str, checks.Check] = {
     "answers": partial(checks.choice, options=ANSWERS),
     "order": _scales,
     "shape": partial(checks.choice, options=("never", "forms")),
-    "seconds": time_limit,
+    "effort": positive_number,
+    "seconds": positive_number,
     "rng": partial(checks.required_seed, maximum=MAX_SEED),
 }
 """What each option of `design` alone must be; limits are checked by attribute."""
@@ -156,7 +158,8 @@ class DesignOptions(PlanningOptions):
     answers: str | None = None
     order: Any = field(default_factory=dict)
     shape: str = "forms"
-    seconds: float = 15.0
+    effort: float = 1.0
+    seconds: float = 120.0
     rng: Any = 0
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seepage._core.errors import InputError, Setting, Text
+from seepage._core.threads import one_blas_thread
 from seepage.calibration.calibration_options import check_all_records
 from seepage.channel.records import Records
 from seepage.designs.design import Design
@@ -11,8 +12,8 @@ from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form_problem import make_form_problem
 from seepage.designs.forms.population_certifier import PopulationCertifier
+from seepage.designs.forms.search_work import DEFAULT_WORK, SearchWork
 from seepage.designs.forms.table_certifier import TableCertifier
-from seepage.designs.forms.timer import Timer
 from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.tables.check import settle
 from seepage.tables.read import as_records, check_whole_table
@@ -41,9 +42,8 @@ def designed(data: Any, options: DesignOptions) -> "Design":
     For the population also six evaluations of 10 ms for every form that the screen
     finds improving.
     """
-    reading = Timer(options.seconds)
     records, notes = read_records(data, options)
-    return search_design(records, options, notes, reading.elapsed)
+    return search_design(records, options, notes)
 
 
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
@@ -66,15 +66,24 @@ def search_design(
     records: Records,
     options: DesignOptions,
     notes: Iterable[str] = (),
-    reading: float = 0.0,
 ) -> "Design":
-    """Return the best design found within the time limit, less up to half of it for
-    `reading`.
+    """Return the best design found with the work of the options.
 
     Its notes start with those given.
     """
-    timer = Timer(max(options.seconds - reading, options.seconds / 2))
-    problem = make_form_problem(records, options)
+    work = SearchWork(DEFAULT_WORK * options.effort, options.seconds)
+    with one_blas_thread():  # the order of sums depends on their number
+        return _search_with(work, records, options, notes)
+
+
+def _search_with(
+    work: SearchWork,
+    records: Records,
+    options: DesignOptions,
+    notes: Iterable[str],
+) -> "Design":
+    """Return the design that a search finds, with its certificate."""
+    problem = make_form_problem(records, options, work)
     shaped = (
         options.mechanism is None
         and options.shape != "never"
@@ -87,11 +96,11 @@ def search_design(
         population = PopulationCertifier(
             problem, records, options.look_confidence, shaped
         )
-        population.prime_screen(timer, options.rng)
+        population.prime_screen(options.rng)
         certifier = population
     else:
         certifier = TableCertifier(problem, records)
-    design = Design(certifier, timer, options)
+    design = Design(certifier, work, options)
     design.start()
     if shaped:
         shape_forms(design)

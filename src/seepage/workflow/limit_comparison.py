@@ -20,8 +20,7 @@ from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
 
 MAX_LIMITS = 20
-"""Maximum number of limits that are compared: each has a share of the time and
-confidence."""
+"""Maximum number of limits that are compared: each has a share of the confidence."""
 
 
 # Several limits -----------------------------------------------------------------------
@@ -134,7 +133,7 @@ def compare_limits(
 ) -> LimitComparison:
     """Return plans for several limits, with the precision and the whole record of each.
 
-    The records are read once, and the searches share the time.  For the population each
+    The records are read once, and each limit has a search of its own.  For the population each
     plan has the confidence 1 - (1 - confidence) / (number of limits), rounded up, so
     that all limits hold together, and one plan may be chosen by looking at all of them.
 
@@ -151,9 +150,10 @@ def compare_limits(
         table has, and 3 points).  Also `known`, `public`, `left_out`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
         `confidence`, `looks`, `answers`, `order`, `shape`, `mechanism`, `title`,
-        `author`, `sample`, `seconds` and `rng`; and of reading a table `columns`, `drop`, `bins`,
-        `missing`, `max_values`, `missing_markers`, `delimiter`, `column_names`,
-        `encoding`, `domain`, `pool`, `person`, `engine` and `progress`.
+        `author`, `sample`, `effort`, `seconds` and `rng`; and of reading a table
+        `columns`, `drop`, `bins`, `missing`, `max_values`, `missing_markers`,
+        `delimiter`, `column_names`, `encoding`, `domain`, `pool`, `person`, `engine`
+        and `progress`.
 
     Returns
     -------
@@ -173,7 +173,6 @@ def compare_limits(
     True
     """
     from seepage.designs.design_search import read_records, search_design
-    from seepage.designs.forms.timer import Timer
     from seepage.plan.plan_precision import DEFAULT_WIDTH
 
     keywords = DesignKeywords.__annotations__
@@ -188,14 +187,11 @@ def compare_limits(
         )
     each = [DesignOptions(limit=limit, **options) for limit in compared]
     shared = each[0]
-    timer = Timer(shared.seconds)
     plans = list[Plan]()
     records, notes = read_records(data, shared)
-    timer.seconds = max(timer.seconds, timer.elapsed + shared.seconds / 2)
     level = divided(shared.confidence, len(each))
-    for number, limit_options in enumerate(each):
-        left = max(timer.seconds - timer.elapsed, 0.1) / (len(each) - number)
-        searched = replace(limit_options, seconds=left, confidence=level)
+    for limit_options in each:
+        searched = replace(limit_options, confidence=level)
         result = search_design(records, searched, notes)
         plans.append(plan_of_design(result))
         if result.ended == "interrupted":

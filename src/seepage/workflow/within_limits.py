@@ -207,7 +207,8 @@ def design(
     title: str | None = None,
     author: str | None = None,
     sample: int | None = None,
-    seconds: float = 15.0,
+    effort: float = 1.0,
+    seconds: float = 120.0,
     rng: Any = 0,
     **table: Unpack[TableKeywords],
 ) -> Plan:
@@ -301,13 +302,15 @@ def design(
         then changes a report's log-likelihood by at most its limit, and the leakage
         about the whole record is at most that of the product of the same form.
         `"never"`: each answer has its own report.
+    effort
+        How much the search computes, as a multiple of the default: 4 may find a
+        slightly better plan, 0.1 is a quick look.  The search ends by what it has
+        computed, so the same call gives the same plan on a fast and on a busy machine.
     seconds
-        Time limit of reading and search, half of it at least for the search; Ctrl-C
-        ends it too. Either way the best design so far is returned, certified like any
-        other.
+        Cap on the time of the search, after which the best design so far is returned,
+        certified like any other; the plan says so.  Ctrl-C ends the search too.
     rng
-        Seed of the search and the sample.  The same seed gives the same design unless
-        the time limit ends the search.
+        Seed of the search and the sample.
     **table
         How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
         `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -369,6 +372,7 @@ def design(
         title=title,
         author=author,
         sample=sample,
+        effort=effort,
         seconds=seconds,
         rng=rng,
         **table,

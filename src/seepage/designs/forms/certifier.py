@@ -7,7 +7,6 @@ from seepage._core.arrays import Floats
 from seepage.channel.records import Records
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem
-from seepage.designs.forms.timer import Timer
 
 
 class Certifier(Protocol):
@@ -46,7 +45,7 @@ class Certifier(Protocol):
         """
         return []
 
-    def budget_form(self, j: int, timer: Timer) -> Form | None:
+    def budget_form(self, j: int) -> Form | None:
         """Return the form of attribute j alone with totals equal to its budget; None if
         larger.
         """

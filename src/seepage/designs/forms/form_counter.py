@@ -11,6 +11,7 @@ from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
 from seepage.channel.records import Records
+from seepage.designs.forms.search_work import SearchWork
 
 MAX_STRATA = 1 << 12
 """Maximum number of combinations of public and known values."""
@@ -27,6 +28,16 @@ MAX_PACKED_STEMS = 24
 
 WORD = 64
 """Bits per word of a bitmap."""
+
+
+WORK_PER_TABLE = 0.03
+
+
+WORK_PER_AND = 2e-6
+
+
+WORK_PER_CODE = 6e-6
+"""Work of a table: at least, per word and pair of values, and per code of a record."""
 
 
 PAIRS, NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
@@ -69,6 +80,8 @@ class FormCounter:
     public, known
         Indices of attributes that are released in the clear, and of those that the
         adversary knows of the person.
+    work
+        Counts the work of tables, and of their totals.
 
     Notes
     -----
@@ -79,9 +92,14 @@ class FormCounter:
     """
 
     def __init__(
-        self, records: Records, public: Sequence[int] = (), known: Sequence[int] = ()
+        self,
+        records: Records,
+        public: Sequence[int] = (),
+        known: Sequence[int] = (),
+        work: SearchWork | None = None,
     ) -> None:
         self.records = records
+        self.work = work or SearchWork()
         self.public = tuple(public)
         self.known = tuple(known)
         self.sizes: Integers = np.array(records.domain.sizes, dtype=np.int64)
@@ -111,6 +129,7 @@ class FormCounter:
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
+        self.work.spend(self._table_work(order))
         large = order and self.codes.size >= COMPILED_FROM
         compiled = large and checks.is_installed("numba")
         counts = (
@@ -125,6 +144,14 @@ class FormCounter:
         return FormTable(
             order, self.sizes[list(order)], counts, counts * scale[:, None, :]
         )
+
+    def _table_work(self, order: tuple[int, ...]) -> float:
+        """Return the work of counting a form."""
+        rows = len(self.codes)
+        values = self.width * int(self.sizes[order[-1]]) if order else self.width
+        by_word = rows / WORD * values * WORK_PER_AND
+        by_row = rows * len(self.sizes) * WORK_PER_CODE
+        return WORK_PER_TABLE + min(by_word, by_row)
 
     def _cells(self, order: tuple[int, ...]) -> tuple[Integers, int]:
         """Return the stratum and answers of each distinct record as one index, and

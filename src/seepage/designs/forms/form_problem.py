@@ -20,6 +20,7 @@ from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 from seepage.designs.forms.form_totals import ExactFormTotals
+from seepage.designs.forms.search_work import SearchWork
 from seepage.designs.report_precision import Precisions
 from seepage.designs.want import Wanted, parse_want
 
@@ -228,8 +229,13 @@ class FormProblem:
 # Constraints on given records ---------------------------------------------------------
 
 
-def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
-    """Return the constraints of a design, checked against the records."""
+def make_form_problem(
+    records: Records, options: DesignOptions, work: SearchWork | None = None
+) -> FormProblem:
+    """Return the constraints of a design, checked against the records.
+
+    The work of counting forms is added to that of the search.
+    """
     domain = records.domain
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
@@ -243,9 +249,9 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     wanted = parse_want(domain, options.want)
     never_together = _never_together(domain, options.never)
     _check_wanted(domain, wanted, collected, never_together)
-    strata = (np.flatnonzero(mask).tolist() for mask in (roles.public, roles.known))
-    scorer = ExactFormTotals(FormCounter(records, *strata))
-    public = scorer.counter.public
+    public = np.flatnonzero(roles.public).tolist()
+    known = np.flatnonzero(roles.known).tolist()
+    scorer = ExactFormTotals(FormCounter(records, public, known, work))
     if (
         public and options.scope == "table"
     ):  # for the population the certifier checks it

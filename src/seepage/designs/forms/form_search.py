@@ -23,7 +23,7 @@ from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_pool import FormPool
 from seepage.designs.forms.form_problem import FormProblem, Indices
-from seepage.designs.forms.timer import Timer
+from seepage.designs.forms.search_work import SearchWork
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against
@@ -76,8 +76,8 @@ class FormSearch:
     ----------
     problem
         The conditions of the design.
-    timer
-        The time limit.
+    work
+        The work done and allowed.
 
     Attributes
     ----------
@@ -92,9 +92,9 @@ class FormSearch:
         ones: what is expected of shaping them in a search for forms to shape.
     """
 
-    def __init__(self, problem: FormProblem, timer: Timer) -> None:
+    def __init__(self, problem: FormProblem, work: SearchWork) -> None:
         self.problem = problem
-        self.timer = timer
+        self.work = work
         self.ratios: Sequence[float] = (1.0,)
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
         self.fitted: dict[Indices, Form | None] = {}
@@ -123,7 +123,7 @@ class FormSearch:
         """Fit every pair of attributes: their budgets bound those of all larger forms."""
         for index, first in enumerate(self.problem.everything):
             for second in self.problem.everything[:index]:
-                if self.timer.expired():
+                if self.work.expired():
                     return
                 self.fit((first, second))
 
@@ -184,11 +184,11 @@ class FormSearch:
         its gain.
         """
         gain = self._gain(form, prices)
-        while not self.timer.expired():
+        while not self.work.expired():
             best: Form | None = None
             candidates = self._candidates(form, prices)[:MAX_CANDIDATES]
             for gain_bound, j, budget_bound in candidates:
-                if gain_bound <= gain * (1 + MIN_STEP_GAIN) or self.timer.expired():
+                if gain_bound <= gain * (1 + MIN_STEP_GAIN) or self.work.expired():
                     break
                 larger = self._fit_if_better(form, j, budget_bound, gain, prices)
                 if larger is not None:
@@ -229,7 +229,7 @@ class FormSearch:
         """
         form, gain = self.grow(form, prices)
         improved = True
-        while improved and not self.timer.expired():
+        while improved and not self.work.expired():
             improved = False
             for index in rng.permutation(len(form.attributes)).tolist():
                 indices = self.problem.indices(form)
@@ -273,12 +273,12 @@ def generate_forms(
     """
     idle = 0
     singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
-    while idle < (patience if thorough else 1) and not search.timer.expired():
+    while idle < (patience if thorough else 1) and not search.work.expired():
         solution = pool.solution
         new = list[Form]()
         seen = set[tuple[str, ...]]()
         for start in _starts(search, pool, singles, solution.prices, rng):
-            if search.timer.expired():
+            if search.work.expired():
                 break
             if thorough:
                 local, gain = search.improve(start, solution.prices, rng)
@@ -320,7 +320,7 @@ def _improving_pairs(
     improving = []
     for pair in pairs[: certifier.max_pairs]:
         is_small = gains[pair.attributes] < MIN_PAIR_GAIN * solution.objective
-        if is_small or search.timer.expired():
+        if is_small or search.work.expired():
             break
         form = certifier.certify(pair, solution.prices)
         if pool.is_improving(form, solution):

@@ -40,6 +40,13 @@ MAX_CELLS = 1 << 22
 """Maximum entries of a form's table, (strata x answers) x values: 32 MB of doubles."""
 
 
+WORK_PER_TOTALS = 0.08
+
+
+WORK_PER_CELL = 2e-5
+"""Work of the totals of a form: at least, and per entry of its table."""
+
+
 class ExactFormTotals:
     """`exact` totals of forms of GRR reports, on the joint distribution of a table.
 
@@ -85,6 +92,7 @@ class ExactFormTotals:
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
         budgets = np.asarray(epsilons, dtype=np.float64)
+        self.counter.work.spend(WORK_PER_TOTALS + table.counts.size * WORK_PER_CELL)
         likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
         guards = float(self._guards[list(table.attributes)].sum()) + self._guards
         starts = self.counter.starts

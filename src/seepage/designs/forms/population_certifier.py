@@ -22,7 +22,6 @@ from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem, check_public
 from seepage.designs.forms.form_totals import ScreenedFormTotals
 from seepage.designs.forms.population_form_totals import PopulationFormTotals, halved
-from seepage.designs.forms.timer import Timer
 from seepage.tables.rare_values import rare_below
 from seepage.totals.total import DECLARED
 
@@ -35,10 +34,8 @@ TOO_FEW = "no form of several questions is both certified for the population and
 
 PRIMING_FORMS = 3
 
-
-PRIMING_END = 0.04
 """Random forms of each size whose limits are computed before the search, for
-`ScreenedFormTotals`; and the share of the time limit at which that ends."""
+`ScreenedFormTotals`."""
 
 
 class PopulationCertifier(Certifier):
@@ -92,7 +89,7 @@ class PopulationCertifier(Certifier):
         rarest = self.population.rarest(np.arange(len(self.problem.domain)) == k)
         return f" in the population: {rarest}"
 
-    def prime_screen(self, timer: Timer, rng: int = 0) -> None:
+    def prime_screen(self, rng: int = 0) -> None:
         """Compute the limits of random forms of each size, to start the estimates of
         the screen.
         """
@@ -103,9 +100,7 @@ class PopulationCertifier(Certifier):
             self.screen.rates[questions] = self.screen.rates[questions - 1]
             for _ in range(PRIMING_FORMS):
                 form = generator.choice(indices, questions, replace=False).tolist()
-                if timer.elapsed > timer.seconds * PRIMING_END or not self.screen.fits(
-                    form
-                ):
+                if not self.screen.fits(form):
                     continue
                 table = self.screen.counter.table(form)
                 fitted = problem.fit_table(table, math.inf, TOLERANCE)
@@ -136,15 +131,13 @@ class PopulationCertifier(Certifier):
         forms = [self._single_question(j, "worst") for j in asked]
         return [form for form in forms if form.mechanisms != ("grr",)]
 
-    def budget_form(self, j: int, timer: Timer) -> Form | None:
+    def budget_form(self, j: int) -> Form | None:
         """Return the form of attribute j alone with totals equal to its budget.
 
         None if attributes are public; or if its own limit is larger than the smallest
-        one, so that a larger budget may pass, while there is time to search for it.
+        one, so that a larger budget may pass.
         """
-        may_be_larger = (
-            self.problem.caps[j] > self.problem.min_limit and not timer.expired()
-        )
+        may_be_larger = self.problem.caps[j] > self.problem.min_limit
         if self.population.public or may_be_larger:
             return None
         form = self._single_question(j, "exact")

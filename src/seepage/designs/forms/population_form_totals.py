@@ -13,6 +13,9 @@ from seepage._core.rounding import summed_up
 from seepage.confidence.total_limits import form_level, form_total_limits
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 
+WORK_PER_CELL = 2e-3
+"""Work of the limits of a form per entry of its table."""
+
 
 def halved(confidence: float) -> float:
     """Return 1 - (1 - confidence) / 2: two statements at this level hold together at
@@ -128,6 +131,7 @@ class PopulationFormTotals:
             axis for axis, j in enumerate(table.attributes) if j not in self.known
         ]
         budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
+        counter.work.spend(counts.size * WORK_PER_CELL)
         totals = np.full(
             len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist())
         )

@@ -35,7 +35,7 @@ from seepage.designs.forms.form_search import FIRST_IDLE_ROUNDS, FormSearch
 from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.designs.forms.population_form_totals import halved
-from seepage.designs.forms.timer import Timer
+from seepage.designs.forms.search_work import SearchWork
 from seepage.designs.report_precision import Precisions
 from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.certified_report import certified_report, select_report
@@ -101,7 +101,36 @@ THREADS = 2
 
 
 POLL_SECONDS = 0.2
-"""Seconds between two checks of the time limit."""
+"""Seconds between two checks of the cap on the time."""
+
+
+WORK_PER_START = 0.1
+
+
+WORK_PER_CUBE = 4e-5
+"""Work of the linear programs from one start: at least, and per cube of the cells."""
+
+
+class ShapingMeter:
+    """Counts the work of shaping one form, in a thread of its own.
+
+    Parameters
+    ----------
+    cells
+        The combinations of answers of the form.
+    stopped
+        Set when the search ends early.
+    """
+
+    def __init__(self, cells: int, stopped: Event) -> None:
+        self.work = 0.0
+        self._price = WORK_PER_START + WORK_PER_CUBE * cells**3
+        self._stopped = stopped
+
+    def step(self) -> bool:
+        """Count one start of the search; return whether the search is to end."""
+        self.work += self._price
+        return self._stopped.is_set()
 
 
 class FormShaper:
@@ -114,17 +143,17 @@ class FormShaper:
     counter
         Counts the records; for the population a fifth of them, for the others to
         certify.
-    timer
-        The time limit.
+    work
+        The work done and allowed.
     """
 
     def __init__(
-        self, certifier: Certifier, counter: FormCounter, timer: Timer
+        self, certifier: Certifier, counter: FormCounter, work: SearchWork
     ) -> None:
         problem = certifier.problem
         self.problem = problem
         self.counter = counter
-        self.timer = timer
+        self.work = work
         self.certifier = certifier
         self.confidence = certifier.confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
@@ -185,9 +214,7 @@ class FormShaper:
                 self.problem.gain(form, solution.prices) * ratio / solution.objective
                 - 1
             )
-            cells = math.prod(
-                self.problem.domain[name].size for name in form.attributes
-            )
+            cells = self._cells(form)
             if gain > max(
                 MIN_REDUCED_GAIN, best.get(form.attributes, (0.0, form))[0] * cells
             ):
@@ -209,7 +236,7 @@ class FormShaper:
     def improve(self, pool: FormPool, search: FormSearch) -> Iterator[ShareSolution]:
         """Shape the best candidates; yield the solution after each round."""
         forms = self._candidates(pool, search, pool.solution)
-        while forms and not self.timer.expired():
+        while forms and not self.work.expired():
             before = pool.solution
             shaped = self.shaped(forms, before.prices, ROUGH)
             pool.add([form for form in shaped if pool.is_improving(form, before)])
@@ -226,7 +253,7 @@ class FormShaper:
         All of its forms that may gain if none is shaped: the rough gap may hide a small
         gain.
         """
-        if self.timer.expired():
+        if self.work.expired():
             return
         prices = pool.solution.prices
         used = pool.support(MIN_SHAPED_SHARE)
@@ -242,20 +269,29 @@ class FormShaper:
         """Return the shaped forms with a larger gain than the forms given, in their
         order.
         """
+        meters = [ShapingMeter(self._cells(form), self.stop) for form in forms]
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
         try:
             futures = [
-                threads.submit(self._shape, form, prices, effort) for form in forms
+                threads.submit(self._shape, form, prices, effort, meter)
+                for form, meter in zip(forms, meters, strict=True)
             ]
             while wait(futures, timeout=POLL_SECONDS).not_done:
-                if self.timer.expired():  # the searches stop with their best reports
-                    self.stop.set()
+                if self.work.expired() and self.work.is_capped:
+                    self.stop.set()  # the searches end with their best reports
         finally:
             self.stop.set()
             threads.shutdown(wait=True, cancel_futures=True)
             self.stop.clear()
+        for meter in meters:
+            self.work.spend(meter.work)
         made = zip(forms, [future.result() for future in futures], strict=True)
         return [new for form, new in made if new and self._is_better(form, new, prices)]
+
+    def _cells(self, form: Form) -> int:
+        """Return the number of combinations of answers of a form."""
+        domain = self.problem.domain
+        return math.prod(domain[name].size for name in form.attributes)
 
     def _is_better(self, form: Form, shaped: Form, prices: Floats) -> bool:
         """Return whether a shaped form has a larger gain than the form that it
@@ -269,7 +305,11 @@ class FormShaper:
         return ratio > 1 + MIN_SHAPING_GAIN
 
     def _shape(
-        self, form: Form, prices: Floats, effort: Mapping[str, float]
+        self,
+        form: Form,
+        prices: Floats,
+        effort: Mapping[str, float],
+        meter: "ShapingMeter",
     ) -> Form | None:
         """Return a form with one shaped report; None if stopped or if no report is
         found.
@@ -283,7 +323,7 @@ class FormShaper:
             **self._form_limits(form),
             "wanted": self._wanted(form, prices),
             "rows": self._rows(form),
-            "stop": self.stop.is_set,
+            "stop": meter.step,
             **(effort if len(form.attributes) > 1 else FINE),
         }
         if self.confidence is None:
@@ -385,7 +425,7 @@ last."""
 
 
 TABLE_SEARCH_END = 0.3
-"""Share of the time limit at which the search for forms to shape ends, for the
+"""Share of the work at which the search for forms to shape ends, for the
 table."""
 
 
@@ -396,7 +436,7 @@ POPULATION_SEARCH = 0.06
 
 
 POPULATION_SHAPING_END = 0.8
-"""For the population: the shares of the time limit at which the search for product
+"""For the population: the shares of the work at which the search for product
 forms ends, that each search for forms to shape takes at most, and at which shaping
 ends; certification follows."""
 
@@ -406,17 +446,14 @@ def shape_forms(run: "Design") -> None:
     pool.
     """
     problem = run.problem
-    timer = run.timer
-    seconds = run.timer.seconds
     if run.certifier.scope == "population":
         _shape_for_population(run)
         return
-    timer.seconds = seconds * TABLE_SEARCH_END
     problem.max_cells = MAX_SHAPED
-    run.search()
-    timer.seconds = seconds
+    with run.work.stage(TABLE_SEARCH_END):
+        run.search()
     problem.max_cells = math.inf
-    shaper = FormShaper(run.certifier, problem.scorer.counter, timer)
+    shaper = FormShaper(run.certifier, problem.scorer.counter, run.work)
     rounds = shaper.improve(run.pool, run.search_forms), shaper.refine(run.pool)
     run.run_rounds(chain.from_iterable(rounds))
 
@@ -428,11 +465,8 @@ def _shape_for_population(run: "Design") -> None:
     After a search for product forms on all records, which gains most and takes the
     least time.
     """
-    timer = run.timer
-    seconds = run.timer.seconds
-    timer.seconds = seconds * PRODUCT_SEARCH_END
-    run.search(FIRST_IDLE_ROUNDS)
-    timer.seconds = seconds
+    with run.work.stage(PRODUCT_SEARCH_END):
+        run.search(FIRST_IDLE_ROUNDS)
     if run.ended == "interrupted":
         return
     fifth, rest = split_records(run.records, run.options.rng)
@@ -440,16 +474,17 @@ def _shape_for_population(run: "Design") -> None:
     old = run.problem.precisions
     problem = replace(
         run.problem,
-        scorer=ExactFormTotals(FormCounter(scaled)),
+        scorer=ExactFormTotals(FormCounter(scaled, work=run.work)),
         precisions=Precisions(scaled, old.joint, old.rows),
         # as given: that of the largest error depends on all records
         importance=run.importance,
     )
     confidence = halved(run.certifier.confidence or 0.0)
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
-    shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
+    shaper = FormShaper(inner.certifier, FormCounter(fifth), run.work)
     try:
-        _select_forms(inner, shaper, seconds)
+        with run.work.stage(POPULATION_SHAPING_END):
+            _select_forms(inner, shaper)
         chosen = [
             form
             for form in inner.pool.support(MIN_SHAPED_SHARE)
@@ -469,29 +504,23 @@ def _shape_for_population(run: "Design") -> None:
     except KeyboardInterrupt:
         run.ended = "interrupted"
         return
-    finally:
-        timer.seconds = seconds
     useful = [form for form in products.values() if form.max_budget > 0]
     run.pool.add([*useful, *certified])
     run.pool.solve_master(1e-4, 4000)
 
 
-def _select_forms(inner: "Design", shaper: FormShaper, seconds: float) -> None:
+def _select_forms(inner: "Design", shaper: FormShaper) -> None:
     """Search for products of any size, for their prices; then for forms to shape, and
     shape them.
-
-    The timer ends at the time of a step, relative to `seconds`.
     """
-    timer = inner.timer
-    end = seconds * POPULATION_SHAPING_END
+    work = inner.work
     inner.start()
     for step in range(1 + SHAPING_PASSES):
         if step > 0:
             inner.problem.max_cells = MAX_SHAPED
             inner.search_forms.ratios = EXPECTED_RATIOS
-        timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
-        inner.search(FIRST_IDLE_ROUNDS)
-        timer.seconds = end
+        with work.stage(work.done / work.limit + POPULATION_SEARCH):
+            inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
             inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
     inner.run_rounds(shaper.refine(inner.pool))
