@@ -32,6 +32,7 @@ LAYERS = [
     "mechanisms",
     "confidence",
     "leakage.curve",
+    "leakage.uncertain_matrix",
     "leakage.matrix",
     "leakage.strongest_leaks",
     "totals",

@@ -225,3 +225,32 @@ def test_a_limit_is_decided_by_totals_that_look_at_the_records(tmp_path):
     )
     assert "2 exceeded, proven by exact" in run(*command, "--guarantee", "auto").stdout
     assert "exact" not in run(*command, "--guarantee", "worst").stdout
+
+
+def test_an_analysis_of_uncertain_rows(tmp_path):
+    """An extra column, the curve over distances, and a page; the verdict is the table's."""
+    columns = ["sex", "race", "income"]
+    plain = sp.analyse("adult", 1.0, columns=columns)
+    analysis = sp.analyse(
+        "adult", 1.0, columns=columns, uncertainty={"sex": 0.05, "*": 0}
+    )
+    assert (analysis.matrix.values == plain.matrix.values).all()
+    frame = analysis.to_pandas()
+    of_sex = frame["target"] == "sex"
+    assert (frame["within"] > frame["leakage"])[of_sex].all()
+    assert np.allclose(frame["within"][~of_sex], frame["leakage"][~of_sex])
+    curve = analysis.uncertainty_curve([0.1, 0, 0.02])
+    assert curve.distances.tolist() == [0, 0.02, 0.1]
+    assert curve.totals[0] == pytest.approx(plain.totals["independent"].values.max())
+    assert np.all(np.diff(curve.totals) > 0)
+    assert curve.chart() is not None
+    analysis.save(tmp_path / "uncertain.json")
+    loaded = sp.Analysis.load(tmp_path / "uncertain.json")
+    assert loaded.distances == analysis.distances
+    assert np.array_equal(loaded.within.values, analysis.within.values)
+    analysis.report(tmp_path / "uncertain.html")
+    page = (tmp_path / "uncertain.html").read_text(encoding="utf-8")
+    assert "If rows are not those of the table" in page
+    assert "If rows are not those of the table" not in report_page(plain)
+    with pytest.raises(sp.InputError, match="which smoothing changes"):
+        sp.analyse("adult", 1.0, columns=columns, uncertainty=0.1, prior=1)

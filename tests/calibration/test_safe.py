@@ -258,3 +258,48 @@ def test_subset_selection_has_no_exact_budgets_for_the_population():
     assert for_table.guarantee == "exact"
     two_values = sp.calibrate(table[["a"]], 2.0, mechanism="ss", guarantee="exact")
     assert two_values.guarantee == "exact", "sets of one value at every budget"
+
+
+# Rows known up to a distance ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("guarantee", ["independent", "sum"])
+def test_budgets_for_uncertain_rows_hold_for_every_table_within_reach(few, guarantee):
+    """Other rows within the distance leave every total within the limit."""
+    pairs = few.pairs()
+    plan = sp.calibrate(pairs, 2.0, guarantee=guarantee, uncertainty=0.03)
+    own = sp.calibrate(pairs, 2.0, guarantee=guarantee)
+    assert plan["age"].epsilon < own["age"].epsilon
+    assert any("rows within 0.03" in note for note in plan.notes)
+    epsilon = plan["age"].epsilon
+    total = 0.0
+    for source in pairs.domain.names[1:]:
+        channel = pairs.channel("age", source).matrix
+        rng = np.random.default_rng(4)
+        most = 0.0
+        for _ in range(30):
+            moved = channel.copy()
+            for row in moved:
+                into, out = rng.choice(len(row), 2, replace=False)
+                mass = min(0.03, row[out])
+                row[out] -= mass
+                row[into] += mass
+            most = max(most, sp.leakage_bound(moved, epsilon).value)
+        total += most
+    if guarantee == "sum":
+        assert epsilon + total <= 2.0 + 1e-9
+    again = sp.leakage_matrix(pairs, epsilon, uncertainty=0.03)
+    sums = epsilon + again.values.sum(axis=1)
+    if guarantee == "sum":
+        assert sums.max() == pytest.approx(2.0, abs=1e-6)
+    else:
+        assert sums.max() >= 2.0 - 1e-6
+
+
+def test_uncertain_rows_and_totals_of_the_table_exclude_each_other(few):
+    for guarantee in ("exact", "worst", "merged"):
+        with pytest.raises(sp.InputError, match="'independent' or 'sum'"):
+            sp.calibrate(few, 2.0, guarantee=guarantee, uncertainty=0.1)
+    with pytest.raises(sp.InputError, match="use one of them"):
+        sp.calibrate(few, 2.0, guarantee="sum", uncertainty=0.1, scope="population")
+    assert sp.calibrate(few, 2.0, uncertainty=0.1).guarantee == "independent"

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import Text
-from seepage.analysis.analysis import Analysis, checked_limits
+from seepage.analysis.analysis import Analysis, checked_limits, stated_distances
 from seepage.analysis.analysis_options import AnalysisOptions
 from seepage.analysis.design_command import UNNAMED, reading_words
 from seepage.leakage.matrix import matrix_of
@@ -37,6 +37,7 @@ def analyse(
     min_count: float = 0.0,
     prior: float = 0.0,
     truncate: float = 0.0,
+    uncertainty: Any = 0.0,
     name: str | None = None,
     command: str = "",
     **table: Unpack[TableKeywords],
@@ -93,6 +94,11 @@ def analyse(
         Pseudo-count added to every count of a pair.
     truncate
         Counts of a pair below this are then set to 0.
+    uncertainty
+        The total variation distance within which the rows of every channel are assumed
+        to lie, as in another wave of the same survey, or one for each target: each pair
+        then also has the largest leakage over all such rows, `within`.  Totals and
+        verdict remain those of the table; see `Analysis.uncertainty_curve`.
     name, command
         Provenance for the report; by default the name of a file or dataset.
     **table
@@ -136,6 +142,7 @@ def analyse(
         min_count=min_count,
         prior=prior,
         truncate=truncate,
+        uncertainty=uncertainty,
         name=name,
         command=command,
         **table,
@@ -167,6 +174,7 @@ def analyse(
     counted = as_counted(data, records=needs_records, **reading)
     matrix = matrix_of(as_pairs(counted), options)
     limits = checked_limits(options.limit, matrix)
+    distances = stated_distances(options.uncertainty, matrix)
     totals = compare_totals(counted, matrix, names, options)
     experienced = None
     draws = options.people
@@ -186,6 +194,7 @@ def analyse(
         matrix=matrix,
         totals=totals,
         limits=limits,
+        distances=distances,
         name=title,
         command=options.command,
         experienced=experienced,

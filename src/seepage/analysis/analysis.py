@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -21,6 +21,11 @@ from seepage._core.odds import limit_in_nats
 from seepage._core.results import Result, html_table, json_ready, json_text
 from seepage._core.text import lower_text, upper_text
 from seepage.analysis.design_command import UNNAMED, design_command
+from seepage.analysis.uncertainty_curve import (
+    CURVE_DISTANCES,
+    UncertaintyCurve,
+    curve_over_distances,
+)
 from seepage.analysis.verdict import Verdict, judge
 from seepage.channel.domain import for_each
 from seepage.channel.pairs import PairCounts
@@ -28,6 +33,7 @@ from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
+from seepage.leakage.uncertainty import RowsWithin, uncertainty_of
 from seepage.totals.experienced import Experience
 from seepage.totals.result import TotalLeakage, TotalsComparison
 
@@ -37,7 +43,8 @@ class Analysis(Result):
     """The leakage matrix of a table and its totals, see `analyse`.
 
     As a table in long form, one row for each ordered pair: `target`, `source`,
-    `leakage` in nats with its `delta`, the source's `epsilon` and `mechanism`, `view`.
+    `leakage` in nats with its `delta`, the source's `epsilon` and `mechanism`, `view`;
+    with `uncertainty` also the leakage `within` these distances and its `within_delta`.
 
     Parameters
     ----------
@@ -48,6 +55,9 @@ class Analysis(Result):
         of them.
     limits
         Largest allowed total of each attribute in nats, None where it has none.
+    distances
+        Distance within which the rows about each target are assumed to lie; empty for
+        the table's own rows.
     name, command
         Name of the data, and the command line of the analysis: provenance for the
         report.
@@ -65,6 +75,7 @@ class Analysis(Result):
     matrix: LeakageMatrix
     totals: TotalsComparison
     limits: tuple[float | None, ...]
+    distances: tuple[float, ...] = ()
     name: str = ""
     command: str = ""
     experienced: Experience | None = None
@@ -85,6 +96,25 @@ class Analysis(Result):
         With what to give in place of DATA, where the records are not at hand by name.
         """
         return design_command(self.table, self.matrix.domain.names, self.limits)
+
+    @cached_property
+    def within(self) -> LeakageMatrix | None:
+        """The leakages over all rows within the stated distances; None without any."""
+        if not self.distances:
+            return None
+        return self.matrix.within(RowsWithin(self.distances))
+
+    def uncertainty_curve(
+        self, distances: Sequence[float] = CURVE_DISTANCES
+    ) -> UncertaintyCurve:
+        """Return leakages and totals for rows within several distances of the table's.
+
+        Parameters
+        ----------
+        distances
+            Total variation distances between 0 and 1.
+        """
+        return curve_over_distances(self.matrix, distances)
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
@@ -154,6 +184,8 @@ class Analysis(Result):
             "smoothing": matrix.smoothing,
             "cpl": matrix.values,
             "cpl_deltas": matrix.deltas,
+            "distances": self.distances,
+            "within": None if self.within is None else self.within.values,
             "interval": matrix.interval().to_dict()
             if not matrix.pairs.pooled
             else None,
@@ -189,7 +221,12 @@ class Analysis(Result):
         )
 
     def _columns(self) -> Mapping[str, Any]:
-        return self.matrix._columns()
+        columns = dict(self.matrix._columns())
+        if self.within is not None:
+            others = self.within._columns()
+            columns["within"] = others["leakage"]
+            columns["within_delta"] = others["delta"]
+        return columns
 
     def _repr_html_(self) -> str:
         """Return the verdict, the strongest leaks and the notes of the check as HTML."""
@@ -219,6 +256,19 @@ def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...
     """Return the limit of each attribute, None where it has none."""
     values = for_each(matrix.domain, limit, "limit")
     return tuple(None if value is None else limit_in_nats(value) for value in values)
+
+
+def stated_distances(uncertainty: Any, matrix: LeakageMatrix) -> tuple[float, ...]:
+    """Return the stated distance of the rows about each target; () if all are 0."""
+    stated = uncertainty_of(matrix.domain, uncertainty)
+    if stated is None:
+        return ()
+    if not isinstance(stated, RowsWithin):
+        raise checks.violation(
+            "uncertainty", "a number or one for each attribute", uncertainty
+        )
+    matrix.within(stated)  # raises with smoothing
+    return stated.by_target
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

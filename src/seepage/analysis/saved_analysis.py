@@ -12,7 +12,12 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.files import read_small
-from seepage.analysis.analysis import Analysis, checked_limits, sealed
+from seepage.analysis.analysis import (
+    Analysis,
+    checked_limits,
+    sealed,
+    stated_distances,
+)
 from seepage.analysis.design_command import UNNAMED
 from seepage.analysis.verdict import lower_bounds
 from seepage.channel.domain import Domain
@@ -62,6 +67,7 @@ class _SavedAnalysis(msgspec.Struct):
     domain: list[dict[str, Any]]
     counts: str
     checksum: str
+    distances: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
     table: tuple[str, ...] = (UNNAMED,)
 
@@ -124,6 +130,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         matrix=matrix,
         totals=totals,
         limits=checked_limits(saved.limit, matrix),
+        distances=stated_distances(saved.distances or 0.0, matrix),
         name=saved.name,
         command=saved.command,
         experienced=saved.experienced,

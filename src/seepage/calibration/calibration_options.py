@@ -87,10 +87,17 @@ class CalibrationOptions(PlanningOptions, TotalSettings):
     scope: str | None = None
     delta: Any = 0.0
     view: Literal["report", "inferred"] = "report"
+    uncertainty: Any = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the rows of channels are known only up to a distance."""
+        value = self.uncertainty
+        return not (isinstance(value, int | float) and value == 0)
 
     def of_totals(self, scope: str) -> dict[str, Any]:
         """Return the keywords of `total_leakage`, for a scope."""

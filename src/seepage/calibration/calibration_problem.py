@@ -20,6 +20,7 @@ from seepage.channel.domain import Domain, for_each
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.leakage.matrix import LeakageMatrix, matrix_of_releases
+from seepage.leakage.uncertainty import Uncertainty, uncertainty_of
 from seepage.mechanisms.base import PUBLIC
 from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.release import Release, View, releases
@@ -27,6 +28,9 @@ from seepage.tables.read import as_pairs
 from seepage.totals.result import TotalLeakage
 from seepage.totals.total import compute_total, population_total
 from seepage.totals.total_settings import TotalSettings
+
+FROM_UNCERTAIN_ROWS = ("independent", "sum")
+"""Guarantees whose totals are computed from rows known up to a distance."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,6 +59,9 @@ class CalibrationProblem:
         The delta of each attribute, 0 for those not collected.
     settings
         Confidence, sample and progress of the totals.
+    uncertainty
+        The distances within which the rows of every channel lie; None for the table's
+        own rows.
     """
 
     data: PairCounts | Records
@@ -66,6 +73,7 @@ class CalibrationProblem:
     mechanisms: Sequence[Any]
     deltas: Sequence[float]
     settings: TotalSettings
+    uncertainty: Uncertainty | None = None
 
     @property
     def domain(self) -> Domain:
@@ -110,7 +118,8 @@ class CalibrationProblem:
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
         """Return the leakages between attributes at some budgets."""
-        return matrix_of_releases(self.pairs, self.releases(epsilons), self.view)
+        released = self.releases(epsilons)
+        return matrix_of_releases(self.pairs, released, self.view, self.uncertainty)
 
     def totals(self, epsilons: Floats, **sampling: Any) -> TotalLeakage:
         """Return every attribute's total at some budgets.
@@ -140,6 +149,10 @@ def make_calibration_problem(
     data: PairCounts | Records, options: CalibrationOptions, scope: str
 ) -> CalibrationProblem:
     """Return the constraints of a calibration for a scope, checked against the data."""
+    uncertainty = uncertainty_of(data.domain, options.uncertainty)
+    if uncertainty is not None:
+        _check_uncertain(options.guarantee, scope)
+        data = uncertainty.coded(as_pairs(data))
     domain = data.domain
     roles = attribute_roles(domain, options.public, options.left_out)
     collected = roles.collected
@@ -164,7 +177,24 @@ def make_calibration_problem(
         mechanisms=mechanisms,
         deltas=np.where(collected, deltas, 0.0).tolist(),
         settings=options,
+        uncertainty=uncertainty,
     )
+
+
+def _check_uncertain(guarantee: str, scope: str) -> None:
+    """Raise unless totals are defined over rows within their distances."""
+    if guarantee not in FROM_UNCERTAIN_ROWS:
+        raise InputError(
+            "with uncertainty budgets need the guarantee 'independent' or 'sum': the "
+            f"others are of the table's own joint distribution, got {guarantee!r}",
+            parameter="guarantee",
+        )
+    if scope == "population":
+        raise InputError(
+            "uncertainty is a distance that is assumed, and scope 'population' bounds "
+            "that of sampling: use one of them",
+            parameter="scope",
+        )
 
 
 def _mechanisms(domain: Domain, mechanism: Any, roles: AttributeRoles) -> list[Any]:

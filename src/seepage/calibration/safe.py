@@ -65,6 +65,8 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
 
     Some ten evaluations of the totals.
     """
+    if options.is_uncertain and options.guarantee == "auto":
+        options = replace(options, guarantee="independent")
     settled = settle(data, options, asked=True, stacklevel=4)
     certain = options.guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
@@ -83,7 +85,11 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, totals))
     notes = list[str](settled.notes)
-    if options.audit and GUARANTEES[totals.guarantee].kind == "assumed":
+    if (
+        options.audit
+        and problem.uncertainty is None
+        and GUARANTEES[totals.guarantee].kind == "assumed"
+    ):
         notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
     return Calibration(problem, epsilons, totals, tuple(notes))
 

@@ -21,6 +21,7 @@ RELEASE_KEYWORDS = (
     "min_count",
     "prior",
     "truncate",
+    "uncertainty",
 )
 
 JUDGED_KEYWORDS = ("limit", "guarantee", "sample", "people")
@@ -55,6 +56,7 @@ ANALYSE_HEADINGS = {
         "rng",
     ),
     "Smoothing": ("min_count", "prior", "truncate"),
+    "Another table": ("uncertainty",),
     options.READING_HEADING: options.READING_NAMES,
     options.OUTPUT_HEADING: options.OUTPUT_NAMES,
 }
@@ -120,6 +122,7 @@ ANALYSE_HEADINGS = {
     default=0.0,
     help="Counts of a pair below this are then set to 0.",
 )
+@options.UNCERTAINTY
 @click.option(
     "--limit",
     metavar="ODDS|NATS",

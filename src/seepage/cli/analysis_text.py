@@ -46,6 +46,7 @@ def analysis_text(analysis: Any) -> str:
         _leaks_text(analysis),
         _matrix_text(analysis.matrix, width),
         _totals_text(analysis),
+        _uncertainty_text(analysis),
     ]
     if analysis.experienced is not None:
         parts.append(_experience_text(analysis.experienced))
@@ -262,6 +263,37 @@ def _terms(total: Any) -> str:
     if not terms:
         return ""
     return f" ({terms.removeprefix(', ')})"
+
+
+def _uncertainty_text(analysis: Any) -> str:
+    """Return the leakages that grow most over the rows within the stated distances, and
+    totals by distance; "" without any.
+    """
+    within = analysis.within
+    if within is None:
+        return ""
+    matrix = analysis.matrix
+    growth = within.values - matrix.values
+    names = matrix.domain.names
+    lines = [f"For all {within.uncertainty.words} (assumed; total variation, in nats)"]
+    for place in growth.ravel().argsort(kind="stable")[::-1][:SHOWN_LEAKS].tolist():
+        target, source = divmod(place, len(names))
+        if growth[target, source] <= 0:
+            break
+        own = upper_text(matrix.values[target, source])
+        most = upper_text(within.values[target, source])
+        delta = delta_text(within.deltas[target, source])
+        ends = f"{_short(names[source])} -> {_short(names[target])}"
+        lines.append(f"  {ends}: {own} in the table, at most {most}{delta}")
+    curve = analysis.uncertainty_curve()
+    rows = [["rows within", *(f"{level:g}" for level in curve.distances)]]
+    for label, values in (
+        ("largest independent total", curve.totals),
+        ("largest leakage", curve.largest),
+        ("mean leakage", curve.mean),
+    ):
+        rows.append([label, *map(upper_text, values.tolist())])
+    return "\n".join([*lines, aligned(rows)])
 
 
 def _experience_text(experience: Any) -> str:

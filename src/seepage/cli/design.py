@@ -76,6 +76,7 @@ CALIBRATE_KEYWORDS = (
     "audit",
     "scope",
     "delta",
+    "uncertainty",
     *options.TOTALS_KEYWORDS,
     *options.DATA_KEYWORDS,
 )
@@ -89,6 +90,7 @@ CALIBRATE_HEADINGS = {
         "limit_of",
         "guarantee",
         "scope",
+        "uncertainty",
         "confidence",
         "audit",
         "target_delta",
@@ -133,6 +135,7 @@ CALIBRATE_HEADINGS = {
     default=0.0,
     help="Delta of (epsilon, delta)-LDP; totals then have one too.",
 )
+@options.UNCERTAINTY
 @options.TOTALS
 @options.DATA
 @options.chart("the plan")

@@ -152,6 +152,14 @@ READING_NAMES = (*DATA_KEYWORDS, "master")
 """Parameters that the help shows under that heading, in commands that have headings."""
 
 
+UNCERTAINTY = click.option(
+    "--uncertainty",
+    type=float,
+    default=0.0,
+    help="Total variation distance within which the rows of every channel are assumed "
+    "to lie, as in another wave of the same survey.",
+)
+
 # Totals -------------------------------------------------------------------------------
 
 SEED = click.IntRange(min=0)

@@ -23,6 +23,12 @@ from seepage.leakage.leakage import Leakage
 from seepage.leakage.likely_sets import LikelySets, by_kind
 from seepage.leakage.pair_leak import Leak, ranked_pairs, target_and_source
 from seepage.leakage.release_options import MatrixOptions, ReleaseOptions
+from seepage.leakage.uncertain_matrix import (
+    uncertain_leakage_of,
+    uncertain_leakages,
+    uncertain_ratios_of,
+)
+from seepage.leakage.uncertainty import Uncertainty, uncertainty_of
 from seepage.mechanisms.release import Release, View, releases
 from seepage.tables.table_options import TableKeywords, check_keywords
 
@@ -50,6 +56,9 @@ class LeakageMatrix(Result):
         inferred from it.
     smoothing
         `min_count`, `prior` and `truncate` of `PairCounts.channel`, all 0 by default.
+    uncertainty
+        The distances within which the rows of every channel lie; None for the table's
+        own rows.  Each leakage is then the largest over all such rows.
     """
 
     def __init__(
@@ -58,11 +67,19 @@ class LeakageMatrix(Result):
         releases: Sequence[Release],
         view: View,
         smoothing: Mapping[str, float],
+        uncertainty: Uncertainty | None = None,
     ) -> None:
         self.pairs = checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(checks.items(releases, "releases"))
         self.view: View = view
         self.smoothing = dict(checks.mapping(smoothing, "smoothing"))
+        self.uncertainty = uncertainty
+        if uncertainty is not None and any(self.smoothing.values()):
+            raise InputError(
+                "uncertainty speaks of the table's own rows, which smoothing changes: "
+                "use one of them",
+                parameter="uncertainty",
+            )
         self._intervals: dict[float, LeakageIntervals] = {}
 
     @property
@@ -90,6 +107,8 @@ class LeakageMatrix(Result):
     @cached_property
     def _leakages(self) -> Floats:
         """Leakages and deltas, shape (2, n, n)."""
+        if self.uncertainty is not None:
+            return checks.read_only(uncertain_leakages(self), "leakages")
         leakages = np.zeros((2, len(self.domain), len(self.domain)))
         for targets, sources, channels in self.channel_stacks():
             for group in by_kind(self._sets, sources):
@@ -129,6 +148,9 @@ class LeakageMatrix(Result):
         have a transition matrix, and targets with more than `RATIO_CELLS` pairs of
         values.
         """
+        if self.uncertainty is not None:
+            yield from uncertain_ratios_of(self)
+            return
         unnamed = np.array([release.mechanism is None for release in self.releases])
         for targets, sources, channels in self.channel_stacks():
             step = RATIO_CELLS // channels.shape[1] ** 2
@@ -198,6 +220,7 @@ class LeakageMatrix(Result):
 
         Missing values of the target are excluded, and so are values that never occur.
         """
+        self._check_own_rows()
         row = self.domain.index(target)
         column = self.domain.index(source)
         marginal = self.pairs.marginals[row]
@@ -215,12 +238,29 @@ class LeakageMatrix(Result):
         )
         return self.releases[column].leakage(part, self.view)
 
+    def within(self, uncertainty: Uncertainty) -> "LeakageMatrix":
+        """Return the leakages of the same releases over all rows within distances of
+        the table's.
+        """
+        return LeakageMatrix(
+            self.pairs, self.releases, self.view, self.smoothing, uncertainty
+        )
+
     def without_smoothing(self) -> "LeakageMatrix":
         """Return the matrix of the same counts, releases and view without smoothing."""
-        if not any(self.smoothing.values()):
+        if self.uncertainty is not None or not any(self.smoothing.values()):
             return self
         smoothing = dict.fromkeys(self.smoothing, 0.0)
         return LeakageMatrix(self.pairs, self.releases, self.view, smoothing)
+
+    def _check_own_rows(self) -> None:
+        """Raise with uncertainty, for what speaks of the table's own rows only."""
+        if self.uncertainty is not None:
+            raise InputError(
+                "confidence limits are of the table's own leakages, and with uncertainty "
+                "there are none: the distance may be that of sampling already",
+                parameter="uncertainty",
+            )
 
     @property
     def tcpl(self) -> float:
@@ -244,6 +284,8 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
+        if self.uncertainty is not None:
+            return uncertain_leakage_of(self, target, source)
         return self.releases[source].leakage(self.channel(target, source), self.view)
 
     def strongest(self, count: int = 10) -> list[Leak]:
@@ -294,6 +336,7 @@ class LeakageMatrix(Result):
         'education'
         """
         level = checks.inner_probability(confidence, "confidence")
+        self._check_own_rows()
         if level not in self._intervals:
             self._intervals[level] = population_intervals(self, level)
         return self._intervals[level]
@@ -318,6 +361,8 @@ class LeakageMatrix(Result):
             shape += f" from a {how_many(self.pairs)}"
         if self._delta_text:
             shape += f"{self._delta_text} of the mechanisms"
+        if self.uncertainty is not None:
+            shape += f", {self.uncertainty.words}"
         axes = "rows targets, columns sources"
         return f"LeakageMatrix({shape}, view={self.view!r}, {axes})"
 
@@ -349,6 +394,8 @@ class LeakageMatrix(Result):
         budgets = sorted({f"{release.epsilon:g}" for release in self.releases})
         epsilon = f"epsilon {', '.join(budgets[:4])}{self._delta_text}"
         subtitle = f"{', '.join(mechanisms)}; {epsilon}; view: {self.view}"
+        if self.uncertainty is not None:
+            subtitle += f"; {self.uncertainty.words}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
         finite = self.epsilons[np.isfinite(self.epsilons)]
@@ -429,6 +476,7 @@ def leakage_matrix(
     min_count: float = 0.0,
     prior: float = 0.0,
     truncate: float = 0.0,
+    uncertainty: Any = 0.0,
     **table: Unpack[TableKeywords],
 ) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
@@ -457,6 +505,10 @@ def leakage_matrix(
         Pseudo-count added to every count of a pair.
     truncate
         Counts of a pair below this are then set to 0.
+    uncertainty
+        The total variation distance from the table's within which the rows of every
+        channel lie, as for another wave of the same survey: the leakages are the largest
+        over all such rows.  Or one for each target, or what `compare_tables` returned.
     **table
         How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
         `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -494,9 +546,14 @@ def leakage_matrix(
         min_count=min_count,
         prior=prior,
         truncate=truncate,
+        uncertainty=uncertainty,
         **table,
     )
-    return matrix_of(as_pairs(data, **options.reading), options)
+    pairs = as_pairs(data, **options.reading)
+    uncertainty = uncertainty_of(pairs.domain, options.uncertainty)
+    if uncertainty is None:
+        return matrix_of(pairs, options)
+    return matrix_of(uncertainty.coded(pairs), options).within(uncertainty)
 
 
 NO_SMOOTHING = {"min_count": 0.0, "prior": 0.0, "truncate": 0.0}
@@ -512,11 +569,14 @@ def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
 
 
 def matrix_of_releases(
-    pairs: PairCounts, released: Sequence[Release], view: View
+    pairs: PairCounts,
+    released: Sequence[Release],
+    view: View,
+    uncertainty: Uncertainty | None = None,
 ) -> LeakageMatrix:
     """Return the leakages of pair counts at given releases, without smoothing."""
     _check_records(pairs)
-    return LeakageMatrix(pairs, released, view, NO_SMOOTHING)
+    return LeakageMatrix(pairs, released, view, NO_SMOOTHING, uncertainty)
 
 
 def _check_records(pairs: PairCounts) -> None:

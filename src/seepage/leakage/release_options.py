@@ -41,6 +41,7 @@ class MatrixOptions(ReleaseOptions):
     min_count: float = 0.0
     prior: float = 0.0
     truncate: float = 0.0
+    uncertainty: Any = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

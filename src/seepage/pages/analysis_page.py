@@ -119,6 +119,7 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         people_picture=_people_picture(analysis),
         totals_picture=_totals_picture(analysis),
         about_picture=_about_picture(analysis),
+        uncertainty=_uncertainty(analysis),
         guarantees=GUARANTEES,
         kinds=KINDS,
         witnessed=next(
@@ -353,6 +354,20 @@ def _totals_picture(analysis: Analysis) -> Markup | None:
     ]
     title = f"Totals of {len(limits)} attributes, in nats"
     return inline_svg(totals_chart(rows, analysis.name), title)
+
+
+def _uncertainty(analysis: Analysis) -> dict[str, Any] | None:
+    """Return the curve over distances and its picture; None without uncertainty."""
+    within = analysis.within
+    if within is None or within.uncertainty is None:
+        return None
+    curve = analysis.uncertainty_curve()
+    numbers = (curve.distances, curve.totals, curve.largest, curve.mean)
+    return {
+        "words": within.uncertainty.words,
+        "rows": list(zip(*(column.tolist() for column in numbers), strict=True)),
+        "picture": inline_svg(curve.chart(), "Totals and leakages by distance, nats"),
+    }
 
 
 def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:

@@ -330,6 +330,12 @@ def compute_total(
 ) -> TotalLeakage:
     """Return the totals of a table; raise a GuaranteeError if they cannot be computed."""
     _need_records(guarantee, data)
+    uncertainty = matrix.uncertainty
+    if uncertainty is not None and guarantee not in FROM_PAIRS:
+        raise GuaranteeError(
+            f"guarantee {guarantee!r} is of the table's own joint distribution, and the "
+            f"leakages are for {uncertainty.words}; use 'independent', 'sum' or 'worst'"
+        )
     computed = _COMPUTE[guarantee](data, matrix, settings)
     total = TotalLeakage(
         guarantee=guarantee,
@@ -339,7 +345,7 @@ def compute_total(
         matrix=matrix,
         confidence=computed.confidence,
         evidence=computed.evidence,
-        notes=(*computed.notes, *_unseen_notes(matrix)),
+        notes=(*computed.notes, *_assumed_rows(matrix), *_unseen_notes(matrix)),
     )
     caution = sample_caution(data) or sample_caution(matrix.pairs)
     if caution is None:
@@ -388,6 +394,15 @@ def population_total(
         notes=tuple(notes),
         scope="population",
     )
+
+
+def _assumed_rows(matrix: LeakageMatrix) -> Iterator[str]:
+    """Yield a note with the assumption on rows, if there is one."""
+    if matrix.uncertainty is not None:
+        yield (
+            f"assumed: {matrix.uncertainty.words} of the table's, in total variation, "
+            "for every source about every target"
+        )
 
 
 def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:

@@ -35,6 +35,7 @@ def calibrate(
     scope: str | None = None,
     delta: Any = 0.0,
     view: Literal["report", "inferred"] = "report",
+    uncertainty: Any = 0.0,
     public: Sequence[str] = (),
     left_out: Sequence[str] = (),
     sample: int | None = None,
@@ -71,6 +72,10 @@ def calibrate(
     view
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the
         inferred value.
+    uncertainty
+        The total variation distance from the table's within which the rows of every
+        channel lie, for `"independent"` and `"sum"`: an assumption, which the plan
+        states.  Or one for each target, or what `compare_tables` returned.
     scope
         For whom totals hold: the `"population"` that the records are a random sample of
         (the default for records and `"auto"`, `"exact"` or `"merged"`), or the people
@@ -106,6 +111,12 @@ def calibrate(
     ('independent', 'assumed')
     >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
     (0.7297, True)
+
+    If the rows of next year's table may be 0.02 away from this one's:
+
+    >>> cautious = sp.calibrate(adult, limit=1.0, uncertainty=0.02)
+    >>> round(cautious["sex"].epsilon, 4), cautious.notes[0]  # doctest: +ELLIPSIS
+    (0.7..., "assumed: rows within 0.02 of the table's, in total variation, ...")
     """
     check_keywords(table, calibrate)
     data, table = merged_reading(data, table)
@@ -117,6 +128,7 @@ def calibrate(
         scope=scope,
         delta=delta,
         view=view,
+        uncertainty=uncertainty,
         public=public,
         left_out=left_out,
         sample=sample,
