@@ -37,7 +37,7 @@ class UncertaintyCurve(Result):
     >>> analysis = sp.analyse("adult", columns=["sex", "race", "income"])
     >>> curve = analysis.uncertainty_curve([0, 0.05])
     >>> curve
-    UncertaintyCurve(rows within 0 to 0.05: largest total 1.374 to 1.58)
+    UncertaintyCurve(rows within 0 to 0.05: largest total 1.39 to 1.66)
     """
 
     distances: Floats
