@@ -1,5 +1,6 @@
 """Work that tests give to tasks; child processes import it by its name."""
 
+import tempfile
 import time
 
 from seepage._core.errors import InputError
@@ -12,7 +13,7 @@ def double(number, *, progress):
 
 
 def refuse(*, progress):
-    raise InputError("bins must be edges, got 'x'")
+    raise InputError("bins must be edges, got 'x'", parameter="bins")
 
 
 def break_down(*, progress):
@@ -26,6 +27,7 @@ def search_until_stopped(*, progress):
         while True:
             best += 1
             progress(best, None)
+            progress.describe(f"best so far: {best}")
             time.sleep(0.01)
     except KeyboardInterrupt:
         return best
@@ -34,3 +36,7 @@ def search_until_stopped(*, progress):
 def print_much(*, progress):
     print("libraries print" * 10_000)
     return "whole"
+
+
+def temporary_folder(*, progress):
+    return tempfile.gettempdir()

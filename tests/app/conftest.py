@@ -48,6 +48,7 @@ class Visitor:
 @pytest.fixture
 def app(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with sp.open(browser=False) as running:
         yield running
 

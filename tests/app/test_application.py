@@ -5,7 +5,8 @@ import pyarrow.csv as csv
 import pytest
 
 import seepage as sp
-from seepage.app.application import MAX_FORM_BYTES, SHIPPED
+from seepage.app.application import SHIPPED
+from seepage.app.form_entries import MAX_FORM_BYTES
 
 
 @pytest.fixture
@@ -72,7 +73,10 @@ def test_names_with_markup_are_text(guest, study):
         ("role", {"column": "0", "role": "ask"}, "no such column"),
         ("select", {"plan": "0"}, "no such plan"),
         ("select", {"plan": "-1"}, "no such plan"),
-        ("detail", {"column": "x"}, "no such column"),
+        ("remove", {"plan": "1"}, "no such plan"),
+        ("reading", {"column": "x"}, "no such column"),
+        ("pair", {"remove": "0"}, "no such pair"),
+        ("entries", {"limit": "9"}, "no such limit"),
     ],
 )
 def test_entries_that_are_not_taken(guest, study, path, fields, reason):

@@ -5,15 +5,18 @@ import shlex
 import pytest
 
 from command import run
-from seepage.app.equivalent import equivalent_command, equivalent_python
+from seepage._core.odds import limit_as_typed
+from seepage.app.equivalent import design_command, design_python
 
 KEYWORDS = {
     "columns": ("ill", "my age", "sex"),
     "person": "id",
     "bins": {"my age": [0.0, 18.0, 120.0], "sex": "quantile:5"},
     "missing_markers": {"ill": ("refused", "?")},
-    "limit": 2.00148,
-    "confidence": 0.9975,
+    "order": {"ill": ("no", "a bit", "yes")},
+    "limit": "7.4x",
+    "looks": 20,
+    "want": ("ill x my age",),
     "left_out": ("my age",),
     "public": ("sex",),
     "precision": 0.03,
@@ -51,7 +54,7 @@ def plain(value):
 
 
 def test_the_command_gives_the_same_keywords(design):
-    words = shlex.split(equivalent_command("people.csv", KEYWORDS))
+    words = shlex.split(design_command("people.csv", KEYWORDS))
     assert words[:2] == ["seepage", "design"]
     with pytest.raises(CalledError):
         run(*words[1:])
@@ -59,11 +62,12 @@ def test_the_command_gives_the_same_keywords(design):
     keywords.pop("progress")
     assert keywords["missing_markers"].pop("*") == []
     assert data == "people.csv"
+    keywords["limit"] = limit_as_typed(keywords["limit"])
     assert plain(keywords) == plain(KEYWORDS)
 
 
 def test_the_python_gives_the_same_keywords(design):
-    source = equivalent_python("people.csv", KEYWORDS)
+    source = design_python("people.csv", KEYWORDS)
     with pytest.raises(CalledError):
         exec(source, {})
     assert design == [("people.csv", KEYWORDS)]

@@ -1,96 +1,176 @@
-"""What was decided in the app, as keywords of the design."""
+"""What was decided in the app, as keywords of the design; results that are taken."""
 
-import math
+from types import SimpleNamespace
 
 import pytest
 
 from seepage._core.errors import InputError
-from seepage.app.study import (
-    ALL_LOOKS,
-    LIMIT_ODDS,
-    LOOKS,
-    DataSource,
-    Study,
-    bin_rule,
-    limit_of_odds,
-    pairs_never,
+from seepage.app.column_choices import ColumnChoice
+from seepage.app.looks import LOOKS
+from seepage.app.plan_wish import QuestionPair
+from seepage.app.study import MAX_COMPARED, DataSource, Study
+from seepage.app.summaries import (
+    AnalysisSummary,
+    AnswerShares,
+    CheckedColumn,
+    CheckSummary,
+    PlanSummary,
+    TotalRange,
 )
+from seepage.app.tasks import Fault
 
 
-def column(name, used=True):
-    return {"name": name, "used": used, "kind": "answer"}
+def column(name, role="ask"):
+    return CheckedColumn(
+        name=name,
+        kind="answer",
+        reason="",
+        role=role,
+        missing=0.0,
+        codes=(),
+        values=(("yes", 0.5), ("no", 0.5)),
+        asked=AnswerShares(answers=(("yes", 0.5), ("no", 0.5)), number=2),
+    )
+
+
+def check(*columns):
+    return CheckSummary(columns=columns, records=100, is_whole=True, part=20)
+
+
+def plan(number, digest="d", **values):
+    """A plan as far as a study looks at it."""
+    fields = dict.fromkeys(PlanSummary.__dataclass_fields__)
+    known = {"number": number, "digest": digest, "keywords": {"limit": "2x"}}
+    return PlanSummary(**{**fields, **known, **values})
+
+
+def ended(result=None, fault=None):
+    """A task that has ended."""
+    state = "done" if fault is None else "failed"
+    return SimpleNamespace(state=state, result=result, fault=fault, kill=lambda: None)
 
 
 @pytest.fixture
-def study(tmp_path):
+def study(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     study = Study(tmp_path)
-    study.open_data(DataSource("people.csv", "people.csv"))
-    columns = [column("ill"), column("age"), column("sex"), column("id", used=False)]
-    study.take_check({"columns": columns, "records": 100, "whole": True})
+    study.open_data(DataSource("people.csv", "people.csv", "people.csv", "0f"))
+    study.take_check(
+        check(column("ill"), column("age"), column("sex"), column("id", "never"))
+    )
     return study
 
 
-def test_columns_that_are_no_answers_are_not_used(study):
-    assert study.names("ask") == ["ill", "age", "sex"]
+def test_what_is_proposed_is_decided_unless_somebody_does(study):
+    assert study.asked == ["ill", "age", "sex"]
     assert study.names("never") == ["id"]
 
 
 def test_decisions_become_keywords(study):
-    study.roles |= {"age": "protect", "sex": "public", "id": "person"}
-    study.bins = {"age": bin_rule("0, 18,120")}
-    study.missing = {"ill": ("refused",)}
-    study.wish.never = (("ill", "age"),)
-    study.wish.largest = 2
-    keywords = study.design_keywords()
-    assert keywords["columns"] == ("ill", "age", "sex")
-    assert keywords["left_out"] == ("age",)
-    assert keywords["public"] == ("sex",)
-    assert keywords["person"] == "id"
-    assert keywords["bins"] == {"age": [0, 18, 120]}
-    assert keywords["missing_markers"] == {"ill": ("refused",)}
-    assert keywords["never"] == (("ill", "age"),)
-    assert keywords["largest"] == 2
-    assert keywords["precision"] == pytest.approx(0.03)
-    assert keywords["limit"] == limit_of_odds(7.4)
+    study.choose("age", ColumnChoice("protect", "numbers", bins=(0, 18, 120)))
+    study.choose("sex", ColumnChoice("public"))
+    study.choose("id", ColumnChoice("person"))
+    study.choose("ill", ColumnChoice("known", missing=("refused",)))
+    study.entries |= {"largest": "2", "title": "Health", "limit": "4"}
+    assert study.design_keywords() == {
+        "columns": ("ill", "age", "sex"),
+        "person": "id",
+        "bins": {"age": [0, 18, 120]},
+        "missing_markers": {"ill": ("refused",)},
+        "left_out": ("age",),
+        "known": ("ill",),
+        "public": ("sex",),
+        "limit": "7.4x",
+        "precision": 0.03,
+        "largest": 2,
+        "title": "Health",
+        "looks": LOOKS,
+    }
 
 
-def test_all_tries_together_keep_the_confidence(study):
-    """The union over the tries of the probability that a plan breaks a limit."""
-    assert LOOKS * (1 - study.confidence) <= 1 - ALL_LOOKS + 1e-12
+def test_one_column_identifies_a_person(study):
+    study.choose("id", ColumnChoice("person"))
+    study.choose("sex", ColumnChoice("person"))
+    assert study.names("person") == ["sex"]
+    assert study.names("never") == ["id"]
 
 
-def test_a_try_is_counted_by_the_table_not_by_the_plans_kept(study):
-    study.looks = 5
-    assert study.looks_left == LOOKS - 5
-    study.open_data(DataSource("others.csv", "others.csv"))
-    assert study.looks_left == LOOKS
-
-
-@pytest.mark.parametrize("odds", LIMIT_ODDS)
-def test_a_limit_is_rounded_to_the_safe_side(odds):
-    assert math.exp(limit_of_odds(odds)) <= odds
-    assert limit_of_odds(odds) > math.log(odds) - 1e-4
+def test_pairs_of_what_is_not_asked_any_more_go(study):
+    study.pairs.append(QuestionPair("never", "ill", "age"))
+    study.choose("sex", ColumnChoice("protect"))
+    assert study.pairs
+    study.choose("age", ColumnChoice("protect"))
+    assert not study.pairs
 
 
 def test_nothing_asked_is_one_line(study):
-    study.roles = dict.fromkeys(study.roles, "never")
+    for name in study.asked:
+        study.choose(name, ColumnChoice("never"))
     with pytest.raises(InputError, match="no column is asked"):
         study.design_keywords()
 
 
-def test_another_check_keeps_decisions(study):
-    study.roles["age"] = "never"
-    columns = [column("age"), column("ill"), column("new")]
-    study.take_check({"columns": columns, "records": 100, "whole": True})
-    assert study.roles == {"age": "never", "ill": "ask", "new": "ask"}
+def test_a_check_keeps_what_was_decided(study):
+    study.choose("age", ColumnChoice("never"))
+    study.take_check(check(column("age"), column("ill"), column("new")))
+    roles = {name: choice.role for name, choice in study.choices.items()}
+    assert roles == {"age": "never", "ill": "ask", "new": "ask"}
 
 
-@pytest.mark.parametrize("text", ["ill", "ill, ill", "ill, age, sex", "ill, wine"])
-def test_pairs_that_are_none_are_one_line(text):
-    with pytest.raises(InputError):
-        pairs_never(text, ["ill", "age", "sex"])
+def test_a_plan_is_counted_before_it_is_shown(study):
+    study.tasks["plan"] = ended(plan(1))
+    study.take_results()
+    assert (study.looks.left, study.plan.number) == (LOOKS - 1, 1)
+    study.tasks["plan"] = ended(plan(2))  # the same plan again
+    study.take_results()
+    assert study.looks.left == LOOKS - 1
 
 
-def test_empty_lines_between_pairs_are_skipped():
-    pairs = pairs_never("\n ill , age \n\nage,sex\n", ["ill", "age", "sex"])
-    assert pairs == (("ill", "age"), ("age", "sex"))
+def test_a_plan_too_many_is_not_shown(study):
+    for number in range(LOOKS):
+        study.looks.add(f"d{number}")
+    study.tasks["plan"] = ended(plan(1, "another"))
+    study.take_results()
+    assert study.plan is None
+    assert "20 plans were tried" in study.faults["plan"].text
+
+
+def test_an_opened_plan_is_no_try(study):
+    study.tasks["plan"] = ended(plan(1, keywords={}))
+    study.take_results()
+    assert study.looks.left == LOOKS
+
+
+def test_tries_are_those_of_the_data_not_of_the_window(study, tmp_path):
+    study.looks.add("d")
+    other = Study(tmp_path)
+    other.open_data(DataSource("copy.csv", "copy.csv", "copy.csv", "0f"))
+    assert other.looks.left == LOOKS - 1
+    other.open_data(DataSource("more.csv", "more.csv", "more.csv", "1f"))
+    assert other.looks.left == LOOKS
+
+
+def test_few_plans_are_compared(study):
+    for number in range(1, 6):
+        study.add_plan(plan(number))
+    assert [kept.number for kept in study.plans] == [3, 4, 5]
+    assert len(study.plans) == MAX_COMPARED
+    study.remove_plan(5)
+    assert study.plan.number == 4
+
+
+def test_a_task_that_failed_leaves_its_fault(study):
+    study.tasks["leaks"] = ended(fault=Fault("there is not enough memory", ""))
+    study.take_results()
+    assert study.faults["leaks"].text == "there is not enough memory"
+    assert "leaks" not in study.tasks
+
+
+def test_results_of_other_columns_are_forgotten(study):
+    total = TotalRange("ill", 3.0, 3.5)
+    analysis = AnalysisSummary(totals=(total,), leaks=(), records=20)
+    study.tasks["leaks"] = ended(analysis)
+    study.take_results()
+    assert study.analysis.number_over(7.4) == 1
+    study.choose("age", ColumnChoice("never"))
+    assert study.analysis is None

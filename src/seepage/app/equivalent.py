@@ -1,25 +1,115 @@
-"""What was done in the app, as the command line and as Python that do the same."""
+"""What was done in the app, as commands and as Python that do the same."""
 
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-OPTION_NAMES = {"missing_markers": "missing-marker"}
+OPTION_NAMES = {"missing_markers": "missing-marker", "start": "from"}
 """Options whose name is not that of the keyword with dashes."""
 
+IMPORT = "import seepage as sp\n\n"
+"""How each piece of Python begins."""
 
-def equivalent_command(data: str, choices: Mapping[str, Any]) -> str:
+
+def check_command(data: str) -> str:
+    """Return the command that checks the columns."""
+    return shlex.join(["seepage", "check", data])
+
+
+def check_python(data: str) -> str:
+    """Return the Python that checks the columns."""
+    return f"{IMPORT}print(sp.check({data!r}).text())"
+
+
+def analyse_command(data: str, reading: Mapping[str, Any], odds: float) -> str:
+    """Return the command that analyses all records as if all were asked of everybody.
+
+    Examples
+    --------
+    >>> analyse_command("p.csv", {"columns": ("ill",)}, 7.4)
+    'seepage analyse p.csv --epsilon 1 --limit 7.4x --columns ill --report analysis.html'
+    """
+    words = ["seepage", "analyse", data, "--epsilon", "1", "--limit", f"{odds:g}x"]
+    return shlex.join(
+        [*words, *_all_words(_without_scales(reading)), "--report", "analysis.html"]
+    )
+
+
+def analyse_python(data: str, reading: Mapping[str, Any], odds: float) -> str:
+    """Return the Python that analyses all records as if all were asked of everybody."""
+    keywords = {"epsilon": 1.0, "limit": f"{odds:g}x", **_without_scales(reading)}
+    call = _call("analysis = sp.analyse", data, keywords)
+    return f'{IMPORT}{call}\nanalysis.report("analysis.html")'
+
+
+def _without_scales(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords of reading without those of asking."""
+    return {name: value for name, value in reading.items() if name != "order"}
+
+
+def design_command(data: str, keywords: Mapping[str, Any]) -> str:
     """Return the command that designs the same plan.
 
     Examples
     --------
-    >>> equivalent_command("people.csv", {"limit": 2.0, "columns": ("ill", "my age")})
-    "seepage design people.csv --limit 2 --columns 'ill,my age' -o plan.json"
+    >>> design_command("people.csv", {"limit": "2x", "columns": ("ill", "my age")})
+    "seepage design people.csv --limit 2x --columns 'ill,my age' -o plan.json"
     """
-    words = ["seepage", "design", data]
-    for name, value in choices.items():
-        words += _words(name, value)
+    words = ["seepage", "design", data, *_all_words(keywords)]
     return shlex.join([*words, "-o", "plan.json"])
+
+
+def design_python(data: str, keywords: Mapping[str, Any]) -> str:
+    """Return the Python that designs the same plan.
+
+    Examples
+    --------
+    >>> print(design_python("people.csv", {"limit": "2x", "columns": ("ill", "age")}))
+    import seepage as sp
+    <BLANKLINE>
+    plan = sp.design(
+        'people.csv',
+        limit='2x',
+        columns=('ill', 'age'),
+    )
+    plan.save("plan.json")
+    """
+    call = _call("plan = sp.design", data, keywords)
+    return f'{IMPORT}{call}\nplan.save("plan.json")'
+
+
+def collect_command(data: str) -> str:
+    """Return the commands that make the questionnaire, simulate and read results."""
+    plan = ["--plan", "plan.json"]
+    lines = [
+        ["seepage", "client", "plan.json", "--questionnaire", "questionnaire.html"],
+        ["seepage", "perturb", data, *plan, "-o", "reports.parquet"],
+        ["seepage", "estimate", "reports.parquet", *plan, "--report", "results.html"],
+    ]
+    return "\n".join(shlex.join(words) for words in lines)
+
+
+def collect_python(data: str) -> str:
+    """Return the Python that makes the questionnaire, simulates and reads results."""
+    return (
+        f'{IMPORT}plan = sp.Plan.load("plan.json")\n'
+        'plan.write_questionnaire("questionnaire.html")\n'
+        f"reports = plan.perturb({data!r})\n"
+        "print(plan.estimate(reports))"
+    )
+
+
+def _call(function: str, data: str, keywords: Mapping[str, Any]) -> str:
+    """Return a call with one argument a line."""
+    lines = [f"{function}(", f"    {data!r},"]
+    lines += [f"    {name}={value!r}," for name, value in keywords.items()]
+    return "\n".join([*lines, ")"])
+
+
+def _all_words(keywords: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the words of a command that give all keywords."""
+    for name, value in keywords.items():
+        yield from _words(name, value)
 
 
 def _words(name: str, value: Any) -> Iterator[str]:
@@ -28,11 +118,14 @@ def _words(name: str, value: Any) -> Iterator[str]:
     if name == "never":
         for pair in value:
             yield from (option, ",".join(pair))
+    elif name == "want":
+        for table in value:
+            yield from (option, table)
     elif name == "precision":  # the command takes points
         yield from (option, f"{100 * value:.10g}")
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            for text in _texts(part):
+            for text in _texts(name, part):
                 yield from (option, f"{key}={text}")
     elif isinstance(value, tuple):
         yield from (option, ",".join(value))
@@ -42,33 +135,15 @@ def _words(name: str, value: Any) -> Iterator[str]:
         yield from (option, str(value))
 
 
-def _texts(part: Any) -> Iterator[str]:
-    """Yield what stands behind NAME= for one column: edges as one, markers one by one."""
+def _texts(name: str, part: Any) -> Iterator[str]:
+    """Yield what stands behind COLUMN= for one column: edges and scales as one, markers
+    one by one.
+    """
     if isinstance(part, list):
         yield ",".join(f"{edge:.15g}" for edge in part)
+    elif isinstance(part, tuple) and name == "order":
+        yield ",".join(part)
     elif isinstance(part, tuple):
         yield from part
     else:
         yield str(part)
-
-
-def equivalent_python(data: str, choices: Mapping[str, Any]) -> str:
-    """Return the Python that designs the same plan.
-
-    Examples
-    --------
-    >>> print(
-    ...     equivalent_python("people.csv", {"limit": 2.0, "columns": ("ill", "age")})
-    ... )
-    import seepage as sp
-    <BLANKLINE>
-    plan = sp.design(
-        'people.csv',
-        limit=2.0,
-        columns=('ill', 'age'),
-    )
-    plan.save("plan.json")
-    """
-    lines = ["import seepage as sp", "", "plan = sp.design(", f"    {data!r},"]
-    lines += [f"    {name}={value!r}," for name, value in choices.items()]
-    return "\n".join([*lines, ")", 'plan.save("plan.json")'])

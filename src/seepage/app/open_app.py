@@ -17,9 +17,8 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage.app.access import Access
 from seepage.app.application import Application
+from seepage.app.first_table import opened_source
 from seepage.app.workspace import private_folder
-from seepage.datasets.catalogue import dataset
-from seepage.tables.read import is_dataset_name
 
 LOOPBACK = "127.0.0.1"
 """The address that the app listens on: this machine alone."""
@@ -34,14 +33,17 @@ class RunningApp:
         The address with its token, which works once, in one browser of this machine.
     """
 
-    def __init__(self, data: str | None, port: int) -> None:
+    def __init__(self, data: Any, port: int) -> None:
         self._resources = ExitStack()
         listener = self._resources.enter_context(listening_socket(port))
         folder = self._resources.enter_context(private_folder())
         token = secrets.token_urlsafe(32)
         number = listener.getsockname()[1]
         self.address = f"http://{LOOPBACK}:{number}/?token={token}"
-        application = Application(folder, data)
+        source = None
+        if data is not None:
+            source = opened_source(data, folder)
+        application = Application(folder, source)
         config = uvicorn.Config(
             Access(application.asgi, number, token),
             log_level="error",
@@ -87,7 +89,7 @@ class RunningApp:
 
 
 def open(  # noqa: A001
-    data: str | os.PathLike[str] | None = None,
+    data: Any = None,
     *,
     port: int = 0,
     browser: bool = True,
@@ -100,7 +102,8 @@ def open(  # noqa: A001
     Parameters
     ----------
     data
-        A path or the name of a dataset to start with; by default the page asks for one.
+        A frame, the path of a file or folder, or the name of a dataset to start with;
+        by default the page asks for one.
     port
         The port; 0 for any that is free.
     browser
@@ -113,12 +116,9 @@ def open(  # noqa: A001
     ...     app.address.startswith("http://127.0.0.1:")
     True
     """
-    name = None
-    if data is not None:
-        name = _data_name(data)
     number = checks.integer(port, "port", 0, (1 << 16) - 1)
     checks.flag(browser, "browser")
-    app = RunningApp(name, number)
+    app = RunningApp(data, number)
     if browser:
         webbrowser.open(app.address)
     return app
@@ -139,13 +139,3 @@ def listening_socket(port: int) -> socket.socket:
         ) from None
     listener.listen()
     return listener
-
-
-def _data_name(data: Any) -> str:
-    """Return the path or the name of data to start with, checked to exist."""
-    path = checks.input_path(data, "data")
-    if path.exists():
-        return str(path.resolve())
-    if is_dataset_name(data):
-        return dataset(str(data)).name
-    raise InputError(f"there is no file {str(data)!r}", parameter="data")

@@ -3,9 +3,9 @@ stopped.
 
 A request starts a task and returns at once; pages ask for its state.  A task that is
 stopped gets the same as Ctrl-C in a terminal: a search returns the best that it found.
-The child is a fresh interpreter, `python -m seepage.app.tasks`; what it is to do and what
-it found go through its standard input and output as pickles, between these two processes
-alone.
+The child is a fresh interpreter, `python -m seepage.app.task_process`; what it is to do
+and what it found go through its standard input and output as pickles, between these two
+processes alone.
 """
 
 import contextlib
@@ -17,20 +17,28 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from seepage._core.errors import SeepageError
 
 PATIENCE = 20.0
 """Seconds that a stopped task has for its result, until it is killed."""
 
-INTERVAL = 0.2
-"""Least seconds between two messages on progress."""
-
 State = Literal["running", "done", "failed"]
 
-Report = Callable[[int, int | None], None]
-"""What work calls with the number of steps done and their total, None if unknown."""
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong: one line, and the parameter that it is about, if any."""
+
+    text: str
+    parameter: str = ""
+
+    @classmethod
+    def of(cls, problem: SeepageError) -> "Fault":
+        """Return the fault of an exception."""
+        return cls(str(problem), problem.parameter or "")
 
 
 @dataclass
@@ -47,9 +55,11 @@ class BackgroundTask:
     result
         What the work returned.
     fault
-        Why it failed, in one line.
+        Why it failed; None unless it did.
     done, total
         Steps done, and their number, None if unknown.
+    words
+        How far it is, in words: "best so far: 3,490 people".
     stopping
         Whether it was asked to stop.
     """
@@ -58,26 +68,36 @@ class BackgroundTask:
     process: "subprocess.Popen[bytes]"
     state: State = "running"
     result: Any = None
-    fault: str = ""
+    fault: Fault | None = None
     done: int = 0
     total: int | None = None
+    words: str = ""
     stopping: bool = False
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
     def start(
-        cls, name: str, work: Callable[..., Any], *arguments: Any
+        cls, name: str, folder: Path, work: Callable[..., Any], *arguments: Any
     ) -> "BackgroundTask":
         """Start `work(*arguments, progress=...)` in a child process.
 
-        `work` must be a function of a module, and what it is given and returns be
-        picklable.
+        Parameters
+        ----------
+        name
+            What is done, in words.
+        folder
+            Where libraries keep what they write for a while, not in the system's
+            temporary folder.
+        work
+            A function of a module; its arguments and its result must be picklable.
         """
+        temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
+        imported = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-m", "seepage.app.task_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={**os.environ, **temporary, **imported},
         )
         task = cls(name, process)
         task._tell((work, arguments))
@@ -128,12 +148,14 @@ class BackgroundTask:
         """Take the messages of the child process until it ends."""
         assert self.process.stdout is not None
         state: State = "failed"
-        fault = "stopped" if self.stopping else "the work ended without a result"
+        fault = Fault("the work ended without a result")
         with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
                 kind, value = pickle.load(self.process.stdout)
                 if kind == "progress":
                     self.done, self.total = value
+                elif kind == "words":
+                    self.words = value
                 elif kind == "done":
                     self.result = value
                     state = "done"
@@ -148,63 +170,5 @@ class BackgroundTask:
                 with contextlib.suppress(OSError):  # what was not read is not missed
                     pipe.close()
         if state == "failed":
-            self.fault = fault
+            self.fault = Fault("stopped") if self.stopping else fault
         self.state = state
-
-
-# In the child process -----------------------------------------------------------------
-
-
-def run_task(told: IO[bytes], answers: IO[bytes]) -> None:
-    """Do the work that is told, and send its progress and its result."""
-    work, arguments = pickle.load(told)
-    threading.Thread(target=_interrupt_when_told, args=(told,), daemon=True).start()
-    try:
-        message = ("done", work(*arguments, progress=_Progress(answers)))
-    except SeepageError as problem:
-        message = ("failed", str(problem))
-    except KeyboardInterrupt:
-        message = ("failed", "stopped before there was a result")
-    except MemoryError:
-        message = ("failed", "there is not enough memory for this table")
-    except Exception as problem:  # a fault of ours: said in its step, not swallowed
-        message = ("failed", f"a fault of seepage: {problem!r}")
-    pickle.dump(message, answers)
-    answers.flush()
-
-
-def _interrupt_when_told(told: IO[bytes]) -> None:
-    """Raise KeyboardInterrupt in the main thread when told to stop, or when the app has
-    ended.
-    """
-    import _thread
-
-    with contextlib.suppress(EOFError):
-        pickle.load(told)
-    _thread.interrupt_main()
-
-
-class _Progress:
-    """Sends progress, at most every `INTERVAL` seconds."""
-
-    def __init__(self, answers: IO[bytes]) -> None:
-        self._answers = answers
-        self._last = 0.0
-
-    def __call__(self, done: int, total: int | None) -> None:
-        now = time.monotonic()
-        if now - self._last >= INTERVAL or done == total:
-            self._last = now
-            pickle.dump(("progress", (done, total)), self._answers)
-            self._answers.flush()
-
-
-def _child() -> None:
-    """Run one task; what libraries print goes to standard error."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    run_task(sys.stdin.buffer, answers)
-
-
-if __name__ == "__main__":
-    _child()

@@ -20,12 +20,15 @@ function send(file) {
       window.location.assign(request.responseText.trim());
     } else {
       status.textContent = request.responseText.trim();
+      status.classList.add("failed");
     }
   });
   request.addEventListener("error", () => {
     status.textContent = "The app has ended: start it again.";
+    status.classList.add("failed");
   });
   status.textContent = `Reading ${file.name}`;
+  status.classList.remove("failed");
   request.send(file);
 }
 
@@ -60,4 +63,12 @@ for (const range of document.querySelectorAll("input[data-stops]")) {
     range.setAttribute("aria-valuetext", text);
   };
   range.addEventListener("input", show);
+}
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const text = document.getElementById(button.dataset.copy).textContent;
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  });
 }

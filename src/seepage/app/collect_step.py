@@ -1,0 +1,160 @@
+"""The fifth step: the questionnaire, the files of the plan, reports and results."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from seepage._core.errors import InputError
+from seepage.app import collect_work
+from seepage.app.equivalent import (
+    collect_command,
+    collect_python,
+    design_command,
+    design_python,
+)
+from seepage.app.plan_files import PLAN_FILES, plan_file, zip_of_plan
+from seepage.app.step_pages import (
+    download,
+    next_address,
+    redirect_to,
+    saved_page,
+    step_page,
+)
+from seepage.app.study import Study
+from seepage.app.study_routes import StudyRoute
+from seepage.app.summaries import PlanSummary
+from seepage.app.tasks import BackgroundTask
+from seepage.app.uploads import receive_file, uploaded_name
+
+REPORT_SUFFIXES = (".parquet", ".csv", ".jsonl", ".db", ".sqlite", ".sqlite3")
+"""Endings of the files of reports that can be dropped."""
+
+PREVIEW = "preview.html"
+"""The questionnaire to try, which keeps and sends nothing."""
+
+PREVIEW_POLICY = "frame-ancestors 'self'"
+"""Policy of the preview, beside its own: our script alone."""
+
+
+async def show_collection(study: Study, request: Request) -> Response:
+    """Show the questionnaire, the files, and what reports say."""
+    study.take_results()
+    plan = study.plan
+    if plan is None:
+        return redirect_to(study, "plan")
+    files = {
+        name: title
+        for name, title in PLAN_FILES.items()
+        if plan_file(study.folder, plan.number, name).exists()
+    }
+    return step_page(
+        study,
+        "collect",
+        plan=plan,
+        files=files,
+        command=collect_command(_table_name(study)),
+        python=collect_python(_table_name(study)),
+    )
+
+
+def _table_name(study: Study) -> str:
+    """Return the name of the table in commands."""
+    if study.source is None:
+        return "people.csv"
+    return study.source.name
+
+
+async def start_simulation(study: Study, request: Request) -> Response:
+    """Simulate the collection with the records of the table."""
+    if study.plan is None:
+        return redirect_to(study, "plan")
+    task = BackgroundTask.start(
+        "drawing the reports of the people in the table",
+        study.folder,
+        collect_work.simulate_collection,
+        study.data,
+        study.reading,
+        study.plan.number,
+        study.folder,
+    )
+    study.start_task("collect", task)
+    return redirect_to(study, "collect")
+
+
+async def take_reports(study: Study, request: Request) -> Response:
+    """Take a file of reports, or a receiver's database, and show their results."""
+    if study.plan is None:
+        raise InputError("there is no plan yet")
+    name = uploaded_name(request)
+    suffix = Path(name).suffix.lower()
+    if suffix not in REPORT_SUFFIXES:
+        kinds = ", ".join(REPORT_SUFFIXES)
+        raise InputError(f"a file of reports must end in {kinds}, got {name!r}")
+    path = study.folder / f"received{suffix}"
+    await receive_file(request, path)
+    task = BackgroundTask.start(
+        "estimating from the reports",
+        study.folder,
+        collect_work.show_results,
+        str(path),
+        study.plan.number,
+        study.folder,
+    )
+    study.start_task("collect", task)
+    return next_address(study, "collect")
+
+
+async def give_file(study: Study, request: Request) -> Response:
+    """Show or give a file of a plan."""
+    plan = _plan_of(study, request)
+    name = request.path_params["name"]
+    path = plan_file(study.folder, plan.number, name)
+    if name not in (*PLAN_FILES, PREVIEW) or not path.exists():
+        raise HTTPException(404, "there is no such file")
+    if name == PREVIEW:
+        return saved_page(path, PREVIEW_POLICY)
+    if path.suffix == ".html" and "download" not in request.query_params:
+        return saved_page(path)
+    return FileResponse(path, filename=name)
+
+
+async def give_zip(study: Study, request: Request) -> Response:
+    """Give all files of a plan as one zip."""
+    plan = _plan_of(study, request)
+    make = partial(zip_of_plan, study.folder, plan.number, how_made(study, plan))
+    content = await run_in_threadpool(make)
+    return download(content, "plan.zip", "application/zip")
+
+
+def _plan_of(study: Study, request: Request) -> PlanSummary:
+    """Return the plan that an address names."""
+    for plan in study.plans:
+        if plan.number == request.path_params["number"]:
+            return plan
+    raise HTTPException(404, "there is no such plan")
+
+
+def how_made(study: Study, plan: PlanSummary) -> dict[str, Any]:
+    """Return how a plan was made, as files of its zip; nothing for an opened one."""
+    if not plan.keywords:
+        return {}
+    name = _table_name(study)
+    return {
+        "command.txt": design_command(name, plan.keywords) + "\n",
+        "design.py": design_python(name, plan.keywords) + "\n",
+    }
+
+
+COLLECT_ROUTES = (
+    StudyRoute("collect", show_collection),
+    StudyRoute("simulate", start_simulation, "POST"),
+    StudyRoute("reports", take_reports, "PUT"),
+    StudyRoute("files/{number:int}/plan.zip", give_zip),
+    StudyRoute("files/{number:int}/{name}", give_file),
+)
+"""Addresses of the fifth step."""

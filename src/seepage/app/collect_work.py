@@ -1,0 +1,41 @@
+"""The work of the fifth step: reports to results, simulated or received."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import seepage as sp
+from seepage._core.progress import Progress
+from seepage.app.plan_files import plan_file
+
+PERTURBING = ("delimiter", "column_names", "encoding", "missing_markers", "person")
+"""Keywords of reading the table that perturbing takes too; the plan has the others."""
+
+
+def simulate_collection(
+    data: str,
+    keywords: Mapping[str, Any],
+    number: int,
+    folder: Path,
+    *,
+    progress: Progress,
+) -> int:
+    """Perturb the records of the table as if its people answered; write the results."""
+    plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
+    reading = {name: keywords[name] for name in PERTURBING if name in keywords}
+    reports = plan.perturb(data, rng=0, progress=progress, **reading)
+    path = plan_file(folder, number, "reports.parquet")
+    pq.write_table(reports, path)
+    sp.write_results(plan, path, plan_file(folder, number, "results.html"))
+    return int(reports.num_rows)
+
+
+def show_results(reports: str, number: int, folder: Path, *, progress: Progress) -> int:
+    """Write the results page of reports that were received."""
+    progress(0, 2)
+    plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
+    sp.write_results(plan, reports, plan_file(folder, number, "results.html"))
+    progress(1, 2)
+    return int(plan.estimate(reports).records)

@@ -1,0 +1,148 @@
+"""What a person decides about each column: what is done with it, and how it is read."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from seepage._core.errors import InputError
+from seepage.tables.labels import NUMBER
+
+Role = Literal["ask", "protect", "known", "public", "person", "never"]
+
+ROLES: dict[Role, str] = {
+    "ask": "Ask",
+    "protect": "Protect, do not ask",
+    "known": "Ask; others know it already",
+    "public": "Known to everybody",
+    "person": "Identifies a person",
+    "never": "Never use",
+}
+"""What can be done with a column, in words."""
+
+Reading = Literal["proposed", "labels", "scale", "numbers"]
+
+READINGS: dict[Reading, str] = {
+    "proposed": "As proposed",
+    "labels": "Labels, in no order",
+    "scale": "A scale, in order",
+    "numbers": "Numbers, in intervals",
+}
+"""How the answers of a column can be read, in words."""
+
+ASKED_ROLES = ("ask", "known")
+"""Roles of the columns that people are asked for."""
+
+READ_ROLES = ("ask", "protect", "known", "public")
+"""Roles of the columns that the promise is about."""
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What is decided about one column.
+
+    Parameters
+    ----------
+    role
+        What is done with it.
+    reading
+        How its answers are read.
+    bins
+        The rule or the edges by which its numbers are cut.
+    scale
+        Its values in their order.
+    missing
+        Values that mean missing.
+    merges
+        Values that count as another one, each with that one.
+    """
+
+    role: Role
+    reading: Reading = "proposed"
+    bins: str | tuple[float, ...] = ""
+    scale: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    merges: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_read_as_proposed(self) -> bool:
+        """Whether nothing is decided about how it is read."""
+        return self.reading == "proposed" and not self.missing and not self.merges
+
+
+def bin_rule(text: str) -> str | tuple[float, ...]:
+    """Return how a column's numbers are cut: edges, or a rule such as "quantile:5".
+
+    Examples
+    --------
+    >>> bin_rule("0, 18, 65"), bin_rule("quantile:5")
+    ((0.0, 18.0, 65.0), 'quantile:5')
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(NUMBER.fullmatch(part) for part in parts):
+        return text
+    return tuple(float(part) for part in parts)
+
+
+def shown_bins(rule: str | tuple[float, ...]) -> str:
+    """Return how a column's numbers are cut, as it is entered."""
+    if isinstance(rule, str):
+        return rule
+    return ", ".join(f"{edge:.15g}" for edge in rule)
+
+
+def names_with(choices: Mapping[str, ColumnChoice], roles: Iterable[str]) -> list[str]:
+    """Return the columns with some roles, in the order of the table."""
+    wanted = set(roles)
+    return [name for name, choice in choices.items() if choice.role in wanted]
+
+
+def reading_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
+    """Return the keywords by which a table is read as it was decided.
+
+    Examples
+    --------
+    >>> reading_keywords({"age": ColumnChoice("ask", "numbers", bins=(0, 18, 99))})
+    {'columns': ('age',), 'bins': {'age': [0, 18, 99]}}
+    """
+    names = names_with(choices, READ_ROLES)
+    keywords: dict[str, Any] = {"columns": tuple(names)}
+    persons = names_with(choices, ["person"])
+    if len(persons) > 1:
+        raise InputError("at most one column can identify a person")
+    if persons:
+        keywords["person"] = persons[0]
+    decided: dict[str, dict[str, Any]] = {
+        "bins": {name: _bins_of(choices[name]) for name in names},
+        "missing_markers": {name: choices[name].missing for name in names},
+        "order": {name: choices[name].scale for name in names},
+    }
+    for keyword, values in decided.items():
+        by_name = {name: value for name, value in values.items() if value}
+        if by_name:
+            keywords[keyword] = by_name
+    return keywords
+
+
+def _bins_of(choice: ColumnChoice) -> str | list[float]:
+    """Return the option `bins` of a column; empty if nothing is decided."""
+    if choice.reading == "labels":
+        return "none"
+    if choice.reading != "numbers":
+        return ""
+    if isinstance(choice.bins, str):
+        return choice.bins
+    return list(choice.bins)
+
+
+def role_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
+    """Return the keywords of `seepage.design` that follow from the roles."""
+    keywords = dict[str, Any]()
+    for keyword, role in [
+        ("left_out", "protect"),
+        ("known", "known"),
+        ("public", "public"),
+    ]:
+        names = names_with(choices, [role])
+        if names:
+            keywords[keyword] = tuple(names)
+    return keywords

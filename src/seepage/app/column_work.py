@@ -1,0 +1,137 @@
+"""The work of the second step: what the columns are, and how they will be asked."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import seepage as sp
+from seepage._core.errors import InputError
+from seepage._core.progress import Progress
+from seepage.app.explored_part import (
+    ExploredPart,
+    asked_answers,
+    coded_part,
+    read_explored,
+)
+from seepage.app.summaries import AnswerShares, CheckedColumn, CheckSummary
+from seepage.channel.domain import MISSING
+from seepage.tables.opening import open_source
+from seepage.tables.read import table_of
+from seepage.tables.table_options import TableOptions
+
+SHOWN_ANSWERS = 6
+"""Answers of a column that its picture shows apart; the others are one."""
+
+SHOWN_VALUES = 40
+"""Values of a column that can be decided about one by one."""
+
+
+def check_columns(data: str, folder: Path, *, progress: Progress) -> CheckSummary:
+    """Return what the columns of a table are, with the answers that will be asked."""
+    progress(0, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sp.DataWarning)  # shown column by column
+        check = sp.check(data)
+    progress(1, 3)
+    part = read_explored(data, _all_names(data), {})
+    progress(2, 3)
+    asked = _asked_shares(data, part, check.used, {}, folder)
+    columns = tuple(
+        CheckedColumn(
+            name=column.name,
+            kind=column.kind,
+            reason=column.reason,
+            role="ask" if column.name in asked else "never",
+            missing=column.missing,
+            codes=column.questions,
+            values=_commonest_values(part.table[column.name]),
+            asked=asked.get(column.name),
+        )
+        for column in check
+    )
+    progress(3, 3)
+    return CheckSummary(
+        columns=columns,
+        records=check.records,
+        is_whole=check.whole,
+        part=part.table.num_rows,
+    )
+
+
+def reread_column(
+    data: str, column: CheckedColumn, keywords: Mapping[str, Any], folder: Path
+) -> CheckedColumn:
+    """Return a column with its answers as they are asked under other decisions."""
+    names = [column.name]
+    part = read_explored(data, names, keywords)
+    asked = _asked_shares(data, part, names, keywords, folder)
+    if column.name not in asked:
+        raise InputError(
+            f"all answers of {column.name!r} but one are too rare to be asked",
+            parameter="answers",
+        )
+    return replace(column, asked=asked[column.name])
+
+
+def _all_names(data: str) -> list[str]:
+    """Return the names of a table's columns."""
+    origin, keywords = table_of(data, {})
+    return list(open_source(origin, TableOptions(**keywords)).names)
+
+
+def _asked_shares(
+    data: str,
+    part: ExploredPart,
+    names: Sequence[str],
+    keywords: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, AnswerShares]:
+    """Return the answers of each column that can be asked, with their shares."""
+    if not names:
+        return {}
+    fixed = asked_answers(data, names, keywords)
+    kept = ExploredPart(part.table.select(fixed.domain.names), part.fields)
+    records = coded_part(kept, fixed, folder)
+    shares = dict[str, AnswerShares]()
+    for attribute in records.domain:
+        counts = records.marginal(attribute.name)
+        answers = [
+            (value, int(count) / max(records.records, 1))
+            for value, count in zip(attribute.values, counts, strict=True)
+            if value != MISSING
+        ]
+        shares[attribute.name] = AnswerShares(
+            answers=_shortened(answers, SHOWN_ANSWERS), number=len(answers)
+        )
+    return shares
+
+
+def _commonest_values(column: pa.ChunkedArray) -> tuple[tuple[str, float], ...]:
+    """Return the commonest values of a column with their shares, as text."""
+    counts = pc.value_counts(pc.cast(column.combine_chunks(), pa.string()))
+    pairs = zip(
+        counts.field("values").to_pylist(),
+        counts.field("counts").to_pylist(),
+        strict=True,
+    )
+    present = [(value, count) for value, count in pairs if value is not None]
+    ordered = sorted(present, key=lambda pair: (-pair[1], pair[0]))
+    shares = [(value, count / len(column)) for value, count in ordered]
+    return _shortened(shares, SHOWN_VALUES)
+
+
+def _shortened(
+    shares: Sequence[tuple[str, float]], most: int
+) -> tuple[tuple[str, float], ...]:
+    """Return the first shares, and what remains as one."""
+    if len(shares) <= most:
+        return tuple(shares)
+    rest = math.fsum(share for _, share in shares[most - 1 :])
+    number = len(shares) - most + 1
+    return (*shares[: most - 1], (f"{number:,} others", rest))

@@ -1,0 +1,249 @@
+"""The second step: what the columns are, and what will be done with each."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seepage._core.errors import InputError, SeepageError
+from seepage.app import column_work
+from seepage.app.column_choices import (
+    READ_ROLES,
+    READINGS,
+    ROLES,
+    ColumnChoice,
+    bin_rule,
+    reading_keywords,
+    shown_bins,
+)
+from seepage.app.equivalent import check_command, check_python
+from seepage.app.form_entries import entry, form_entries
+from seepage.app.step_pages import is_part_wanted, page_part, redirect_to, step_page
+from seepage.app.study import Study, shown_counts
+from seepage.app.study_routes import StudyRoute
+from seepage.app.summaries import CheckedColumn
+from seepage.app.tasks import BackgroundTask, Fault
+
+PAGE_ROWS = 60
+"""Columns on one page of the second step."""
+
+SHOWN = {
+    "all": "All",
+    "ask": "Asked",
+    "protect": "Protected",
+    "never": "Not used",
+    "decide": "To decide",
+}
+"""Which columns are shown, in words."""
+
+MISSING_VALUE = "missing"
+"""What the form says of a value that means missing."""
+
+MERGED_VALUE = "same:"
+"""How the form begins that says with which value, by position, a value is merged."""
+
+
+async def show_columns(study: Study, request: Request) -> Response:
+    """Show what the columns are, and what will be done with each."""
+    if study.source is None:
+        return redirect_to(study, "data")
+    if study.check is None and "columns" not in study.tasks:
+        start_check(study)
+    show = request.query_params.get("show", "all")
+    positions = [
+        position
+        for position, column in enumerate(study.columns)
+        if _is_shown(study, column, show)
+    ]
+    start = _page_start(request, len(positions))
+    name = study.source.name
+    return step_page(
+        study,
+        "columns",
+        positions=positions[start : start + PAGE_ROWS],
+        start=start,
+        count=len(positions),
+        page_rows=PAGE_ROWS,
+        show=show,
+        shown=SHOWN,
+        counts=shown_counts(study),
+        opened=_position(request.query_params.get("open", ""), study),
+        command=check_command(name),
+        python=check_python(name),
+        **_row_values(),
+    )
+
+
+def start_check(study: Study) -> None:
+    """Start to look at the columns."""
+    task = BackgroundTask.start(
+        "reading the table",
+        study.folder,
+        column_work.check_columns,
+        study.data,
+        study.folder,
+    )
+    study.start_task("columns", task)
+
+
+def _is_shown(study: Study, column: CheckedColumn, show: str) -> bool:
+    """Return whether a column is among those that are shown."""
+    if show == "decide":
+        return bool(column.codes) and study.choices[column.name].role in READ_ROLES
+    return show == "all" or study.choices[column.name].role == show
+
+
+async def take_role(study: Study, request: Request) -> Response:
+    """Take what is done with a column; one that was not read is read first."""
+    form = await form_entries(request)
+    position = _column_position(study, form)
+    column = study.columns[position]
+    role = entry(form, "role")
+    if role not in ROLES:
+        raise InputError(f"there is no such choice: {role!r}")
+    choice = replace(study.choices[column.name], role=role)
+    if role in READ_ROLES and column.asked is None:
+        return await _read_column(study, request, position, choice)
+    study.choose(column.name, choice)
+    return _column_answer(study, request, position, None)
+
+
+async def take_reading(study: Study, request: Request) -> Response:
+    """Take how a column is read."""
+    form = await form_entries(request)
+    position = _column_position(study, form)
+    column = study.columns[position]
+    try:
+        choice = _entered_choice(study.choices[column.name], column, form)
+    except InputError as problem:
+        return _column_answer(study, request, position, Fault.of(problem))
+    return await _read_column(study, request, position, choice)
+
+
+async def _read_column(
+    study: Study, request: Request, position: int, choice: ColumnChoice
+) -> Response:
+    """Read a column anew, and take the decision if that can be done."""
+    column = study.columns[position]
+    choices = {**study.choices, column.name: choice}
+    alone = {
+        name: other
+        for name, other in choices.items()
+        if name == column.name or other.role == "person"
+    }
+    try:
+        keywords = reading_keywords(alone)
+        keywords.pop("columns")
+        reread = await run_in_threadpool(
+            column_work.reread_column, study.data, column, keywords, study.folder
+        )
+    except SeepageError as problem:
+        return _column_answer(study, request, position, Fault.of(problem))
+    study.take_column(position, reread)
+    study.choose(column.name, choice)
+    return _column_answer(study, request, position, None)
+
+
+def _entered_choice(
+    choice: ColumnChoice, column: CheckedColumn, form: Mapping[str, str]
+) -> ColumnChoice:
+    """Return how a column is read, from its form."""
+    reading = entry(form, "reading")
+    if reading not in READINGS:
+        raise InputError(f"there is no such way to read a column: {reading!r}")
+    missing = list[str]()
+    merges = dict[str, str]()
+    for index, (value, _) in enumerate(column.values):
+        decision = entry(form, f"value{index}")
+        if decision == MISSING_VALUE:
+            missing.append(value)
+        elif decision.startswith(MERGED_VALUE):
+            merges[value] = _merged_into(column, decision, value)
+    scale = tuple(line.strip() for line in form.get("scale", "").split("\n"))
+    bins = entry(form, "bins")
+    if reading == "numbers" and not bins:
+        raise InputError("say where the intervals are cut", parameter="bins")
+    return ColumnChoice(
+        role=choice.role,
+        reading=reading,
+        bins=bin_rule(bins) if reading == "numbers" else "",
+        scale=tuple(filter(None, scale)) if reading == "scale" else (),
+        missing=tuple(missing),
+        merges=merges,
+    )
+
+
+def _merged_into(column: CheckedColumn, decision: str, value: str) -> str:
+    """Return the value that another one counts as."""
+    text = decision.removeprefix(MERGED_VALUE)
+    if not text.isdecimal() or int(text) >= len(column.values):
+        raise InputError(f"there is no value that {value!r} could count as")
+    return column.values[int(text)][0]
+
+
+async def show_editor(study: Study, request: Request) -> Response:
+    """Show how a column is read, to change it."""
+    position = _column_position(study, request.query_params)
+    return page_part("app/column_editor.html", study, **_editor(study, position, None))
+
+
+def _editor(study: Study, position: int, fault: Fault | None) -> dict[str, Any]:
+    """Return what the form of a column shows."""
+    return {"position": position, "row_fault": fault, **_row_values()}
+
+
+def _row_values() -> dict[str, Any]:
+    """Return what the templates of a column need beside it."""
+    return {"roles": ROLES, "readings": READINGS, "shown_bins": shown_bins}
+
+
+def _column_answer(
+    study: Study, request: Request, position: int, fault: Fault | None
+) -> Response:
+    """Return the parts of the page that a decision changes, or the page."""
+    if not is_part_wanted(request):
+        if fault is not None:
+            study.faults["columns"] = fault
+        return redirect_to(study, "columns")
+    return page_part(
+        "app/column_change.html",
+        study,
+        status=200 if fault is None else 422,
+        counts=shown_counts(study),
+        **_editor(study, position, fault),
+    )
+
+
+def _column_position(study: Study, form: Mapping[str, str]) -> int:
+    """Return the position of the column that a form is about."""
+    position = _position(entry(form, "column"), study)
+    if position is None:
+        raise InputError("there is no such column")
+    return position
+
+
+def _position(text: str, study: Study) -> int | None:
+    """Return the position of a column; None for none."""
+    is_number = text.isascii() and text.isdecimal() and len(text) < 8
+    if not is_number or int(text) >= len(study.columns):
+        return None
+    return int(text)
+
+
+def _page_start(request: Request, count: int) -> int:
+    """Return the first row of a page of a long list."""
+    text = request.query_params.get("start", "0")
+    start = int(text) if text.isdecimal() and len(text) < 8 else 0
+    return start if start < count else 0
+
+
+COLUMNS_ROUTES = (
+    StudyRoute("columns", show_columns),
+    StudyRoute("column", show_editor),
+    StudyRoute("role", take_role, "POST"),
+    StudyRoute("reading", take_reading, "POST"),
+)
+"""Addresses of the second step."""

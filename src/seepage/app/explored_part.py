@@ -1,0 +1,88 @@
+"""The random part of a table that the app shows and explores.
+
+It is the part on which `seepage.design` fixes the answers, and which certifies nothing:
+what a person decides by looking at it costs no try [theory-population: Which answers].
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from seepage.channel.records import Records
+from seepage.tables.fixed_domain import FixedDomain, fix_domain, read_part
+from seepage.tables.opening import open_source
+from seepage.tables.read import table_of
+from seepage.tables.table_options import RecordOptions
+
+SEED = 0
+"""Seed of the part, as of a design."""
+
+OF_THE_FILE = ("delimiter", "column_names", "encoding")
+"""Keywords of reading a text file, which do not fit the part that is written."""
+
+
+class ExploredPart(NamedTuple):
+    """A random part of the records, and how its text was read.
+
+    Attributes
+    ----------
+    table
+        The records.
+    fields
+        Whether they are fields of a text file, in which numbers are text.
+    """
+
+    table: pa.Table
+    fields: bool
+
+
+def read_explored(
+    data: str, names: Sequence[str], keywords: Mapping[str, Any]
+) -> ExploredPart:
+    """Return the part's records with some columns."""
+    origin, reading = table_of(data, dict(keywords))
+    options = RecordOptions(**{**reading, "columns": tuple(names)})
+    source = open_source(origin, options)
+    table, _ = read_part(source, list(names), options.person, SEED, whole=False)
+    return ExploredPart(table, source.fields)
+
+
+def write_explored(part: ExploredPart, folder: Path) -> Path:
+    """Write a part as a file that is read as the table was: as text, or with types."""
+    if part.fields:
+        path = folder / "part.csv"
+        pyarrow.csv.write_csv(part.table, path)
+    else:
+        path = folder / "part.parquet"
+        pq.write_table(part.table, path)
+    return path
+
+
+def asked_answers(
+    data: str, names: Sequence[str], keywords: Mapping[str, Any]
+) -> FixedDomain:
+    """Return the answers of columns as a design would ask them, fixed on the part."""
+    origin, reading = table_of(data, dict(keywords))
+    reading = {**reading, "columns": tuple(names)}
+    options = RecordOptions(**reading, scope="population", answers="merged")
+    _, fixed = fix_domain(origin, options, SEED)
+    return fixed
+
+
+def coded_part(part: ExploredPart, fixed: FixedDomain, folder: Path) -> Records:
+    """Return the part coded in the answers that are asked."""
+    path = write_explored(part, folder)
+    try:
+        return Records.from_data(path, domain=fixed.domain)
+    finally:
+        path.unlink()
+
+
+def part_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords by which a written part is read; persons are single there."""
+    left_out = (*OF_THE_FILE, "person")
+    return {name: value for name, value in keywords.items() if name not in left_out}

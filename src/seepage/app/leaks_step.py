@@ -1,0 +1,155 @@
+"""The third step: what the questions give away, at a limit that a slider sets."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seepage._core.odds import limit_in_nats
+from seepage._core.text import factor
+from seepage.app import leak_work
+from seepage.app.equivalent import analyse_command, analyse_python
+from seepage.app.form_entries import entry_at
+from seepage.app.plan_wish import LIMIT_ODDS
+from seepage.app.step_pages import page_part, redirect_to, saved_page, step_page
+from seepage.app.study import Study
+from seepage.app.study_routes import StudyRoute
+from seepage.app.summaries import AnalysisSummary, TotalRange
+from seepage.app.tasks import BackgroundTask
+
+SHOWN_ROWS = 15
+"""Questions that are drawn."""
+
+MARGIN = 1.08
+"""Length of the axis as a factor of the longest bar."""
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """A question and its bar; `state` is "over", "within" or "open", width in %."""
+
+    name: str
+    state: str
+    odds: str
+    width: float
+
+
+@dataclass(frozen=True)
+class LimitVerdict:
+    """How many questions give away more than a limit, and each as a bar.
+
+    Parameters
+    ----------
+    rows
+        The questions, the most telling first.
+    odds
+        The limit in words.
+    limit
+        The place of the limit, in %.
+    """
+
+    rows: tuple[VerdictRow, ...]
+    odds: str
+    limit: float
+
+    def number(self, state: str) -> int:
+        """Return how many questions are in a state."""
+        return sum(row.state == state for row in self.rows)
+
+    @property
+    def shown(self) -> tuple[VerdictRow, ...]:
+        """The questions that are drawn."""
+        return self.rows[:SHOWN_ROWS]
+
+
+def verdict_at(analysis: AnalysisSummary, odds: float) -> LimitVerdict:
+    """Return the verdict of an analysis at a limit."""
+    limit = limit_in_nats(f"{odds:g}x")
+    longest = MARGIN * max([limit, *(total.lower for total in analysis.totals)])
+    rows = [_verdict_row(total, limit, longest) for total in analysis.totals]
+    return LimitVerdict(
+        rows=tuple(rows), odds=f"{odds:g}", limit=round(100 * limit / longest, 2)
+    )
+
+
+def _verdict_row(total: TotalRange, limit: float, longest: float) -> VerdictRow:
+    """Return the bar of a question."""
+    if total.upper <= limit:
+        state = "within"
+        odds = factor(total.upper)
+    elif total.lower > limit:
+        state = "over"
+        odds = factor(total.lower)
+    else:
+        state = "open"
+        odds = factor(total.upper)
+    width = round(100 * min(total.lower, longest) / longest, 2)
+    return VerdictRow(total.name, state, odds, width)
+
+
+async def show_leaks(study: Study, request: Request) -> Response:
+    """Show what each question gives away."""
+    if not study.columns:
+        return redirect_to(study, "columns")
+    assert study.source is not None
+    if study.analysis is None and not {"leaks"} & {*study.tasks, *study.faults}:
+        start_analysis(study)
+    name = study.source.name
+    return step_page(
+        study,
+        "leaks",
+        odds_stops=LIMIT_ODDS,
+        verdict=_current_verdict(study),
+        factor=factor,
+        command=analyse_command(name, study.reading, study.odds),
+        python=analyse_python(name, study.reading, study.odds),
+    )
+
+
+def start_analysis(study: Study) -> None:
+    """Start to compute what the questions give away."""
+    task = BackgroundTask.start(
+        "computing what each answer gives away",
+        study.folder,
+        leak_work.analyse_part,
+        study.data,
+        study.reading,
+        f"{study.odds:g}x",
+        study.folder,
+    )
+    study.start_task("leaks", task)
+
+
+async def start_again(study: Study, request: Request) -> Response:
+    """Start the analysis again after it failed or was stopped."""
+    start_analysis(study)
+    return redirect_to(study, "leaks")
+
+
+def _current_verdict(study: Study) -> LimitVerdict | None:
+    """Return the verdict at the limit of the slider; None before there is one."""
+    study.take_results()
+    if study.analysis is None:
+        return None
+    return verdict_at(study.analysis, study.odds)
+
+
+async def show_verdict(study: Study, request: Request) -> Response:
+    """Return the verdict at another limit of the slider."""
+    entry_at(request.query_params, "limit", LIMIT_ODDS, "limit")
+    study.entries["limit"] = request.query_params["limit"]
+    return page_part("app/verdict.html", study, verdict=_current_verdict(study))
+
+
+async def show_analysis(study: Study, request: Request) -> Response:
+    """Show the whole page of the analysis."""
+    return saved_page(study.folder / "analysis.html")
+
+
+LEAKS_ROUTES = (
+    StudyRoute("leaks", show_leaks),
+    StudyRoute("leaks", start_again, "POST"),
+    StudyRoute("verdict", show_verdict),
+    StudyRoute("analysis.html", show_analysis),
+)
+"""Addresses of the third step."""

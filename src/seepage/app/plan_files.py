@@ -1,0 +1,60 @@
+"""The files of a plan in the folder of a study, and all of them as one zip."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+PLAN_FILES: Mapping[str, str] = MappingProxyType(
+    {
+        "plan.json": "The plan",
+        "plan.html": "Page to sign",
+        "questionnaire.html": "Questionnaire",
+        "codebook.csv": "Codebook",
+        "results.html": "Results",
+    }
+)
+"""Files that are given one by one, and what they are."""
+
+INTERNAL_FILES = ("preview.html", "reports.parquet")
+"""Files of a plan that are not given."""
+
+EVIDENCE = "evidence"
+"""Name of the folder of evidence in the zip."""
+
+
+def plan_file(folder: Path, number: int, name: str) -> Path:
+    """Return the path of a file of a plan."""
+    stem, _, suffix = name.rpartition(".")
+    return folder / f"{stem}-{number}.{suffix}"
+
+
+def evidence_folder(folder: Path, number: int) -> Path:
+    """Return the folder of a plan's evidence."""
+    return folder / f"{EVIDENCE}-{number}"
+
+
+def zip_of_plan(folder: Path, number: int, texts: Mapping[str, str]) -> bytes:
+    """Return the files of a plan as one zip.
+
+    Parameters
+    ----------
+    folder
+        The folder of the study.
+    number
+        The number of the plan.
+    texts
+        Further files by name: how the plan was made.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in PLAN_FILES:
+            path = plan_file(folder, number, name)
+            if path.exists():
+                archive.write(path, name)
+        for path in sorted(evidence_folder(folder, number).iterdir()):
+            archive.write(path, f"{EVIDENCE}/{path.name}")
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()

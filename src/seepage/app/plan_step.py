@@ -1,0 +1,157 @@
+"""The fourth step: what a plan is to keep, the search, and the plans to compare."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seepage._core.errors import InputError
+from seepage.app import plan_work
+from seepage.app.equivalent import design_command, design_python
+from seepage.app.form_entries import entry, entry_at, form_entries
+from seepage.app.looks import LOOKS
+from seepage.app.plan_wish import (
+    FIRST_ENTRIES,
+    LIMIT_ODDS,
+    PAIR_KINDS,
+    QuestionPair,
+)
+from seepage.app.step_pages import redirect_to, step_page
+from seepage.app.study import Study
+from seepage.app.study_routes import StudyRoute
+from seepage.app.tasks import BackgroundTask, Fault
+
+
+async def show_plan(study: Study, request: Request) -> Response:
+    """Show what the plan is to keep, and the plan."""
+    study.take_results()
+    if not study.columns and not study.plans:
+        return redirect_to(study, "columns")
+    left = None
+    if study.source is not None:
+        left = study.looks.left
+    return step_page(
+        study,
+        "plan",
+        odds_stops=LIMIT_ODDS,
+        plan=study.plan,
+        looks=LOOKS,
+        looks_left=left,
+        pair_kinds=PAIR_KINDS,
+        **_equivalents(study),
+    )
+
+
+def _equivalents(study: Study) -> dict[str, Any]:
+    """Return the command and the Python that give the plan that is shown."""
+    plan = study.plan
+    if plan is None or not plan.keywords or study.source is None:
+        return {"command": "", "python": ""}
+    name = study.source.name
+    return {
+        "command": design_command(name, plan.keywords),
+        "python": design_python(name, plan.keywords),
+    }
+
+
+async def keep_entries(study: Study, request: Request) -> Response:
+    """Keep what stands in the form, right or wrong, for when the page is shown again."""
+    _keep(study, await form_entries(request))
+    return Response(status_code=204)
+
+
+def _keep(study: Study, form: dict[str, str]) -> None:
+    """Keep the fields of the form; a limit that is none raises an InputError."""
+    if "limit" in form:
+        entry_at(form, "limit", LIMIT_ODDS, "limit")
+    study.entries |= {name: form[name] for name in FIRST_ENTRIES if name in form}
+
+
+async def start_search(study: Study, request: Request) -> Response:
+    """Start the search of a plan."""
+    _keep(study, await form_entries(request))
+    try:
+        keywords = study.design_keywords()
+        study.looks.check()
+    except InputError as problem:
+        study.faults["plan"] = Fault.of(problem)
+        return redirect_to(study, "plan")
+    task = BackgroundTask.start(
+        "searching for the plan that asks the fewest people",
+        study.folder,
+        plan_work.design_plan,
+        study.data,
+        keywords,
+        study.next_number(),
+        study.folder,
+    )
+    study.start_task("plan", task)
+    return redirect_to(study, "plan")
+
+
+async def take_pair(study: Study, request: Request) -> Response:
+    """Decide about two questions, or no longer."""
+    form = await form_entries(request)
+    removed = entry(form, "remove")
+    if removed:
+        pair = entry_at(form, "remove", study.pairs, "pair of questions")
+        study.pairs.remove(pair)
+        return redirect_to(study, "plan")
+    try:
+        study.pairs.append(_entered_pair(study, form))
+    except InputError as problem:
+        study.faults["plan"] = Fault.of(problem)
+    else:
+        study.faults.pop("plan", None)
+    return redirect_to(study, "plan")
+
+
+def _entered_pair(study: Study, form: dict[str, str]) -> QuestionPair:
+    """Return a pair of questions that was entered by the positions of the questions."""
+    kind = entry(form, "kind")
+    first = entry_at(form, "first", study.asked, "question")
+    second = entry_at(form, "second", study.asked, "question")
+    if kind not in PAIR_KINDS:
+        raise InputError("there is no such decision about two questions")
+    if first == second:
+        raise InputError("choose two different questions", parameter="pair")
+    for pair in study.pairs:
+        if {pair.first, pair.second} == {first, second}:
+            raise InputError(
+                f"there is a decision on {first} and {second} already", parameter="pair"
+            )
+    return QuestionPair(kind, first, second)
+
+
+async def select_plan(study: Study, request: Request) -> Response:
+    """Show another of the plans."""
+    form = await form_entries(request)
+    study.selected = _entered_number(study, form)
+    return redirect_to(study, "plan")
+
+
+async def remove_plan(study: Study, request: Request) -> Response:
+    """Compare a plan no longer."""
+    form = await form_entries(request)
+    study.remove_plan(_entered_number(study, form))
+    return redirect_to(study, "plan")
+
+
+def _entered_number(study: Study, form: dict[str, str]) -> int:
+    """Return the number of the plan that a form names."""
+    text = entry(form, "plan")
+    for plan in study.plans:
+        if str(plan.number) == text:
+            return plan.number
+    raise InputError("there is no such plan")
+
+
+PLAN_ROUTES = (
+    StudyRoute("plan", show_plan),
+    StudyRoute("entries", keep_entries, "POST"),
+    StudyRoute("search", start_search, "POST"),
+    StudyRoute("pair", take_pair, "POST"),
+    StudyRoute("select", select_plan, "POST"),
+    StudyRoute("remove", remove_plan, "POST"),
+)
+"""Addresses of the fourth step."""

@@ -1,0 +1,107 @@
+"""Answers of the app: the page of a step, a part of it, a saved page, a redirection."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+
+from seepage.app.access import SAVED_PAGE_POLICY
+from seepage.app.study import Study
+from seepage.pages.render import render_text
+
+STEPS = {
+    "data": "Data",
+    "columns": "Columns",
+    "leaks": "What leaks",
+    "plan": "Plan",
+    "collect": "Collect",
+}
+"""The steps and their titles."""
+
+
+def address_of(study: Study, path: str) -> str:
+    """Return an address of a study."""
+    return f"/s/{study.identifier}/{path}"
+
+
+def redirect_to(study: Study, step: str) -> Response:
+    """Send the browser to a step."""
+    return RedirectResponse(address_of(study, step), status_code=303)
+
+
+def next_address(study: Study, step: str) -> Response:
+    """Return the address of a step as the answer to a file that was sent."""
+    return PlainTextResponse(address_of(study, step))
+
+
+def step_page(study: Study, step: str, **values: Any) -> Response:
+    """Return the page of a step."""
+    study.take_results()
+    text = render_text(
+        f"app/{step}.html",
+        study=study,
+        base=f"/s/{study.identifier}",
+        step=step,
+        steps=STEPS,
+        findings=step_findings(study),
+        task=study.tasks.get(step),
+        fault=study.faults.get(step),
+        **values,
+    )
+    return HTMLResponse(text)
+
+
+def page_part(
+    template: str, study: Study, *, status: int = 200, **values: Any
+) -> Response:
+    """Return a part of a page."""
+    base = f"/s/{study.identifier}"
+    text = render_text(template, study=study, base=base, **values)
+    return HTMLResponse(text, status_code=status)
+
+
+def is_part_wanted(request: Request) -> bool:
+    """Return whether a request is of a part of a page, not of a whole one."""
+    return request.headers.get("hx-request") == "true"
+
+
+def step_findings(study: Study) -> Mapping[str, str]:
+    """Return what each step found, in few words."""
+    findings = dict[str, str]()
+    if study.source is not None:
+        findings["data"] = study.source.name
+    if study.columns:
+        findings["columns"] = f"{len(study.names('ask')):,} asked"
+    if study.analysis is not None:
+        over = study.analysis.number_over(study.odds)
+        findings["leaks"] = f"{over:,} over the limit"
+    if study.plan is not None:
+        findings["plan"] = f"{study.plan.people_needed} people"
+    if study.results:
+        findings["collect"] = f"{study.results} reports"
+    return findings
+
+
+def saved_page(path: Path, policy: str = SAVED_PAGE_POLICY) -> Response:
+    """Return a saved page, by default without an origin of its own."""
+    if not path.exists():
+        raise HTTPException(404, "there is no such page yet")
+    headers = {"Content-Security-Policy": policy}
+    return FileResponse(path, media_type="text/html", headers=headers)
+
+
+def download(content: bytes, name: str, kind: str) -> Response:
+    """Return bytes as a file to keep."""
+    disposition = f'attachment; filename="{name}"'
+    return Response(
+        content, media_type=kind, headers={"Content-Disposition": disposition}
+    )

@@ -1,0 +1,164 @@
+"""What the app keeps of long work: small, and shown without computing anything again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seepage._core.odds import limit_in_nats
+from seepage.app.column_choices import Role
+from seepage.pages.plan_view import Choice, Decision, Mosaic, Odds, PeopleBars
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerShares:
+    """The answers of a column, as they are asked, with their shares in a random part.
+
+    Attributes
+    ----------
+    answers
+        The commonest answers with their shares, what remains as one.
+    number
+        The number of all answers.
+    """
+
+    answers: tuple[tuple[str, float], ...]
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedColumn:
+    """What was found about a column.
+
+    Attributes
+    ----------
+    name, kind, reason
+        Its name, its kind, and why it is of this kind.
+    role
+        What is proposed to do with it.
+    missing
+        The share of records without a value.
+    codes
+        Values that may mean missing.
+    values
+        The commonest values with their shares.
+    asked
+        The answers as they are asked; None for a column that is not read.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    role: Role
+    missing: float
+    codes: tuple[str, ...]
+    values: tuple[tuple[str, float], ...]
+    asked: AnswerShares | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSummary:
+    """What was found about a table's columns.
+
+    Attributes
+    ----------
+    columns
+        The columns.
+    records
+        The number of records looked at.
+    is_whole
+        Whether these are all.
+    part
+        The number of records from which the answers and their shares were read.
+    """
+
+    columns: tuple[CheckedColumn, ...]
+    records: int
+    is_whole: bool
+    part: int
+
+
+@dataclass(frozen=True)
+class TotalRange:
+    """What all reports of a person tell about a question, in nats: at least, at most."""
+
+    name: str
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class LeakSentence:
+    """One of the strongest leaks, in nats and in words."""
+
+    source: str
+    target: str
+    leakage: float
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisSummary:
+    """What each question gives away if all were asked of everybody.
+
+    Attributes
+    ----------
+    totals
+        What is told about each question, the most first.
+    leaks
+        The strongest leaks.
+    records
+        The number of records that were analysed.
+    """
+
+    totals: tuple[TotalRange, ...]
+    leaks: tuple[LeakSentence, ...]
+    records: int
+
+    def number_over(self, odds: float) -> int:
+        """Return how many questions give away more than odds allow."""
+        limit = limit_in_nats(f"{odds:g}x")
+        return sum(total.lower > limit for total in self.totals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSummary:
+    """What the app shows of a plan without loading it.
+
+    Attributes
+    ----------
+    number
+        Which plan of the study it is, from 1: part of its files' names.
+    digest
+        The digest of the plan.
+    decision, choices
+        The plan in the words of who decides, and when to choose it.
+    odds, record
+        The promise about each question, and about the whole record, as odds.
+    mosaic, people
+        The pictures, see `seepage.pages.plan_view`.
+    people_needed
+        The number of people to ask.
+    precision
+        The half-width of each share, in words.
+    questions, groups
+        The number of questions that are asked, and of groups of people.
+    notes
+        Remarks of the design.
+    keywords
+        The keywords of `seepage.design` that give this plan; empty for an opened one.
+    """
+
+    number: int
+    digest: str
+    decision: Decision
+    choices: tuple[Choice, ...]
+    odds: Odds
+    record: Odds
+    mosaic: Mosaic
+    people: PeopleBars
+    people_needed: str
+    precision: str
+    questions: int
+    groups: int
+    notes: tuple[str, ...]
+    keywords: Mapping[str, Any]

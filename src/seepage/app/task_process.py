@@ -1,0 +1,82 @@
+"""The child process of a task: does the work, sends its progress and its result, and
+listens whether it is to stop.
+"""
+
+import os
+import pickle
+import sys
+import threading
+import time
+from typing import IO, Any
+
+from seepage._core.errors import SeepageError
+from seepage.app.tasks import Fault
+
+INTERVAL = 0.2
+"""Least seconds between two messages on progress."""
+
+
+def run_task(orders: IO[bytes], answers: IO[bytes]) -> None:
+    """Do the work that is ordered, and send its progress and its result."""
+    work, arguments = pickle.load(orders)
+    message: tuple[str, Any]
+    threading.Thread(target=_interrupt_on_order, args=(orders,), daemon=True).start()
+    try:
+        message = ("done", work(*arguments, progress=SentProgress(answers)))
+    except SeepageError as problem:
+        message = ("failed", Fault.of(problem))
+    except KeyboardInterrupt:
+        message = ("failed", Fault("stopped before there was a result"))
+    except MemoryError:
+        message = ("failed", Fault("there is not enough memory for this table"))
+    except Exception as problem:  # a fault of ours: said in its step, not swallowed
+        message = ("failed", Fault(f"a fault of seepage: {problem!r}"))
+    pickle.dump(message, answers)
+    answers.flush()
+
+
+def _interrupt_on_order(orders: IO[bytes]) -> None:
+    """Raise KeyboardInterrupt in the main thread when told to stop; end the process when
+    the app has ended.
+    """
+    import _thread
+
+    try:
+        pickle.load(orders)
+    except EOFError:
+        os._exit(1)
+    _thread.interrupt_main()
+
+
+class SentProgress:
+    """Sends progress, steps at most every `INTERVAL` seconds, and words."""
+
+    def __init__(self, answers: IO[bytes]) -> None:
+        self._answers = answers
+        self._last = 0.0
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Send the number of steps done and their total, None if unknown."""
+        now = time.monotonic()
+        if now - self._last >= INTERVAL or done == total:
+            self._last = now
+            self._send("progress", (done, total))
+
+    def describe(self, text: str) -> None:
+        """Send how far the work is, in words."""
+        self._send("words", text)
+
+    def _send(self, kind: str, value: Any) -> None:
+        pickle.dump((kind, value), self._answers)
+        self._answers.flush()
+
+
+def _child() -> None:
+    """Run one task; what libraries print goes to standard error."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    run_task(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    _child()
