@@ -6,7 +6,7 @@ import pytest
 
 from command import run
 from seepage._core.odds import limit_as_typed
-from seepage.app.equivalent import design_command, design_python
+from seepage.app.equivalent import plan_command, plan_python
 
 KEYWORDS = {
     "columns": ("ill", "my age", "sex"),
@@ -54,7 +54,7 @@ def plain(value):
 
 
 def test_the_command_gives_the_same_keywords(design):
-    words = shlex.split(design_command("people.csv", KEYWORDS))
+    words = shlex.split(plan_command("people.csv", KEYWORDS))
     assert words[:2] == ["seepage", "design"]
     with pytest.raises(CalledError):
         run(*words[1:])
@@ -67,7 +67,7 @@ def test_the_command_gives_the_same_keywords(design):
 
 
 def test_the_python_gives_the_same_keywords(design):
-    source = design_python("people.csv", KEYWORDS)
+    source = plan_python("people.csv", KEYWORDS)
     with pytest.raises(CalledError):
         exec(source, {})
     assert design == [("people.csv", KEYWORDS)]

@@ -14,8 +14,8 @@ from seepage.app import collect_work
 from seepage.app.equivalent import (
     collect_command,
     collect_python,
-    design_command,
-    design_python,
+    plan_command,
+    plan_python,
 )
 from seepage.app.plan_files import PLAN_FILES, plan_file, zip_of_plan
 from seepage.app.step_pages import (
@@ -145,8 +145,8 @@ def how_made(study: Study, plan: PlanSummary) -> dict[str, Any]:
         return {}
     name = _table_name(study)
     return {
-        "command.txt": design_command(name, plan.keywords) + "\n",
-        "design.py": design_python(name, plan.keywords) + "\n",
+        "command.txt": plan_command(name, plan.keywords) + "\n",
+        "design.py": plan_python(name, plan.keywords) + "\n",
     }
 
 

@@ -47,24 +47,24 @@ def _without_scales(reading: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in reading.items() if name != "order"}
 
 
-def design_command(data: str, keywords: Mapping[str, Any]) -> str:
+def plan_command(data: str, keywords: Mapping[str, Any]) -> str:
     """Return the command that designs the same plan.
 
     Examples
     --------
-    >>> design_command("people.csv", {"limit": "2x", "columns": ("ill", "my age")})
+    >>> plan_command("people.csv", {"limit": "2x", "columns": ("ill", "my age")})
     "seepage design people.csv --limit 2x --columns 'ill,my age' -o plan.json"
     """
     words = ["seepage", "design", data, *_all_words(keywords)]
     return shlex.join([*words, "-o", "plan.json"])
 
 
-def design_python(data: str, keywords: Mapping[str, Any]) -> str:
+def plan_python(data: str, keywords: Mapping[str, Any]) -> str:
     """Return the Python that designs the same plan.
 
     Examples
     --------
-    >>> print(design_python("people.csv", {"limit": "2x", "columns": ("ill", "age")}))
+    >>> print(plan_python("people.csv", {"limit": "2x", "columns": ("ill", "age")}))
     import seepage as sp
     <BLANKLINE>
     plan = sp.design(

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from seepage._core.errors import InputError
 from seepage.app import plan_work
-from seepage.app.equivalent import design_command, design_python
+from seepage.app.equivalent import plan_command, plan_python
 from seepage.app.form_entries import entry, entry_at, form_entries
 from seepage.app.looks import LOOKS
 from seepage.app.plan_wish import (
@@ -49,8 +49,8 @@ def _equivalents(study: Study) -> dict[str, Any]:
         return {"command": "", "python": ""}
     name = study.source.name
     return {
-        "command": design_command(name, plan.keywords),
-        "python": design_python(name, plan.keywords),
+        "command": plan_command(name, plan.keywords),
+        "python": plan_python(name, plan.keywords),
     }
 
 
