@@ -28,6 +28,7 @@ def analyse(
     delta: Any = 0.0,
     limit: Any = None,
     guarantee: str | Iterable[str] = "auto",
+    keep: Sequence[str] = (),
     sample: int | None = None,
     people: int | None = None,
     target_delta: float = 0.01,
@@ -72,6 +73,9 @@ def analyse(
         independent; with a limit also exact and witness, for a table of at most 131,072
         records.  See `total_leakage`. Those whose requirements are not met are in
         `totals.unavailable`, with the reason.
+    keep
+        Columns that are analysed though their values or their name tell that they are
+        no answers.
     sample
         Number of records to draw without replacement: totals are assumed.  By default
         all.
@@ -133,6 +137,7 @@ def analyse(
         delta=delta,
         limit=limit,
         guarantee=guarantee,
+        keep=keep,
         sample=sample,
         people=people,
         target_delta=target_delta,

@@ -1,6 +1,6 @@
 """Options of `analyse` as one object, checked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from seepage.leakage.release_options import MatrixOptions
 from seepage.totals.total_settings import TotalSettings
 
 CONSTRAINTS: dict[str, checks.Check] = {
+    "keep": checks.texts,
     "people": checks.draws,
     "name": checks.text,
     "command": checks.text,
@@ -21,6 +22,7 @@ class AnalysisOptions(MatrixOptions, TotalSettings):
     """Options of `analyse`, which describes them."""
 
     limit: Any = None
+    keep: Sequence[str] = ()
     guarantee: str | Iterable[str] = "auto"
     sample: int | None = None
     people: int | None = None

@@ -40,6 +40,10 @@ def check_all_records(counted: PairCounts | Records) -> None:
         raise InputError(COMPLETE_RECORDS, parameter="data")
 
 
+PLANNING_CONSTRAINTS: dict[str, checks.Check] = {"keep": checks.texts}
+"""What the options must be that `calibrate` and `design` share."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanningOptions(DataOptions):
     """Options of functions that plan a collection within limits, see `design`."""
@@ -47,10 +51,12 @@ class PlanningOptions(DataOptions):
     limit: Any
     public: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    keep: Sequence[str] = ()
     sample: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.constrain(self, PLANNING_CONSTRAINTS)
         if self.dropping:
             raise InputError(COMPLETE_RECORDS, parameter="missing")
 

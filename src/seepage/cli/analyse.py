@@ -24,7 +24,7 @@ RELEASE_KEYWORDS = (
     "uncertainty",
 )
 
-JUDGED_KEYWORDS = ("limit", "guarantee", "sample", "people")
+JUDGED_KEYWORDS = ("limit", "guarantee", "keep", "sample", "people")
 
 ANALYSE_KEYWORDS = (
     *RELEASE_KEYWORDS,
@@ -48,6 +48,7 @@ ANALYSE_HEADINGS = {
         "limit",
         "limit_of",
         "guarantee",
+        "keep",
         "confidence",
         "target_delta",
         "reports",
@@ -145,6 +146,7 @@ ANALYSE_HEADINGS = {
     help="Guarantees of the totals: exact, merged, worst, sampled, independent, sum, "
     "witness, all, or auto for what may decide the limit.",
 )
+@options.KEEP
 @click.option(
     "--sample",
     type=int,

@@ -13,6 +13,7 @@ from seepage.cli.keywords import explicit_keywords
 
 @click.command("check", cls=FileCommand)
 @click.argument("data")
+@options.KEEP
 @options.TABLE
 @options.RESULT
 def check(data: str, **_: Any) -> None:
@@ -29,7 +30,7 @@ def check(data: str, **_: Any) -> None:
     """
     from seepage.tables.check import check as check_data
 
-    report = check_data(data, **explicit_keywords(options.TABLE_KEYWORDS))
+    report = check_data(data, **explicit_keywords(("keep", *options.TABLE_KEYWORDS)))
     width = shutil.get_terminal_size().columns
     console.write_result(
         report, lambda: with_option_names(report.text(Path(data).name, width))

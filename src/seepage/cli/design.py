@@ -50,6 +50,7 @@ LIMITS = options.grouped(
         callback=parsing.parse_names,
         help="Attributes that are not collected.",
     ),
+    options.KEEP,
     click.option(
         "--sample",
         type=int,
@@ -59,7 +60,7 @@ LIMITS = options.grouped(
 )
 """Options of what is planned: for which attributes, within which limits."""
 
-LIMITS_KEYWORDS = ("limit", "public", "left_out", "sample")
+LIMITS_KEYWORDS = ("limit", "public", "left_out", "keep", "sample")
 
 PLAN_RESULT = options.grouped(
     options.MASTER,
@@ -84,7 +85,7 @@ CALIBRATE_KEYWORDS = (
 
 
 CALIBRATE_HEADINGS = {
-    "What is asked": ("mechanism", "delta", "public", "left_out"),
+    "What is asked": ("mechanism", "delta", "public", "left_out", "keep"),
     "What is promised": (
         "limit",
         "limit_of",
@@ -219,6 +220,7 @@ DESIGN_HEADINGS = {
         "precision",
         "public",
         "left_out",
+        "keep",
         "never",
         "answers",
         "order",

@@ -125,6 +125,14 @@ TABLE_KEYWORDS = (
     "person",
 )
 
+KEEP = click.option(
+    "--keep",
+    metavar="A,B,...",
+    callback=parsing.parse_names,
+    help="Columns that are used though their values or their name tell that they are no "
+    "answers, or all answers but one are rare.",
+)
+
 DATA = grouped(
     TABLE,
     click.option(

@@ -90,6 +90,7 @@ class DesignKeywords(TableKeywords, total=False):
     known: Sequence[str]
     public: Sequence[str]
     left_out: Sequence[str]
+    keep: Sequence[str]
     want: str | Sequence[Any]
     importance: Any
     objective: Literal["mean", "largest"]
@@ -179,7 +180,7 @@ class DesignOptions(PlanningOptions):
         """Return the attributes that an option names: they are asked whatever their
         answers.
         """
-        fields_of = ("columns", "public", "left_out", "known", "never")
+        fields_of = ("columns", "keep", "public", "left_out", "known", "never")
         found = set[str]()
         pending = [getattr(self, name) for name in fields_of]
         mappings = (self.limit, self.importance)

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from seepage._core import checks
 from seepage._core.errors import DataWarning, InputError, Setting, TableError, Text
 from seepage._core.text import short_list
 from seepage._core.wanted_text import names_in
@@ -24,7 +25,12 @@ from seepage.tables.rare_values import rare_below
 from seepage.tables.read import is_counted, is_dataset, open_table
 from seepage.tables.relations import Relation, relations
 from seepage.tables.sources import Source, readable
-from seepage.tables.table_options import CodingKeywords, TableOptions, is_spark_frame
+from seepage.tables.table_options import (
+    CodingKeywords,
+    TableOptions,
+    check_known,
+    is_spark_frame,
+)
 
 MAX_RECORDS = 1 << 17
 """Records that are read."""
@@ -34,7 +40,9 @@ NAMING_NOTHING = ("drop", "column_names", "missing_markers", "domain", "person")
 """Options that mention columns without asking for them."""
 
 
-def check(data: Any, **table: Unpack[CodingKeywords]) -> DataCheck:
+def check(
+    data: Any, *, keep: Sequence[str] = (), **table: Unpack[CodingKeywords]
+) -> DataCheck:
     """Return what the columns of a table are, and what must be decided before it is
     analysed.
 
@@ -48,6 +56,8 @@ def check(data: Any, **table: Unpack[CodingKeywords]) -> DataCheck:
     data
         A frame, a path, or the name of a dataset whose files are at hand.  Data that
         are counted already have a domain, and raise.
+    keep
+        Columns that are used whatever their values or their names tell.
     **table
         How the table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
         `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -82,7 +92,8 @@ def check(data: Any, **table: Unpack[CodingKeywords]) -> DataCheck:
         )
     opened = _opened(data, reading)
     options = TableOptions(**opened.keywords)
-    result = _check_table(opened, options, asked=not opened.is_dataset)
+    kept = tuple(checks.texts(keep, "keep"))
+    result = _check_table(opened, options, kept, asked=not opened.is_dataset)
     if not opened.is_dataset:
         return result
     columns = tuple(replace(column, used=True) for column in result)
@@ -130,11 +141,11 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
     if options.domain is not None or is_dataset(data) or is_counted(data):
         return Settled(data, {}, [], is_small=False)
     opened = _opened(data, options)
-    result = _check_table(opened, options, asked=asked)
+    result = _check_table(opened, options, options.keep, asked=asked)
     if not result.used:
         raise TableError(
             f"no column looks like an answer ({short_list(result.left_out)}); name those to use (",
-            Setting("columns"),
+            Setting("keep"),
             ")",
         )
     table = dict[str, Any]()
@@ -170,17 +181,20 @@ def _opened(data: Any, options: TableOptions) -> OpenTable:
     return open_table(data, options)
 
 
-def _check_table(table: OpenTable, options: TableOptions, *, asked: bool) -> DataCheck:
+def _check_table(
+    table: OpenTable, options: TableOptions, keep: Sequence[str], *, asked: bool
+) -> DataCheck:
     """Return the check of a table: columns that are no answers are left out unless
     options name them.
     """
     names = options.choose(table.names)
+    check_known(keep, names, "keep")
     markers = tuple(tuple(options.markers_of(name)) for name in names)
     key = (tuple(names), markers)
     if key not in table.checks:
         table.checks[key] = _judge_columns(table.source, names, options)
     judged = table.checks[key]
-    named = _mentioned(options)
+    named = {*keep, *_mentioned(options)}
     columns = list[ColumnCheck]()
     for column in judged:
         if column.name not in named:

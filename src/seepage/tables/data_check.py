@@ -166,7 +166,7 @@ class DataCheck(Result):
             notes.append(
                 Text(
                     f"left out, no answers: {columns}; to use them (",
-                    Setting("columns"),
+                    Setting("keep"),
                     ")",
                 )
             )
@@ -230,7 +230,7 @@ class DataCheck(Result):
         asked_once = {c.name: c.reason for c in self if c.kind == SAME}
         yield Finding(
             "Left out: not asked, not analysed unless named",
-            "columns",
+            "keep",
             {name: no_answers[name] for name in self.left_out if name in no_answers},
         )
         yield Finding(

@@ -1,6 +1,6 @@
 """The domain of answers, fixed on a random part of the records."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,14 @@ from seepage.counting.record_samples import (
     own_seed,
     part_share,
 )
-from seepage.tables.answer_intervals import interval_edges
 from seepage.tables.answer_rule import AnswerRule, with_catch_all, with_markers
 from seepage.tables.column import Column
 from seepage.tables.frames import open_frame
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
-from seepage.tables.rare_values import least_share
+from seepage.tables.rare_columns import ColumnCoder, LeastShares, interval_cuts
+from seepage.tables.rare_values import PROTECTED_PEOPLE
 from seepage.tables.scan import TableScan, summaries_of
 from seepage.tables.sources import is_number_type
 from seepage.tables.table_options import MAX_ALPHABET, SPARK, is_spark_frame
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 NOT_ASKED = "not asked, and nothing is promised about them"
 """How the note on attributes whose answers are too rare begins; it ends with their
 names."""
+
+
+PROTECTED = "protected, but not asked"
+"""How the note on attributes whose rare answers are protected only begins; it ends with
+their names."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,11 @@ class FixedDomain:
         The number of records that fixed it.
     values
         The number of values that each attribute had among them.
+    protected
+        Attributes of the domain that are not asked unless an option names them: all
+        their answers but one are rare, but no rarer than limits can protect.
     left_out
-        Columns of which all answers but one are too rare to ask for, and that have no
+        Columns of which all answers but one are too rare to protect, and that have no
         part in any promise.
     merging
         Whether answers were merged by the rule.
@@ -65,6 +73,7 @@ class FixedDomain:
     part: RandomPart | None
     records: int
     values: Mapping[str, int]
+    protected: tuple[str, ...]
     left_out: tuple[str, ...]
     merging: bool
 
@@ -77,6 +86,10 @@ class FixedDomain:
             settings["fixing records"] = self.records
         if self.merging:
             settings["values"] = self._values_merged()
+        if self.protected:
+            settings["protected"] = list(self.protected)
+        if self.left_out:
+            settings["too rare"] = list(self.left_out)
         return settings
 
     def _values_merged(self) -> dict[str, int]:
@@ -96,10 +109,17 @@ class FixedDomain:
                 "limits are certified on the others; a value that the part does not have is coded "
                 'as "(other)", or else as the commonest answer'
             )
+        if self.protected:
+            yield Text(
+                f"{PROTECTED} (all answers but one are rare; to ask them, name them by ",
+                Setting("keep"),
+                f"): {', '.join(self.protected)}",
+            )
         if self.left_out:
             yield Text(
-                f"{NOT_ASKED} (all answers but one are too rare; to ask them, name them by ",
-                Setting("importance"),
+                f"{NOT_ASKED} (all answers but one have fewer than about "
+                f"{PROTECTED_PEOPLE} people; to ask them, name them by ",
+                Setting("keep"),
                 f"): {', '.join(self.left_out)}",
             )
         if self.merging:
@@ -132,10 +152,10 @@ def fix_domain(
     if is_spark_frame(data):
         from seepage.counting.spark.engine import split_frame
 
-        part_frame, others = split_frame(data, rng)
+        part_frame, others, certifying = split_frame(data, rng)
         of_the_part = replace(options, engine="auto", scope="table")
-        _, fixed = fix_domain(part_frame, of_the_part, rng)
-        return others, fixed
+        part_source = open_source(part_frame, of_the_part)
+        return others, _fix(part_source, of_the_part, rng, certifying)
     source = open_source(data, options)
     fixed = _fix(source, options, rng)
     if options.engine == SPARK:
@@ -143,35 +163,54 @@ def fix_domain(
     return source, fixed
 
 
-def _fix(source: "Source", options: "RecordOptions", rng: int) -> FixedDomain:
-    """Return the domain of a source, for the population fixed on a random part."""
+def _fix(
+    source: "Source", options: "RecordOptions", rng: int, certifying: int | None = None
+) -> FixedDomain:
+    """Return the domain of a source, for the population fixed on a random part.
+
+    Parameters
+    ----------
+    source
+        The records, of which a part is read, and for the table all.
+    options
+        The table options, with the scope and how answers are chosen.
+    rng
+        The seed of the part.
+    certifying
+        The number of records that certify the limits, where they are not of the source.
+    """
     whole = options.scope == "table"
     names = options.choose(source.names)
     table, part = read_part(source, names, options.person, rng, whole=whole)
     scale = min(1.0, part.threshold / 2**64)
-    share = least_share(_certifying(table.num_rows, scale, whole=whole))
+    if certifying is None:
+        certifying = _certifying(table.num_rows, scale, whole=whole)
+    shares = LeastShares.of(certifying)
     numbers = dict[str, NumberSummary]()
     if options.merges_answers:
         numbers = _numbers(table, options, source.fields)
-    cuts = _cuts(numbers, table.num_rows, share, options.keep)
+    cuts = dict[str, tuple[float, ...]]()
+    for name, summary in numbers.items():
+        tried = shares.tried(kept=name in options.keep)
+        cuts[name] = interval_cuts(summary, table.num_rows, tried)
     domain, counts = _scan(table, options, source.fields, cuts)
     for name in options.order:
         domain.index(name)
-    least = share * max(int(counts[0].sum()), 1)
-    attributes, left_out = _answers(
-        AnswerRule(options, least, scale), domain, counts, numbers
-    )
-    if not attributes:
+    people = max(int(counts[0].sum()), 1)
+    coder = ColumnCoder(AnswerRule(options, 0.0, scale), people, shares)
+    roles = _roles(coder, domain, counts, numbers)
+    if not set(roles.domain.names) - set(roles.protected):
         raise InputError(
             "no column has two answers with enough people; ask for the values as they are",
             parameter="answers",
         )
     return FixedDomain(
-        domain=Domain(attributes),
+        domain=roles.domain,
         part=None if whole else part,
         records=table.num_rows,
         values=_numbers_of_values(domain, counts, numbers, cuts),
-        left_out=tuple(left_out),
+        protected=roles.protected,
+        left_out=roles.left_out,
         merging=options.merges_answers,
     )
 
@@ -192,53 +231,40 @@ def _certifying(part_records: int, scale: float, *, whole: bool) -> int:
     return round(people * (1 - scale))
 
 
-def _cuts(
-    numbers: Mapping[str, NumberSummary],
-    records: int,
-    share: float,
-    keep: Collection[str],
-) -> dict[str, tuple[float, ...]]:
-    """Return the edges of the intervals of each column of numbers, see
-    `interval_edges`.
+@dataclass(frozen=True)
+class _Roles:
+    """The domain, and the names of the columns that are not asked, see `FixedDomain`."""
 
-    A column that is kept is not left as a single interval: answers below the share are
-    then allowed.
-    """
-    cuts = dict[str, tuple[float, ...]]()
-    for name, summary in numbers.items():
-        edges = interval_edges(summary, records, share)
-        is_single = len(edges) == 2
-        if is_single and name in keep:
-            edges = interval_edges(summary, records, 0.0)
-        cuts[name] = edges
-    return cuts
+    domain: Domain
+    protected: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
-def _answers(
-    rule: AnswerRule,
+def _roles(
+    coder: ColumnCoder,
     domain: Domain,
     counts: Sequence[Integers],
     numbers: Mapping[str, NumberSummary],
-) -> tuple[list[Attribute], list[str]]:
-    """Return the attributes after the rule, and the names of those that are left out:
-    all their answers but one are too rare.
-    """
-    options = rule.options
+) -> _Roles:
+    """Return the attributes after the rule, and what is done with rare ones."""
+    options = coder.rule.options
     attributes = list[Attribute]()
+    protected = list[str]()
     left_out = list[str]()
     for attribute, marginal in zip(domain, counts, strict=True):
-        ruled = rule.attribute(attribute, marginal, numbers.get(attribute.name))
-        if ruled.size > 1:
-            attributes.append(with_markers(ruled, options))
-        elif options.merges_answers and attribute.name not in options.keep:
-            left_out.append(attribute.name)
-        elif attribute.size > 1:  # kept, with the values as they are
-            attributes.append(
-                with_markers(with_catch_all(attribute, marginal), options)
-            )
-        else:
-            attributes.append(with_markers(ruled, options))
-    return attributes, left_out
+        name = attribute.name
+        is_named = name in options.keep or not options.merges_answers
+        coded = coder.coded(attribute, marginal, numbers.get(name))
+        ruled = coded.attribute
+        if ruled.size == 1 and not is_named:
+            left_out.append(name)
+            continue
+        if ruled.size == 1 and attribute.size > 1:  # named: the values as they are
+            ruled = with_catch_all(attribute, marginal)
+        elif not is_named and not coder.shares.is_asked(coded.share):
+            protected.append(name)
+        attributes.append(with_markers(ruled, options))
+    return _Roles(Domain(attributes), tuple(protected), tuple(left_out))
 
 
 def _numbers_of_values(

@@ -366,10 +366,10 @@ class TableOptions:
         """
         _check_distinct(names, "the table")
         selected = names if self.columns is None else self.columns
-        _check_known([*selected, *self.drop], names)
-        _check_known(_named_in(self.missing_markers), names, "missing_markers")
+        check_known([*selected, *self.drop], names)
+        check_known(_named_in(self.missing_markers), names, "missing_markers")
         if self.person is not None:
-            _check_known([self.person], names, "person")
+            check_known([self.person], names, "person")
             if self.columns is not None and self.person in self.columns:
                 raise TableError(
                     f"columns must not name the person, got {self.person!r} in both",
@@ -385,9 +385,9 @@ class TableOptions:
         if not kept:
             raise TableError("there is no column left to read")
         if self.domain is not None:
-            _check_known(self.domain.names, kept, "domain")
+            check_known(self.domain.names, kept, "domain")
             kept = list(self.domain.names)
-        _check_known(_named_in(self.bins), kept, "bins")
+        check_known(_named_in(self.bins), kept, "bins")
         return kept
 
 
@@ -482,7 +482,7 @@ def uses_spark(data: Any, engine: str, person: str | None) -> bool:
     return used
 
 
-def _check_known(
+def check_known(
     given: Iterable[str], names: Sequence[str], parameter: str = ""
 ) -> None:
     for name in given:

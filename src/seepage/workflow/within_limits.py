@@ -38,6 +38,7 @@ def calibrate(
     uncertainty: Any = 0.0,
     public: Sequence[str] = (),
     left_out: Sequence[str] = (),
+    keep: Sequence[str] = (),
     sample: int | None = None,
     target_delta: float = 0.01,
     confidence: float = 0.95,
@@ -86,6 +87,9 @@ def calibrate(
         Attributes whose values are public.
     left_out
         Attributes that are not collected.
+    keep
+        Columns that are used though their values or their name tell that they are no
+        answers, and asked though all of their answers but one are rare.
     sample
         Number of records to draw at random, by the seed; all by default.
     target_delta
@@ -131,6 +135,7 @@ def calibrate(
         uncertainty=uncertainty,
         public=public,
         left_out=left_out,
+        keep=keep,
         sample=sample,
         target_delta=target_delta,
         confidence=confidence,
@@ -201,6 +206,7 @@ def design(
     known: Sequence[str] = (),
     public: Sequence[str] = (),
     left_out: Sequence[str] = (),
+    keep: Sequence[str] = (),
     want: str | Sequence[Any] = (),
     importance: Any = 1.0,
     objective: Literal["mean", "largest"] = "mean",
@@ -244,6 +250,9 @@ def design(
         Attributes whose values are public.
     left_out
         Attributes that are not collected.
+    keep
+        Columns that are used though their values or their name tell that they are no
+        answers, and asked though all of their answers but one are rare.
     sample
         Number of records to draw at random, by the seed; all by default.
     mechanism
@@ -366,6 +375,7 @@ def design(
         known=known,
         public=public,
         left_out=left_out,
+        keep=keep,
         want=want,
         importance=importance,
         objective=objective,

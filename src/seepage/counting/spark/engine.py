@@ -95,17 +95,20 @@ def gather_with_spark(
     return domain, gathered.seen, *gathered.rows()
 
 
-def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
-    """Return a random part of a DataFrame as a table, and the rest.
+def split_frame(data: Any, rng: int) -> tuple[Any, Any, int]:
+    """Return a random part of a DataFrame as a table, the rest, and how many records
+    that has.
 
     A DataFrame may be computed anew for each job: it is kept, so that both are
     disjoint.
     """
     with translated_errors():
         frame = data.persist()
-        share = part_share(frame.count())
+        records = frame.count()
+        share = part_share(records)
         part, rest = frame.randomSplit([share, 1 - share], rng)
-        return part.limit(MAX_PART).toArrow(), rest
+        table = part.limit(MAX_PART).toArrow()
+        return table, rest, max(records - table.num_rows, 0)
 
 
 def _find_domain(

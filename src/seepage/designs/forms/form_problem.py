@@ -1,7 +1,7 @@
 """The constraints of a design, the precision of a form, and its largest equal budgets."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from seepage._core.errors import InputError, Setting
 from seepage._core.rounding import summed_up
 from seepage.calibration.attribute_roles import attribute_roles
 from seepage.calibration.largest_budget import largest_budget
-from seepage.channel.domain import Domain, for_each
+from seepage.channel.domain import ALL_OTHERS, Domain, for_each
 from seepage.channel.records import Records
 from seepage.designs.design_options import DesignOptions, design_limit
 from seepage.designs.forms.form import Form
@@ -239,7 +239,8 @@ def make_form_problem(
     domain = records.domain
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
-    roles = attribute_roles(domain, options.public, options.left_out, options.known)
+    left_out = {*options.left_out, *protected_only(records)}
+    roles = attribute_roles(domain, options.public, left_out, options.known)
     collected = roles.collected & (np.array(domain.sizes) > 1)
     if not collected.any():
         raise InputError(
@@ -278,8 +279,28 @@ def make_form_problem(
     return problem
 
 
+def protected_only(records: Records) -> tuple[str, ...]:
+    """Return the attributes that are not asked because all answers but one are rare."""
+    if records.fixed is None:
+        return ()
+    return records.fixed.protected
+
+
+def others_as(value: Any, setting: Any) -> Any:
+    """Return a setting by name with the value of all attributes that it does not name.
+
+    Examples
+    --------
+    >>> others_as(1.0, {"hiv": 3.0}), others_as(1.0, 2.0)
+    ({'*': 1.0, 'hiv': 3.0}, 2.0)
+    """
+    if not isinstance(setting, Mapping):
+        return setting
+    return {ALL_OTHERS: value, **setting}
+
+
 def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
-    given = for_each(domain, limit, "limit")
+    given = for_each(domain, others_as(None, limit), "limit")
     limits = np.array(
         [math.inf if value is None else design_limit(value) for value in given]
     )
@@ -297,7 +318,7 @@ def _importance(
     """Return the importance of each quantity: attributes, 0 if not asked, then 1 per
     joint pair.
     """
-    each = for_each(domain, importance, "importance")
+    each = for_each(domain, others_as(1.0, importance), "importance")
     values = np.array([checks.weight(value, "importance") for value in each])
     values = np.where(collected, values, 0.0)
     if not values.any():
