@@ -1,5 +1,7 @@
 """Columns with rare answers: asked, protected only, or left out and named."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,16 +91,16 @@ def test_importance_and_limit_name_a_subset():
 
 def test_an_unknown_name_in_keep_raises():
     for function in (sp.check, sp.analyse):
-        with pytest.raises(sp.SeepageError, match="hivv.*did you mean 'hiv'"):
+        with pytest.raises(sp.SeepageError, match=r"hivv.*did you mean 'hiv'"):
             function(PEOPLE, keep=["hivv"])
-    with pytest.raises(sp.SeepageError, match="hivv.*did you mean 'hiv'"):
+    with pytest.raises(sp.SeepageError, match=r"hivv.*did you mean 'hiv'"):
         sp.design(PEOPLE, 2.0, keep=["hivv"])
 
 
 @pytest.mark.parametrize("certifying", [50, 400, 5_000, 40_000, 10**6])
 def test_shares_fall_from_common_to_100_people(certifying):
     shares = asked_shares(certifying)
-    assert all(a > b for a, b in zip(shares, shares[1:], strict=False))
+    assert all(larger > share for larger, share in pairwise(shares))
     assert shares[-1] * certifying <= max(100, 0.1 * certifying) + 1e-9
     assert protected_share(certifying) <= shares[-1]
     least = LeastShares.of(certifying)

@@ -72,6 +72,8 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(settled.data, **reading | settled.table)
     check_all_records(counted)
+    if isinstance(counted, Records):
+        counted.columns = settled.unused
     scope = _resolved_scope(options, counted)
     problem = make_calibration_problem(counted, options, scope)
     problem = replace(problem, guarantee=_resolved_guarantee(problem))

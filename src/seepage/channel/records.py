@@ -88,6 +88,9 @@ class Records(Result):
         None.
     sources
         The files that the records were read from; empty if they are not known.
+    columns
+        The columns of the table that are no attributes, as a plan states them; see
+        `DataCheck.unused`.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class Records(Result):
         self.complete = False
         self.person: str | None = None
         self.sources: tuple[SourceFile, ...] = ()
+        self.columns: Mapping[str, Mapping[str, str]] = {}
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -321,6 +325,7 @@ class Records(Result):
         records.complete = self.complete
         records.person = self.person
         records.sources = self.sources
+        records.columns = self.columns
         return records
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:

@@ -458,6 +458,7 @@ def design_text(plan: Any, name: str) -> str:
     text.
     """
     from seepage.plan.advice import advice, people_sentence
+    from seepage.plan.left_out import left_out_sentence
     from seepage.plan.plan_precision import plan_precision
 
     precision = plan_precision(plan)
@@ -465,6 +466,7 @@ def design_text(plan: Any, name: str) -> str:
     gap = plan.provenance.settings["design"]["gap"]
     lines = [
         people_sentence(plan, precision),
+        left_out_sentence(plan),
         *advice(plan, precision),
         f"{name}: {len(plan.forms)} forms, every total within its limit {plan.whom} "
         f"({guarantees}; all in nats), at most {gap:.2%} above the least error over the "

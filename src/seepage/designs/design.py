@@ -275,6 +275,7 @@ class Design:
             "records": self.records.records,
             **self.options.stated,
             **(self.records.fixed.settings() if self.records.fixed else {}),
+            **({"columns": self.records.columns} if self.records.columns else {}),
             "known": self.known,
             "design": {
                 "forms considered": sum(map(bool, self.search_forms.fitted.values())),

@@ -51,6 +51,7 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
     settled = settle(data, options, asked=True, stacklevel=5)
     reading = options.records_options(options.rng, options.scope)
     records = as_records(settled.data, **reading | settled.table)
+    records.columns = settled.unused
     check_all_records(records)
     if records.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(

@@ -11,6 +11,7 @@ from seepage._core.text import FACTOR, factor, nats, number_of, short_list, span
 from seepage.channel.domain import ALL_OTHERS, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
+from seepage.plan.left_out import left_out_of
 from seepage.tables.fixed_domain import NOT_ASKED
 from seepage.totals.guarantees import GUARANTEES, KINDS
 
@@ -26,10 +27,23 @@ def headline(plan: PlanContent) -> str:
     if plan.whom:
         claim = f"{plan.kind}, {plan.whom}"
     return (
-        f"Plan({forms}{len(plan.collected)} of {len(plan.attributes)} attributes "
-        f"collected, {_budgets(plan)}, largest total {plan.totals.max():.4g}, "
-        f"guarantee {plan.guarantee} ({claim}))"
+        f"Plan({forms}{_columns_collected(plan)}, {_budgets(plan)}, "
+        f"largest total {plan.totals.max():.4g}, guarantee {plan.guarantee} ({claim}))"
     )
+
+
+def _columns_collected(plan: PlanContent) -> str:
+    """Return how many attributes are collected, and how many others are protected only
+    or not at all.
+    """
+    left_out = left_out_of(plan)
+    text = f"{len(plan.collected)} of {left_out.columns} attributes collected"
+    protected = len(left_out.rare) + len(left_out.unasked)
+    if protected:
+        text += f", {protected} protected only"
+    if left_out.unpromised:
+        text += f", nothing promised about {left_out.unpromised}"
+    return text
 
 
 def _budgets(plan: PlanContent) -> str:
@@ -139,6 +153,8 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
     about = "any one attribute"
     if unlimited(plan):
         about = "any one attribute that has a limit"
+    elif left_out_of(plan).unpromised:
+        about = f"any one of its {len(plan.attributes)} attributes"
     each = ""
     if len(limits) > 1:
         each = ", by attribute"

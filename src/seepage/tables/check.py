@@ -4,7 +4,7 @@ first.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -114,12 +114,15 @@ class Settled:
         What was left out and what must be decided.
     is_small
         Whether the table is known to have no more than `MAX_RECORDS` records.
+    unused
+        The columns that are left out, see `DataCheck.unused`.
     """
 
     data: Any
     table: dict[str, Any]
     notes: list[Text]
     is_small: bool
+    unused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
@@ -160,7 +163,7 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
         warnings.warn(DataWarning(join_texts("; ", notes)), stacklevel=stacklevel)
     if not is_spark_frame(data):
         data = opened
-    return Settled(data, table, notes, result.whole)
+    return Settled(data, table, notes, result.whole, result.unused())
 
 
 def _more_markers(
@@ -280,9 +283,9 @@ def _mentioned(options: Any) -> set[str]:
     them.
     """
     values = list[Any]()
-    for field in fields(options):
-        if field.name not in NAMING_NOTHING:
-            values.append(getattr(options, field.name))
+    for option in fields(options):
+        if option.name not in NAMING_NOTHING:
+            values.append(getattr(options, option.name))
     names = set[str]()
     while values:
         value = values.pop()

@@ -145,6 +145,26 @@ class DataCheck(Result):
         """The columns that are neither asked nor analysed."""
         return tuple(column.name for column in self if not column.used)
 
+    def unused(self) -> dict[str, dict[str, str]]:
+        """Return the columns that are not used, as a plan states them: the kind of
+        those that are no answers, and the twin of those that say the same as another.
+        """
+        no_answers = dict[str, str]()
+        same = dict[str, str]()
+        for column in self:
+            if column.used:
+                continue
+            if column.kind == SAME and column.same is not None:
+                same[column.name] = column.same
+            else:
+                no_answers[column.name] = column.kind
+        unused = dict[str, dict[str, str]]()
+        if no_answers:
+            unused["no answers"] = no_answers
+        if same:
+            unused["same"] = same
+        return unused
+
     @property
     def repeated(self) -> tuple[str, ...]:
         """The identifiers that several records share: of one person, if they are of

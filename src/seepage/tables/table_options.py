@@ -485,6 +485,7 @@ def uses_spark(data: Any, engine: str, person: str | None) -> bool:
 def check_known(
     given: Iterable[str], names: Sequence[str], parameter: str = ""
 ) -> None:
+    """Raise a TableError unless all names are columns; it suggests the closest one."""
     for name in given:
         if name not in names:
             hint = checks.near_miss(name, names)

@@ -147,7 +147,7 @@ def compare_limits(
     **options
         As in `design`, for all plans together; `people` and `precision` set what
         half-widths and numbers of people are for (by default as many people as the
-        table has, and 3 points).  Also `known`, `public`, `left_out`, `want`,
+        table has, and 3 points).  Also `known`, `public`, `left_out`, `keep`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
         `confidence`, `looks`, `answers`, `order`, `shape`, `mechanism`, `title`,
         `author`, `sample`, `effort`, `seconds` and `rng`; and of reading a table

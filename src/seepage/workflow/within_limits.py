@@ -3,10 +3,12 @@
 """
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from seepage._core.errors import DataWarning
 from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.calibration.safe import Calibration, calibrated
 from seepage.channel.records import Records
@@ -16,6 +18,7 @@ from seepage.designs.forms.form_channels import ProductChannel
 from seepage.designs.forms.question import Question
 from seepage.mechanisms.direct import best_mechanism
 from seepage.plan.attributes import stored_attributes
+from seepage.plan.left_out import left_out_sentence
 from seepage.plan.provenance import Provenance
 from seepage.tables.opened_table import merged_reading
 from seepage.tables.table_options import TableKeywords, check_keywords
@@ -171,6 +174,8 @@ def plan_of(calibration: Calibration) -> Plan:
     person = None
     if isinstance(problem.data, Records):
         person = problem.data.person
+        if problem.data.columns:
+            settings["columns"] = problem.data.columns
         if problem.data.fixed is not None:
             settings |= problem.data.fixed.settings()
     basis: Literal["bound", "mechanism"] = "mechanism"
@@ -399,7 +404,15 @@ def design(
         rng=rng,
         **table,
     )
-    return plan_of_design(designed(data, options))
+    plan = plan_of_design(designed(data, options))
+    if plan.provenance.settings.keys() & RARE_SETTINGS:
+        warnings.warn(DataWarning(left_out_sentence(plan)), stacklevel=2)
+    return plan
+
+
+RARE_SETTINGS = {"protected", "too rare"}
+"""Settings of a plan that does not ask for columns with rare answers: a warning says
+so."""
 
 
 def plan_of_design(design: "Design") -> Plan:

@@ -1,0 +1,84 @@
+"""What a plan leaves out, in its sentence, its repr and a warning."""
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+
+import seepage as sp
+from seepage.designs.changes import Change
+from seepage.plan.left_out import left_out_of, left_out_sentence
+from seepage.plan.promises import promised
+
+N = 6_000
+RNG = np.random.default_rng(4)
+
+
+def rare(people):
+    values = np.zeros(N, dtype=int)
+    values[RNG.permutation(N)[:people]] = 1
+    return values
+
+
+SEX = RNG.integers(1, 3, N)
+PEOPLE = pd.DataFrame(
+    {
+        "number": np.arange(N),
+        "sex": SEX,
+        "female": np.where(SEX == 2, "yes", "no"),
+        "smoker": RNG.integers(0, 2, N),
+        "abuse": rare(100),
+        "murder": rare(9),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    with pytest.warns(sp.DataWarning) as warned:
+        plan = sp.design(PEOPLE, 2.0, effort=0.1)
+    texts = [str(warning.message) for warning in warned]
+    assert any(text == left_out_sentence(plan) for text in texts)
+    return plan
+
+
+def test_every_column_is_in_one_group(plan):
+    left_out = left_out_of(plan)
+    assert left_out.columns == len(PEOPLE.columns)
+    assert set(left_out.asked) == {"female", "smoker"}
+    assert left_out.rare == ("abuse",)
+    assert left_out.too_rare == ("murder",)
+    assert left_out.same == {"sex": "female"}
+    assert left_out.no_answers == {"number": "running number"}
+    assert left_out.unpromised == 3
+
+
+def test_the_sentence_names_what_is_not_asked_and_why(plan):
+    assert left_out_sentence(plan) == (
+        "2 of 6 columns are asked; 1 with rare answers is protected but not asked: abuse; "
+        "nothing is promised about murder (answers too rare), sex (same as female), "
+        "number (running number)."
+    )
+    assert "2 of 6 attributes collected, 1 protected only" in repr(plan)
+    assert "nothing promised about 3" in repr(plan)
+
+
+def test_the_price_of_asking_stands_beside_it(plan):
+    change = Change(kind="add", attributes=("abuse",), people=1.12)
+    priced = msgspec.structs.replace(plan, priced=(change,))
+    assert "not asked (asking it: 12 % more people): abuse" in left_out_sentence(priced)
+
+
+def test_the_promise_is_about_attributes_that_it_knows(plan):
+    assert "any one of its 3 attributes" in promised(plan)
+    everything = sp.design(PEOPLE[["female", "smoker"]], 2.0, effort=0.1)
+    assert "any one attribute:" in promised(everything)
+    assert left_out_sentence(everything) == ""
+
+
+def test_without_a_limit_nothing_is_promised():
+    table = PEOPLE[["female", "smoker"]]
+    plan = sp.design(table, {"female": 1.0}, effort=0.1)
+    assert left_out_sentence(plan) == (
+        "2 of 2 columns are asked; nothing is promised about smoker (no limit)."
+    )
