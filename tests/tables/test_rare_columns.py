@@ -31,7 +31,7 @@ PEOPLE = pd.DataFrame(
         "abuse": column("no", ("yes", 90)),
         "murder": column("no", ("yes", 20)),
         "visits": column(0, (1, 300), (2, 80), (3, 50), (9, 4)),
-        "illness": column("none", ("ms", 150), ("als", 140), ("pots", 130)),
+        "illness": column("none", ("ms", 150), ("gout", 140), ("pots", 130)),
         "state": column("well", ("ill", 400), ("unsure", 7)),
     }
 )
