@@ -125,4 +125,4 @@ def test_help_does_not_load_the_heavy_parts():
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Usage: seepage") == 18
+    assert done.stdout.count("Usage: seepage") == 19

@@ -25,6 +25,8 @@ from .leakage.curve import epsilon_for_leakage as epsilon_for_leakage
 from .leakage.matrix import leakage_matrix as leakage_matrix
 from .analysis.analyse import analyse as analyse
 from .analysis.analysis import Analysis as Analysis
+from .analysis.table_comparison import compare_tables as compare_tables
+from .analysis.table_comparison import TableComparison as TableComparison
 from .analysis.verdict import Verdict as Verdict
 from .leakage.pair_leak import Leak as Leak
 from .leakage.leakage import Leakage as Leakage

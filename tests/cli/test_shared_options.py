@@ -10,6 +10,7 @@ import seepage as sp
 from command import run
 from seepage.cli.analyse import ANALYSE_KEYWORDS, analyse
 from seepage.cli.audit import AUDIT_KEYWORDS, audit
+from seepage.cli.compare import COMPARE_KEYWORDS, compare
 from seepage.cli.count import count
 from seepage.cli.design import CALIBRATE_KEYWORDS, DESIGN_KEYWORDS, calibrate, design
 from seepage.cli.options import DATA_KEYWORDS, TABLE_KEYWORDS
@@ -19,6 +20,7 @@ COMMANDS = {
     "analyse": (sp.analyse, analyse, ANALYSE_KEYWORDS),
     "audit": (sp.audit, audit, AUDIT_KEYWORDS),
     "calibrate": (sp.calibrate, calibrate, CALIBRATE_KEYWORDS),
+    "compare": (sp.compare_tables, compare, COMPARE_KEYWORDS),
     "count": (sp.count_pairs, count, DATA_KEYWORDS),
     "design": (sp.design, design, DESIGN_KEYWORDS),
 }
@@ -27,6 +29,7 @@ NO_OPTION = {
     "analyse": {"data", "name", "command", "progress", "domain"},
     "audit": {"randomiser", "command", "progress", "domain"},
     "calibrate": {"data", "progress", "domain", "view"},
+    "compare": {"a", "b", "progress", "domain"},
     "count": {"data", "progress", "domain"},
     "design": {"data", "progress", "domain", "mechanism"},
 }

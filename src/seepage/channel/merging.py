@@ -89,12 +89,13 @@ def sum_of_shards(parts: Sequence[PairCounts]) -> PairCounts:
     """Return the sum of the pair counts of shards with the same attributes."""
     first = parts[0].domain
     domain = Domain(
-        _union([part.domain[index] for part in parts]) for index in range(len(first))
+        union_of_attributes([part.domain[index] for part in parts])
+        for index in range(len(first))
     )
     return reduce(operator.add, (recoded(part, domain) for part in parts))
 
 
-def _union(attributes: Sequence[Attribute]) -> Attribute:
+def union_of_attributes(attributes: Sequence[Attribute]) -> Attribute:
     """Return the attribute with the values of all; different bin edges raise a
     DomainError.
     """

@@ -40,6 +40,10 @@ COMMANDS = {
         "A plan for browsers: an ES module, test vectors, a questionnaire.",
     ),
     "collect": ("collect", "Receive the reports of a plan over HTTP, for pilots."),
+    "compare": (
+        "compare",
+        "How far one table is from another, and which leakages it understates.",
+    ),
     "count": ("count", "Count all pairs of a table into a file of pair counts."),
     "datasets": ("count", "List the known datasets, or download one."),
     "design": (

@@ -6,7 +6,7 @@ r_x of G[x], independently for each x.  Then
     e^l = max over x != x', S of (1 + lambda U_x(S)) / (1 + lambda L_x'(S)),
 
 U_x(S) = min(1, G_x(S) + r_x) the largest and L_x(S) = max(0, G_x(S) - r_x) the smallest
-mass of S, S neither empty nor full [theory: Uncertain rows].  Up to `MAX_ENUMERATED`
+mass of S, S neither empty nor full [theory-tables].  Up to `MAX_ENUMERATED`
 source values all S are enumerated, which is exact.  Beyond, S may be fractional: along
 the Neyman-Pearson curve of two rows the ratio is monotone between its vertices and the
 points where U or L is clipped, so that its maximum, an upper bound, is at one of these.
