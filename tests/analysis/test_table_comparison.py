@@ -11,8 +11,8 @@ import seepage as sp
 from command import run
 from real_data import real_data
 from seepage.analysis.matched_tables import matched_tables
+from seepage.analysis.table_comparison import ComparisonOptions
 from seepage.confidence.row_distances import sampling_radius
-from seepage.tables.table_options import DataOptions
 
 NAMES = ["employment", "coffee", "screen"]
 
@@ -101,7 +101,9 @@ def test_limits_are_those_of_the_largest_budget_on_the_grid(surveys):
 def test_domains_are_matched_by_name_and_value():
     first = pa.table({"a": ["x", "y"] * 30, "b": ["u", "u", "v"] * 20, "c": ["1"] * 60})
     second = pa.table({"b": ["u", "w"] * 40, "a": ["x", "x", "y", "z"] * 20})
-    tables = matched_tables(first, second, DataOptions(columns=["a", "b"]))
+    tables = matched_tables(
+        first, second, ComparisonOptions(epsilon=1.0, columns=["a", "b"])
+    )
     assert tables.first.domain.names == ("a", "b")
     assert tables.first.domain["a"].values == ("x", "y", "z")
     assert tables.first.domain["b"].values == ("u", "v", "w")

@@ -14,7 +14,6 @@ from seepage.channel.recoding import recoded
 from seepage.tables.check import settle
 from seepage.tables.opened_table import OpenTable
 from seepage.tables.read import as_pairs, is_counted, read
-from seepage.tables.table_options import DataOptions
 
 CODING_OF_ONE = ("columns", "drop", "bins")
 """Options that speak of the columns of a table; the other table follows the first."""
@@ -56,12 +55,13 @@ class MatchedTables:
         return values
 
 
-def matched_tables(a: Any, b: Any, options: DataOptions) -> MatchedTables:
+def matched_tables(a: Any, b: Any, options: Any) -> MatchedTables:
     """Return two tables in one domain, by the rules of merging.
 
     Attributes are matched by name, and a value that one table does not have has count 0
-    there.  Numbers are binned at the edges of the first table, with infinite ends; a
-    table beside counts is binned at the edges of these.
+    there.  `options` are those of reading a table, with `keep`.  Numbers are binned at
+    the edges of the first table, with infinite ends; a table beside counts is binned at
+    the edges of these.
     """
     notes = list[str]()
     if is_counted(a, datasets=True):
@@ -94,13 +94,13 @@ def matched_tables(a: Any, b: Any, options: DataOptions) -> MatchedTables:
     )
 
 
-def _of_counts(options: DataOptions) -> dict[str, Any]:
+def _of_counts(options: Any) -> dict[str, Any]:
     """Return the options that counts have too: their columns."""
     reading = options.reading
     return {name: reading[name] for name in ("columns", "drop") if name in reading}
 
 
-def _with_open_ends(data: Any, options: DataOptions, notes: list[str]) -> PairCounts:
+def _with_open_ends(data: Any, options: Any, notes: list[str]) -> PairCounts:
     """Return the counts of a table whose outer bins hold all numbers."""
     settled = settle(data, options, asked=False, stacklevel=5)
     notes += map(str, settled.notes)
@@ -118,7 +118,7 @@ def _with_open_ends(data: Any, options: DataOptions, notes: list[str]) -> PairCo
     return as_pairs(settled.data, **reading)
 
 
-def _count_like(base: PairCounts, data: Any, options: DataOptions) -> PairCounts:
+def _count_like(base: PairCounts, data: Any, options: Any) -> PairCounts:
     """Return the counts of other data: a table with the columns and bins of `base`."""
     if is_counted(data, datasets=True):
         return as_pairs(data, **_of_counts(options))
@@ -135,7 +135,7 @@ def _count_like(base: PairCounts, data: Any, options: DataOptions) -> PairCounts
     return as_pairs(opened, **reading)
 
 
-def _format(options: DataOptions) -> dict[str, Any]:
+def _format(options: Any) -> dict[str, Any]:
     """Return the options of opening a text file."""
     names = ("delimiter", "column_names", "encoding")
     reading = options.reading

@@ -21,7 +21,7 @@ from seepage.channel.domain import Domain
 from seepage.confidence.leakage_intervals import LeakageIntervals
 from seepage.confidence.row_distances import distance_limits
 from seepage.leakage.matrix import LeakageMatrix, matrix_of
-from seepage.leakage.release_options import MatrixOptions
+from seepage.leakage.release_options import ReleaseOptions
 from seepage.leakage.strongest_leaks import witness_records
 from seepage.leakage.uncertainty import MeasuredRows, row_distances
 from seepage.tables.table_options import TableKeywords, check_keywords
@@ -29,6 +29,30 @@ from seepage.totals.composition import independent_totals
 
 LEVELS = 128
 """Budgets of `limits` are the largest of this many equal steps up to the limit."""
+
+
+CONSTRAINTS: dict[str, checks.Check] = {
+    "confidence": checks.inner_probability,
+    "keep": checks.texts,
+}
+"""What some options of `compare_tables` must be; limits are checked by attribute."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions(ReleaseOptions):
+    """Options of `compare_tables`, which describes them."""
+
+    limit: Any = None
+    confidence: float = 0.95
+    keep: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.constrain(self, CONSTRAINTS)
+        if self.domain is not None:
+            raise InputError(
+                "two tables are compared in the domain of both", parameter="domain"
+            )
 
 
 @dataclass(frozen=True)
@@ -355,6 +379,7 @@ def compare_tables(
     delta: Any = 0.0,
     limit: Any = None,
     confidence: float = 0.95,
+    keep: Sequence[str] = (),
     **table: Unpack[TableKeywords],
 ) -> TableComparison:
     """Return how far table `b` is from table `a`, and which leakages of `b` are larger.
@@ -381,6 +406,8 @@ def compare_tables(
         at once.
     confidence
         The confidence of all intervals together.
+    keep
+        Columns of `a` to use although they look like no answers.
     **table
         How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
         `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -413,12 +440,15 @@ def compare_tables(
     True
     """
     check_keywords(table, compare_tables)
-    options = MatrixOptions(epsilon=epsilon, mechanism=mechanism, delta=delta, **table)
-    checks.inner_probability(confidence, "confidence")
-    if options.domain is not None:
-        raise InputError(
-            "two tables are compared in the domain of both", parameter="domain"
-        )
+    options = ComparisonOptions(
+        epsilon=epsilon,
+        mechanism=mechanism,
+        delta=delta,
+        limit=limit,
+        confidence=confidence,
+        keep=keep,
+        **table,
+    )
     tables = matched_tables(a, b, options)
     if not (tables.first.records and tables.second.records):
         raise InputError("both tables must have records", parameter="b")
@@ -428,8 +458,8 @@ def compare_tables(
         tables=tables,
         first=first,
         second=second,
-        limits=_transferred(first, second, options, limit),
-        confidence=confidence,
+        limits=_transferred(first, second, options),
+        confidence=options.confidence,
     )
 
 
@@ -437,13 +467,14 @@ def compare_tables(
 
 
 def _transferred(
-    first: LeakageMatrix, second: LeakageMatrix, options: MatrixOptions, limit: Any
+    first: LeakageMatrix, second: LeakageMatrix, options: ComparisonOptions
 ) -> tuple[TransferredLimit, ...]:
     """Return the limits of the first table on the second one, those most exceeded
     first; that of all at once before them.
     """
     limits = [
-        math.inf if value is None else value for value in checked_limits(limit, first)
+        math.inf if value is None else value
+        for value in checked_limits(options.limit, first)
     ]
     if all(map(math.isinf, limits)):
         return ()
@@ -462,7 +493,7 @@ class _TotalsByBudget:
     """The `independent` totals of a table at equal budgets, each computed once."""
 
     def __init__(
-        self, matrix: LeakageMatrix, options: MatrixOptions, largest: float
+        self, matrix: LeakageMatrix, options: ReleaseOptions, largest: float
     ) -> None:
         self._matrix = matrix
         self._options = options
@@ -476,7 +507,7 @@ class _TotalsByBudget:
     def at(self, level: int) -> Floats:
         """Return the totals of all attributes at the budget of a level."""
         if level not in self._known:
-            released = MatrixOptions(
+            released = ReleaseOptions(
                 epsilon=self.budget(level),
                 mechanism=self._options.mechanism,
                 delta=self._options.delta,

@@ -1,4 +1,4 @@
-"""`seepage check`: what the columns of a table are."""
+"""`seepage check`: what the columns of a table are; a plan's totals on another table."""
 
 import shutil
 from pathlib import Path
@@ -6,32 +6,100 @@ from typing import Any
 
 import click
 
+from seepage._core.errors import InputError
+from seepage._core.text import delta_text, upper_text
 from seepage.cli import console, options
 from seepage.cli.command import FileCommand, with_option_names
-from seepage.cli.keywords import explicit_keywords
+from seepage.cli.console import aligned
+from seepage.cli.keywords import explicit_keywords, reject
+
+EXIT_FAILED = 1
+"""Exit code of a verdict that `--fail-if` names."""
 
 
 @click.command("check", cls=FileCommand)
 @click.argument("data")
+@click.option(
+    "--data",
+    "table",
+    type=click.Path(),
+    metavar="TABLE",
+    help="The table on which a plan is checked, such as next year's.",
+)
+@click.option(
+    "--fail-if",
+    type=click.Choice(["exceeded"]),
+    help="Exit 1 if a total of the plan exceeds its limit on that table.",
+)
 @options.KEEP
 @options.TABLE
 @options.RESULT
-def check(data: str, **_: Any) -> None:
+def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
     """Check DATA: the kind of each column, and what to decide before it is analysed.
 
     Identifiers, running numbers, weights, dates, free texts and constants are neither
     analysed nor asked unless an option names them.  Each finding comes with the option
     that settles it.
 
+    A plan is checked on another table: the totals of its forms there, whether each is
+    within its limit, and how far that table's rows may move until one is not.
+
     \b
     Examples:
       seepage check survey.csv
       seepage check survey.csv --missing-marker health=9 --format csv -o columns.csv
+      seepage check plan.json --data 2026.csv --fail-if exceeded
     """
+    from seepage.plan.plan_file import is_plan_file
+
+    if is_plan_file(data):
+        _check_plan(data, table, fail_if)
+        return
+    reject(["table", "fail_if"], "it is of the check of a plan")
     from seepage.tables.check import check as check_data
 
     report = check_data(data, **explicit_keywords(("keep", *options.TABLE_KEYWORDS)))
     width = shutil.get_terminal_size().columns
     console.write_result(
         report, lambda: with_option_names(report.text(Path(data).name, width))
+    )
+
+
+def _check_plan(file: str, table: str | None, fail_if: str | None) -> None:
+    """Check a plan on another table and write its totals there."""
+    from seepage.workflow.plan import Plan
+
+    if table is None:
+        raise InputError("a plan is checked on a table: name it by --data")
+    reject(["keep"], "a plan has its own columns")
+    plan = Plan.load(file)
+    result = plan.check(table, **explicit_keywords(options.TABLE_KEYWORDS))
+    console.write_result(
+        result, lambda: _plan_text(result, Path(file).name, Path(table).name)
+    )
+    if fail_if is not None and not result.within:
+        raise SystemExit(EXIT_FAILED)
+
+
+def _plan_text(result: Any, plan: str, table: str) -> str:
+    """Return the totals of a plan on another table as text."""
+    verdict = "every total is within its limit"
+    if not result.within:
+        verdict = f"above the limit: {', '.join(result.exceeded)}"
+    margin = ""
+    if result.within and result.margin is not None:
+        margin = (
+            f"\nMargin: the limits hold for all rows within {result.margin:.3f} of this "
+            "table's (total variation)"
+        )
+    rows = [["attribute", "total", "limit", "", "margin"]]
+    for row in result.to_arrow().to_pylist():
+        limit = "none" if row["limit"] is None else f"{row['limit']:g}"
+        state = "within" if row["within"] else "exceeded"
+        own = "-" if row["margin"] is None else f"{row['margin']:.3f}"
+        total = upper_text(row["total"]) + delta_text(row["delta"])
+        rows.append([row["attribute"], total, limit, state, own])
+    return (
+        f"{plan} on {table}, {result.records:,} records: {verdict}{margin}\n"
+        f"Totals in nats, {result.guarantee}, {result.kind}\n{aligned(rows)}"
     )

@@ -20,6 +20,7 @@ COMPARE_KEYWORDS = (
     "delta",
     "limit",
     "confidence",
+    "keep",
     *options.DATA_KEYWORDS,
 )
 """Keywords of `seepage.compare_tables` that are options of the command."""
@@ -70,6 +71,7 @@ SHOWN_PAIRS = 10
     help="Exit 1 if a pair is established to leak more in B, or if a limit is exceeded "
     "there.",
 )
+@options.KEEP
 @options.DATA
 @options.page("the comparison")
 @options.chart("the leakages of both tables")

@@ -75,7 +75,7 @@ def uncertain_ratios(
     >>> sets = LikelySets("all", 1.0)
     >>> ratios = uncertain_ratios(channel, radii, sets, np.array([1.0]))
     >>> ratios[0].round(4).tolist()
-    [[0.0, 0.1591], [0.2755, 0.0]]
+    [[0.0, 0.1399], [0.275, 0.0]]
     """
     plain = sets.best_by_pair(channels, contrasts)
     size = channels.shape[2]
@@ -121,8 +121,8 @@ def uncertain_report_ratios(
     --------
     >>> grr = np.array([[0.75, 0.25], [0.25, 0.75]])
     >>> rows = np.array([[0.9, 0.1], [0.8, 0.2]])
-    >>> uncertain_report_ratios(rows, np.array([0.05, 0.05]), grr)[0, 1].round(4)
-    0.1542
+    >>> uncertain_report_ratios(rows, np.array([0.05, 0.05]), grr).round(4).tolist()
+    [[0.0, 0.1484], [0.3102, 0.0]]
     """
     highest, lowest = _extreme_likelihoods(channel, radii, transition)
     guard = 2 * (2 * channel.shape[1] + 16) * UNIT
@@ -158,27 +158,40 @@ def _extreme_likelihoods(
     channel: Floats, radii: Floats, transition: Floats
 ) -> tuple[Floats, Floats]:
     """Return U and L of every row and report, shapes (m, reports)."""
-    highest = np.zeros((len(channel), transition.shape[1]))
-    lowest = np.zeros_like(highest)
-    for report, likelihoods in enumerate(transition.T):
-        order = np.argsort(likelihoods, kind="stable")
-        rows = channel[:, order]
-        column = likelihoods[order]
-        highest[:, report] = _moved(rows, column, radii)
-        lowest[:, report] = _moved(rows[:, ::-1], column[::-1], radii)
+    order = np.argsort(transition, axis=0, kind="stable")
+    ascending = np.take_along_axis(transition, order, axis=0)
+    highest = np.empty((len(channel), transition.shape[1]))
+    lowest = np.empty_like(highest)
+    for x, row in enumerate(channel):
+        shares = row[order]
+        highest[x] = moved_mass(shares, ascending, float(radii[x]))
+        lowest[x] = moved_mass(shares[::-1], ascending[::-1], float(radii[x]))
     return highest, lowest
 
 
-def _moved(rows: Floats, likelihoods: Floats, radii: Floats) -> Floats:
-    """Return the likelihood of a report after a mass of r_x was moved from the first
-    inputs of each row to the last one.
+def moved_mass(shares: Floats, likelihoods: Floats, radius: float) -> Floats:
+    """Return the likelihood of each report after a mass was moved from the first inputs
+    to the last one.
+
+    Parameters
+    ----------
+    shares, likelihoods
+        P(input given target value) and P(report given input), inputs x reports: one
+        column per report, in its own order of inputs.
+    radius
+        The mass that is moved at most.
+
+    Examples
+    --------
+    >>> shares = np.array([[0.9], [0.1]])
+    >>> moved_mass(shares, np.array([[0.25], [0.75]]), 0.1).round(3).tolist()
+    [0.35]
     """
-    before = np.cumsum(rows, axis=1) - rows
-    reach = radii + 4 * rows.shape[1] * UNIT * (radii > 0)
-    taken = np.clip(reach[:, None] - before, 0.0, rows)
-    return np.asarray(
-        (rows - taken) @ likelihoods + taken.sum(axis=1) * likelihoods[-1]
-    )
+    before = np.cumsum(shares, axis=0) - shares
+    reach = radius + 4 * len(shares) * UNIT * (radius > 0)
+    taken = np.clip(reach - before, 0.0, shares)
+    kept = ((shares - taken) * likelihoods).sum(axis=0)
+    return np.asarray(kept + taken.sum(axis=0) * likelihoods[-1])
 
 
 def uncertain_leakage(

@@ -184,7 +184,8 @@ def row_radii(value: Any, rows: int) -> Floats:
     """
     items = [value] * rows
     is_text = isinstance(value, str | bytes)
-    if isinstance(value, Sequence | np.ndarray) and not is_text and np.ndim(value):
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    if is_array or (isinstance(value, Sequence) and not is_text):
         items = checks.items(value, "uncertainty")
         if len(items) != rows:
             raise checks.violation(

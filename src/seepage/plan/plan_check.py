@@ -35,6 +35,7 @@ from seepage.mechanisms.base import PUBLIC
 from seepage.mechanisms.exact_probabilities import exact_cells
 from seepage.plan.attributes import PlannedAttribute, weakest_kind
 from seepage.plan.content import PlanContent
+from seepage.plan.plan_margin import plan_margins
 from seepage.tables.read import as_counted, check_whole_table, is_counted
 from seepage.tables.table_options import DataOptions
 from seepage.totals.result import TotalLeakage
@@ -62,14 +63,21 @@ class PlanCheck(Result):
         The guarantee of the totals, that of the plan, and its kind for this table.
     records
         The number of records.
+    margins
+        How far the rows of this table may move, in total variation, until the total of
+        an attribute reaches its limit: 0 where it is above, 1 without a limit; None
+        where it was not computed.  It covers other tables near this one; the margin of
+        the table that a plan was certified on is its sampling error, so a confidence
+        for the population and this margin are never claimed together.
 
     Examples
     --------
     >>> import seepage as sp
     >>> last = sp.make_survey(2_000, rng=1).select(["coffee", "screen", "sleep"])
     >>> plan = sp.design(last, 2.0, scope="table", shape="never")
-    >>> plan.check(last).within
-    True
+    >>> check = plan.check(last)
+    >>> check.within, check.margin < 0.01
+    (True, True)
     >>> plan.check(sp.make_survey(2_000, rng=2))  # doctest: +ELLIPSIS
     PlanCheck(exceeded: coffee 2.077 above 2, ...; exact on 2,000 records)
     """
@@ -82,6 +90,16 @@ class PlanCheck(Result):
     guarantee: str
     kind: str
     records: int
+    margins: Floats | None = None
+
+    @property
+    def margin(self) -> float | None:
+        """The smallest of the margins: that of the plan on this table; None where it was
+        not computed.
+        """
+        if self.margins is None:
+            return None
+        return float(self.margins.min())
 
     @property
     def within(self) -> bool:
@@ -114,6 +132,9 @@ class PlanCheck(Result):
             ],
             "within": self._is_within.tolist(),
             "form": self.forms.tolist(),
+            "margin": [None] * len(self.totals)
+            if self.margins is None
+            else self.margins.tolist(),
         }
 
     def _headline(self) -> str:
@@ -129,6 +150,8 @@ class PlanCheck(Result):
         basis = self.guarantee
         if self.kind != "certified":
             basis += f", {self.kind}"
+        if self.within and self.margin is not None:
+            verdict += f", also for rows within {math.floor(1e3 * self.margin) / 1e3:g}"
         return f"PlanCheck({verdict}; {basis} on {self.records:,} records)"
 
 
@@ -160,7 +183,27 @@ def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanChe
         guarantee=plan.guarantee,
         kind=weakest_kind(plan.forms),
         records=counted.records,
+        margins=_margins(counted, plan, totals.max(axis=0), np.array(limits)),
     )
+
+
+def _margins(
+    counted: PairCounts | Records, plan: PlanContent, totals: Floats, limits: Floats
+) -> Floats | None:
+    """Return the margin of each attribute; None for totals that are not exact, and
+    where values are public or known.
+    """
+    guarantees = {form.guarantee for form in plan.forms}
+    if guarantees == {"worst"}:
+        return np.where(totals <= limits, 1.0, 0.0)
+    conditional = bool(plan.public or plan.provenance.known)
+    if guarantees != {"exact"} or conditional or plan.basis == "bound":
+        return None
+    if plan.view != "report" or not isinstance(counted, Records):
+        return None
+    if any(any(form.deltas) for form in plan.forms):
+        return None
+    return plan_margins(counted, plan.forms, limits)
 
 
 class TotalsOfForm(NamedTuple):
