@@ -10,7 +10,7 @@ from typing import Any
 from seepage._core import checks
 from seepage._core.text import factor
 
-ODDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(?:x|×|times)", re.IGNORECASE)
+ODDS = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(?:x|×|times)", re.IGNORECASE)
 """Odds as they are typed: 7.4x, 7.4 x, 7.4 ×, 7.4 times."""
 
 RULE = "a number of nats, or odds such as '7.4x'"

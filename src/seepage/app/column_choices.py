@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from seepage._core.errors import InputError
-from seepage.tables.labels import NUMBER
+from seepage._core.number_grammar import NUMBER
 
 Role = Literal["ask", "protect", "known", "public", "person", "never"]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import number_of_text
 from seepage.app.form_entries import entered_count, entry, entry_at
 
 LIMIT_ODDS = (1.5, 2.0, 2.7, 4.5, 7.4, 12.0, 20.0)
@@ -119,11 +120,8 @@ class PlanWish:
 
 def _entered_precision(text: str) -> float:
     """Return a half-width that is entered in points."""
-    try:
-        points = float(text.replace(",", "."))
-    except ValueError:
-        points = 0.0
-    if not 0.05 <= points <= 50:
+    points = number_of_text(text.strip().replace(",", "."))
+    if points is None or not 0.05 <= points <= 50:
         raise InputError(
             f"the precision must be from 0.05 to 50 percentage points, got {text!r}",
             parameter="amount",

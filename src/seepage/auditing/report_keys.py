@@ -23,7 +23,7 @@ from uuid import UUID
 import numpy as np
 
 from seepage._core.errors import InputError, escaped
-from seepage.tables.labels import NUMBER
+from seepage._core.number_grammar import number_of_text
 
 EXACT_BY_REPR = (
     int,
@@ -256,7 +256,7 @@ def python_key(exact: str) -> ReportKey:
     is_text = spelling[0] in "'\""
     if is_text:
         spelling = str(ast.literal_eval(spelling))
-    return ReportKey(exact, spelling, number_spelled(spelling), is_text)
+    return ReportKey(exact, spelling, _number(spelling), is_text)
 
 
 def javascript_key(exact: str) -> ReportKey:
@@ -271,14 +271,13 @@ def javascript_key(exact: str) -> ReportKey:
     is_text = exact.startswith('"')
     if is_text:
         spelling = json.loads(exact)
-    return ReportKey(exact, spelling, number_spelled(spelling), is_text)
+    return ReportKey(exact, spelling, _number(spelling), is_text)
 
 
-def number_spelled(text: str) -> float:
+def _number(text: str) -> float:
     """Return the number that a text spells; NaN if it spells none."""
-    if NUMBER.fullmatch(text) is None:
-        return math.nan
-    return float(text)
+    number = number_of_text(text)
+    return math.nan if number is None else number
 
 
 def shown_keys(keys: Sequence[ReportKey]) -> tuple[str, ...]:

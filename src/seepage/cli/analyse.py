@@ -12,6 +12,7 @@ from seepage.cli import console, options, parsing, reading
 from seepage.cli.analysis_text import analysis_text
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords, reject
+from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 
 RELEASE_KEYWORDS = (
     "epsilon",
@@ -69,7 +70,7 @@ ANALYSE_HEADINGS = {
 @click.option(
     "-e",
     "--epsilon",
-    type=float,
+    type=NUMBER_TYPE,
     default=1.0,
     help="The privacy budget of every attribute.",
 )
@@ -101,25 +102,25 @@ ANALYSE_HEADINGS = {
 )
 @click.option(
     "--delta",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Delta of (epsilon, delta)-LDP.",
 )
 @click.option(
     "--min-count",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Smaller counts of a pair are raised to this.",
 )
 @click.option(
     "--prior",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Pseudo-count added to every count of a pair.",
 )
 @click.option(
     "--truncate",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Counts of a pair below this are then set to 0.",
 )
@@ -149,13 +150,13 @@ ANALYSE_HEADINGS = {
 @options.KEEP
 @click.option(
     "--sample",
-    type=int,
+    type=INTEGER_TYPE,
     metavar="N",
     help="Number of records to draw without replacement: totals are assumed.",
 )
 @click.option(
     "--people",
-    type=int,
+    type=INTEGER_TYPE,
     metavar="N",
     help="Number of people drawn for the realised privacy loss; by default 1,000 if a "
     "guarantee needs records and all mechanisms are named, else 0.",

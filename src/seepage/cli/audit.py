@@ -9,6 +9,7 @@ from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import SHOWN_LEAKS
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.keywords import explicit_keywords, reject
+from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 
 EXIT_FAILED = 1
 
@@ -39,12 +40,15 @@ KEYWORDS_OF_DATA = (*options.DATA_KEYWORDS, "reported", "guarantee", "report")
 @click.command("audit", cls=FileCommand)
 @click.argument("randomiser", metavar="FILE")
 @click.option(
-    "--claim", type=float, required=True, help="The claimed epsilon of each attribute."
+    "--claim",
+    type=NUMBER_TYPE,
+    required=True,
+    help="The claimed epsilon of each attribute.",
 )
-@click.option("--delta", type=float, default=0.0, help="The claimed delta.")
+@click.option("--delta", type=NUMBER_TYPE, default=0.0, help="The claimed delta.")
 @click.option(
     "--record-claim",
-    type=float,
+    type=NUMBER_TYPE,
     help="The claimed epsilon of all reports of a person together; None for none.",
 )
 @click.option(
@@ -55,13 +59,13 @@ KEYWORDS_OF_DATA = (*options.DATA_KEYWORDS, "reported", "guarantee", "report")
 )
 @click.option(
     "--samples",
-    type=int,
+    type=INTEGER_TYPE,
     default=20_000,
     help="How often each value is sampled.",
 )
 @click.option(
     "--rounds",
-    type=int,
+    type=INTEGER_TYPE,
     help="How often each attribute is reported; by default what the specification says, "
     "else once.",
 )
@@ -103,7 +107,7 @@ KEYWORDS_OF_DATA = (*options.DATA_KEYWORDS, "reported", "guarantee", "report")
 )
 @click.option(
     "--confidence",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.95,
     help="Confidence of limits from samples, for all attributes at once.",
 )

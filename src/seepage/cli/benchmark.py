@@ -10,10 +10,11 @@ from seepage._core.errors import InputError
 from seepage.cli import console, options, reading
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords
+from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 
 DELTA = click.option(
     "--delta",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Delta of mechanisms that need one, such as gauss.",
 )
@@ -27,13 +28,22 @@ all."""
 @click.command("simulate", cls=FileCommand)
 @click.argument("data")
 @click.option(
-    "-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute."
+    "-e",
+    "--epsilon",
+    type=NUMBER_TYPE,
+    default=1.0,
+    help="The budget of each attribute.",
 )
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
 @DELTA
-@click.option("--replicas", type=int, default=50, help="Number of reports per record.")
 @click.option(
-    "--surrogates", type=int, default=10_000, help="Permutations for p-values; 0: none."
+    "--replicas", type=INTEGER_TYPE, default=50, help="Number of reports per record."
+)
+@click.option(
+    "--surrogates",
+    type=INTEGER_TYPE,
+    default=10_000,
+    help="Permutations for p-values; 0: none.",
 )
 @click.option(
     "--seed",
@@ -47,7 +57,9 @@ all."""
     metavar="SOURCE->TARGET",
     help="Only this; may be repeated.",
 )
-@click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
+@click.option(
+    "--confidence", type=NUMBER_TYPE, default=0.95, help="Confidence of intervals."
+)
 @options.RESULT
 @options.TABLE
 def simulate(
@@ -128,7 +140,7 @@ EPSILON = click.option(
     "--epsilon",
     "epsilons",
     multiple=True,
-    type=float,
+    type=NUMBER_TYPE,
     help="A budget; may be repeated.",
 )
 
@@ -233,7 +245,9 @@ def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
 
 @click.command("stream", cls=FileCommand)
 @click.argument("data")
-@click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
+@click.option(
+    "-e", "--epsilon", type=NUMBER_TYPE, default=1.0, help="Budget of each step."
+)
 @options.TABLE
 @options.RESULT
 def stream(data: str, epsilon: float, **_: Any) -> None:

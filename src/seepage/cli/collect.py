@@ -15,6 +15,7 @@ from seepage.cli import console, options, parsing
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
+from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE, IntegerRange
 
 EXIT_FAILED = 1
 
@@ -54,7 +55,7 @@ TITLE = click.option(
 )
 @click.option(
     "--vectors",
-    type=click.IntRange(1, 1_000_000),
+    type=IntegerRange(1, 1_000_000),
     default=100,
     help="Test vectors of the draw and each form.",
 )
@@ -112,7 +113,7 @@ def client(
     help="The database of reports; it is continued if it exists.",
 )
 @click.option(
-    "--port", type=int, default=8000, help="The port; 0 for any that is free."
+    "--port", type=INTEGER_TYPE, default=8000, help="The port; 0 for any that is free."
 )
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
 @click.option(
@@ -123,7 +124,10 @@ def client(
     help="A name under which others reach it, such as survey.example.org.",
 )
 @click.option(
-    "--rate", type=float, default=1000.0, help="Lines per second, in all, at most."
+    "--rate",
+    type=NUMBER_TYPE,
+    default=1000.0,
+    help="Lines per second, in all, at most.",
 )
 @LABELS
 @TITLE
@@ -437,7 +441,11 @@ def _survey_weights(
     """Return weights: a column beside the reports by its name, or numbers from the
     covariates.
     """
-    from seepage.collection.clear_columns import clear_columns, column_names
+    from seepage.collection.clear_columns import (
+        clear_columns,
+        column_names,
+        column_texts,
+    )
     from seepage.collection.weights import rake_weights
 
     if known_totals is not None:
@@ -447,8 +455,11 @@ def _survey_weights(
             )
         columns = clear_columns(known_totals, ["attribute", "value", "total"])
         known: dict[str, dict[str, float]] = {}
-        for name, value, total in zip(*columns.values(), strict=True):
-            known.setdefault(str(name), {})[str(value)] = float(total)
+        names, values, totals = map(column_texts, columns.values())
+        for name, value, total in zip(names, values, totals, strict=True):
+            known.setdefault(name, {})[value] = parsing.as_number(
+                total, "each total of --known-totals"
+            )
         return rake_weights(covariates, known, weights=weights)
     if covariates is not None and weights in column_names(covariates):
         return clear_columns(covariates, [weights])[weights]

@@ -10,6 +10,7 @@ from seepage.cli import console, options, parsing
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned
 from seepage.cli.keywords import explicit_keywords
+from seepage.cli.number_types import NUMBER_TYPE
 
 EXIT_FAILED = 1
 """Exit code of a verdict that `--fail-if` names."""
@@ -35,7 +36,7 @@ SHOWN_PAIRS = 10
 @click.option(
     "-e",
     "--epsilon",
-    type=float,
+    type=NUMBER_TYPE,
     default=1.0,
     help="The privacy budget of every attribute.",
 )
@@ -44,7 +45,9 @@ SHOWN_PAIRS = 10
     "--mechanism",
     help="A mechanism; by default the bound over all with this budget.",
 )
-@click.option("--delta", type=float, default=0.0, help="Delta of (epsilon, delta)-LDP.")
+@click.option(
+    "--delta", type=NUMBER_TYPE, default=0.0, help="Delta of (epsilon, delta)-LDP."
+)
 @click.option(
     "--limit",
     metavar="ODDS|NATS",
@@ -61,7 +64,7 @@ SHOWN_PAIRS = 10
 )
 @click.option(
     "--confidence",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.95,
     help="The confidence of all intervals together.",
 )

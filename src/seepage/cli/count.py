@@ -11,6 +11,7 @@ from seepage._core.files import write_text
 from seepage._core.results import csv_text, json_text
 from seepage.cli import console, options, reading
 from seepage.cli.command import FileCommand
+from seepage.cli.number_types import INTEGER_TYPE
 
 
 @click.command("count", cls=FileCommand)
@@ -136,7 +137,7 @@ def fetch_files(name: str) -> None:
 
 @datasets.command("survey", cls=FileCommand)
 @options.output_file("The CSV file.", default="people.csv")
-@click.option("--people", type=int, default=10_000, help="Number of people.")
+@click.option("--people", type=INTEGER_TYPE, default=10_000, help="Number of people.")
 def write_survey(output: str, people: int) -> None:
     """Write the synthetic survey of the documentation as a CSV file."""
     from seepage.datasets.survey import make_survey

@@ -21,6 +21,7 @@ from seepage.cli import console, options, parsing, reading
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned
 from seepage.cli.keywords import explicit_keywords, reject
+from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 from seepage.tables.table_options import ANSWERS
 
 LIMITS = options.grouped(
@@ -53,7 +54,7 @@ LIMITS = options.grouped(
     options.KEEP,
     click.option(
         "--sample",
-        type=int,
+        type=INTEGER_TYPE,
         metavar="N",
         help="Number of records to draw at random, by the seed; all by default.",
     ),
@@ -132,7 +133,7 @@ CALIBRATE_HEADINGS = {
 )
 @click.option(
     "--delta",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Delta of (epsilon, delta)-LDP; totals then have one too.",
 )
@@ -271,14 +272,14 @@ DESIGN_HEADINGS = {
 )
 @click.option(
     "--people",
-    type=int,
+    type=INTEGER_TYPE,
     metavar="N",
     help="The number of people who will be asked, which errors are then for; by default "
     "as many as the table has records.",
 )
 @click.option(
     "--precision",
-    type=float,
+    type=NUMBER_TYPE,
     metavar="POINTS",
     callback=parsing.parse_points,
     help="The half-width that every share is to have, such as 0.03 (3 points in the "
@@ -309,7 +310,7 @@ DESIGN_HEADINGS = {
 )
 @click.option(
     "--largest",
-    type=int,
+    type=INTEGER_TYPE,
     help="The maximum number of attributes of a form; by default 8.",
 )
 @click.option(
@@ -343,27 +344,27 @@ DESIGN_HEADINGS = {
 )
 @click.option(
     "--effort",
-    type=float,
+    type=NUMBER_TYPE,
     default=1.0,
     help="How much the search computes, as a multiple of the default: 4 may find a "
     "slightly better plan, 0.1 is a quick look.",
 )
 @click.option(
     "--seconds",
-    type=float,
+    type=NUMBER_TYPE,
     default=120.0,
     help="Cap on the time of the search; Ctrl-C ends it too. Either way the best design "
     "so far is certified and kept.",
 )
 @click.option(
     "--confidence",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.95,
     help="Confidence of all limits for the population at once.",
 )
 @click.option(
     "--looks",
-    type=int,
+    type=INTEGER_TYPE,
     default=1,
     help="How many plans may be computed from these records before one of them is used: "
     "the error probability is divided by it.",

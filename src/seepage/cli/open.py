@@ -3,13 +3,14 @@
 import click
 
 from seepage.cli.command import FileCommand
+from seepage.cli.number_types import INTEGER_TYPE
 
 
 @click.command("open", cls=FileCommand)
 @click.argument("data", required=False)
 @click.option(
     "--port",
-    type=int,
+    type=INTEGER_TYPE,
     default=0,
     help="The port of this machine; 0 for any that is free.",
 )

@@ -7,6 +7,7 @@ import click
 
 from seepage.cli import parsing
 from seepage.cli.files import OutputFile, OutputFolder, PictureFile
+from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE, IntegerRange
 from seepage.tables.table_options import ENGINES, MISSING_VALUES
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -87,7 +88,7 @@ TABLE = grouped(
     ),
     click.option(
         "--max-values",
-        type=int,
+        type=INTEGER_TYPE,
         default=1000,
         help="Maximum alphabet size; a column with more values raises an error.",
     ),
@@ -102,7 +103,7 @@ TABLE = grouped(
     ENCODING,
     click.option(
         "--pool",
-        type=float,
+        type=NUMBER_TYPE,
         metavar="N",
         help="Minimum number of records of a value, below 1 their minimum share: rarer "
         'values are merged into "(other)".',
@@ -162,7 +163,7 @@ READING_NAMES = (*DATA_KEYWORDS, "master")
 
 UNCERTAINTY = click.option(
     "--uncertainty",
-    type=float,
+    type=NUMBER_TYPE,
     default=0.0,
     help="Total variation distance within which the rows of every channel are assumed "
     "to lie, as in another wave of the same survey.",
@@ -170,26 +171,26 @@ UNCERTAINTY = click.option(
 
 # Totals -------------------------------------------------------------------------------
 
-SEED = click.IntRange(min=0)
+SEED = IntegerRange(min=0)
 """Type of the option `--seed`."""
 
 TOTALS = grouped(
     click.option(
         "--target-delta",
-        type=float,
+        type=NUMBER_TYPE,
         default=0.01,
         help="The delta of sampled totals.",
     ),
     click.option(
         "--confidence",
-        type=float,
+        type=NUMBER_TYPE,
         default=0.95,
         help="The confidence of all totals together, if they are sampled or for the "
         "population.",
     ),
     click.option(
         "--reports",
-        type=int,
+        type=INTEGER_TYPE,
         default=20_000,
         help="Number of reports drawn for sampled totals.",
     ),

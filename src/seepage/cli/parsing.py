@@ -1,11 +1,14 @@
 """From the text of an option to the value of a keyword: callbacks of Click."""
 
+import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import number_of_text
 from seepage._core.odds import limit_in_nats
 from seepage.channel.domain import ALL_OTHERS
 from seepage.cli.files import option_name
@@ -103,19 +106,16 @@ def as_text(text: str, _: str) -> str:
 
 def as_number(text: str, name: str) -> float:
     """Return a number."""
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} must be a number, got {text!r}") from None
+    number = number_of_text(text.strip())
+    if number is None:
+        raise InputError(f"{name} must be a number, got {text!r}")
+    return number
 
 
 def as_limit(text: str, name: str) -> float:
     """Return a limit in nats, given in nats or as odds such as 7.4x."""
-    try:
-        limit: Any = float(text)
-    except ValueError:
-        limit = text
-    return limit_in_nats(limit, name)
+    number = number_of_text(text.strip())
+    return limit_in_nats(text if number is None else number, name)
 
 
 def as_limit_or_none(text: str, name: str) -> float | None:
@@ -185,9 +185,9 @@ def _names(text: str) -> list[str]:
 
 
 def _client_value(text: str) -> Any:
-    from seepage.tables.labels import field_key
-
-    key = field_key(text)
-    if not isinstance(key, float):
-        return text
-    return int(key) if key.is_integer() else key
+    """Return a text that is a number of JSON as one, and any other as it is: "00" too."""
+    with suppress(ValueError):
+        value = json.loads(text, parse_constant=str)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+    return text

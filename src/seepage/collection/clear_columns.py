@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from seepage._core import checks
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import number_of_text
+from seepage.tables.labels import BOOLEANS, number_label
 from seepage.tables.opening import open_source
 from seepage.tables.table_options import TableOptions
 
@@ -41,11 +44,8 @@ def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
 
 def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
     cells = column.to_pylist()
-    may_be_numbers = (
-        is_file or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    )
     numbers = None
-    if may_be_numbers:
+    if is_file or _is_numeric(column.type):
         numbers = _as_numbers(cells)
     missing = sum(_is_missing(cell) for cell in numbers or cells)
     if missing:
@@ -53,17 +53,47 @@ def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
             f"column {name!r} has {missing:,} missing values; leave out these rows, of the reports "
             "too"
         )
-    if numbers is not None:
-        return np.array(numbers)
-    return np.array([str(cell) for cell in cells])
+    if numbers is None:
+        return np.array([_text(cell) for cell in cells])
+    if not np.isfinite(numbers).all():
+        raise InputError(f"column {name!r} has infinite numbers; leave out these rows")
+    return np.array(numbers)
+
+
+def _is_numeric(kind: Any) -> bool:
+    """Return whether a column of an Arrow type holds numbers."""
+    of_kind = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+    return any(holds(kind) for holds in of_kind)
 
 
 def _as_numbers(cells: Sequence[Any]) -> list[float] | None:
     """Return cells as numbers, NaN for missing ones; None if one is no number."""
-    try:
-        return [math.nan if _is_missing(cell) else float(cell) for cell in cells]
-    except (ValueError, TypeError):
-        return None
+    numbers = []
+    for cell in cells:
+        number = _number(cell)
+        if number is None:
+            return None
+        numbers.append(number)
+    return numbers
+
+
+def _number(cell: Any) -> float | None:
+    """Return a cell as a number, NaN if it is missing; None if it is no number."""
+    if _is_missing(cell):
+        return math.nan
+    if isinstance(cell, str):
+        return number_of_text(cell.strip())
+    if isinstance(cell, (int, float, Decimal)) and not isinstance(cell, bool):
+        return float(cell)
+    return None
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as text, a boolean as tables label it."""
+    text = str(cell)
+    if isinstance(cell, bool):
+        return BOOLEANS[text]
+    return text
 
 
 def _is_missing(cell: Any) -> bool:
@@ -81,5 +111,5 @@ def named_weights(weights: Any, data: Any) -> Any:
 def column_texts(column: NDArray[Any]) -> list[str]:
     """Return the values of an unperturbed column as texts, 2.0 as "2"."""
     if column.dtype.kind == "f":
-        return [f"{value:g}" for value in column.tolist()]
+        return [number_label(value) for value in column.tolist()]
     return [str(value) for value in column.tolist()]

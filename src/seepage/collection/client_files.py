@@ -15,6 +15,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.files import write_folder
+from seepage._core.number_grammar import number_of_text
 from seepage.collection.reference_client import (
     WORD,
     answer_code,
@@ -25,7 +26,6 @@ from seepage.collection.reference_client import (
 from seepage.mechanisms.randomness import Randomness
 from seepage.plan.content import PlanContent
 from seepage.plan.wire import Wire
-from seepage.tables.labels import NUMBER
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""
@@ -114,7 +114,8 @@ def _raw_values(attribute: Wire) -> list[str | float | None]:
     """
     edges = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
     texts = [*attribute["values"], *edges]
-    numbers = [float(text) for text in texts if NUMBER.fullmatch(text)]
+    spelled = [number_of_text(text) for text in texts]
+    numbers = [number for number in spelled if number is not None]
     raw: list[str | float | None] = list(attribute["values"])
     raw += dict(attribute.get("merged", ()))
     raw += edges

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import number_of_text
 from seepage.channel.domain import Attribute
 from seepage.collection.clear_columns import column_texts
 from seepage.designs.want import attribute_scores
@@ -179,13 +180,11 @@ def cell_variables(
 
 def _values_as_numbers(attribute: Attribute) -> Floats | None:
     """Return an attribute's values as finite numbers; None if one is none."""
-    try:
-        numbers = np.array([float(value) for value in attribute.values])
-    except ValueError:
+    spelled = [number_of_text(value) for value in attribute.values]
+    numbers = [number for number in spelled if number is not None]
+    if len(numbers) < len(spelled) or not np.isfinite(numbers).all():
         return None
-    if not np.isfinite(numbers).all():
-        return None
-    return numbers
+    return np.array(numbers)
 
 
 def clear_variables(

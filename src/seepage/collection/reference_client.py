@@ -6,10 +6,11 @@ from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import number_of_text
 from seepage.channel.domain import MISSING
 from seepage.mechanisms.word_draws import DRAWS_BY_KIND, WordDraw, Words
 from seepage.plan.wire import Wire
-from seepage.tables.labels import BOOLEANS, EXACT, NUMBER, number_label
+from seepage.tables.labels import BOOLEANS, EXACT, number_label
 
 WORD = 8
 """Bytes of a word."""
@@ -231,18 +232,17 @@ def answer_label(text: str) -> str:
     ['1', '1000', 'true', '<5']
     """
     word = text.strip(BLANKS)
-    if NUMBER.fullmatch(word):
-        number = float(word)
-        if abs(number) < EXACT:
-            return number_label(number)
+    number = number_of_text(word)
+    if number is not None and abs(number) < EXACT:
+        return number_label(number)
     return BOOLEANS.get(word, word)
 
 
 def _interval_of(text: str, edges: Sequence[str]) -> int | None:
     """Return the index of the interval of a number; None outside all intervals."""
-    if not edges or not NUMBER.fullmatch(text):
+    number = number_of_text(text)
+    if not edges or number is None:
         return None
-    number = float(text)
     limits = [float(edge) for edge in edges]
     if not limits[0] <= number <= limits[-1]:
         return None

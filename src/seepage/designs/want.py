@@ -22,6 +22,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import number_of_text
 from seepage._core.wanted_text import MEAN, SCORES, TIMES
 from seepage.channel.domain import Attribute, Domain
 from seepage.designs.design_options import wanted_statistics
@@ -118,11 +119,8 @@ def attribute_scores(
     name = attribute.name
     if scores is None and len(edges) == attribute.size + 1 and np.isfinite(edges).all():
         return np.asarray((edges[1:] + edges[:-1]) / 2.0)
-    try:
-        given = attribute.values if scores is None else checks.items(scores, what)
-        numbers = np.array([float(number) for number in given])
-    except (TypeError, ValueError):
-        numbers = np.array([np.nan])
+    given = attribute.values if scores is None else checks.items(scores, what)
+    numbers = np.array([_score(number) for number in given])
     if not np.isfinite(numbers).all() or len(numbers) != attribute.size:
         hint = ", which are no numbers themselves" if scores is None else ""
         rule = (
@@ -134,6 +132,17 @@ def attribute_scores(
             f"{what} must have different numbers for {name!r}", parameter=what
         )
     return numbers
+
+
+def _score(number: Any) -> float:
+    """Return a score, a number or a text that spells one; NaN for anything else."""
+    if isinstance(number, str):
+        spelled = number_of_text(number.strip())
+        return math.nan if spelled is None else spelled
+    try:
+        return float(number)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def mean_rows(scores: Floats) -> Floats:

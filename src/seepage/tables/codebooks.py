@@ -34,6 +34,7 @@ from typing import Literal, cast, get_args
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import read_small, write_text
+from seepage._core.number_grammar import number_of_text
 from seepage._core.results import FORMULA, csv_text
 
 REQUIRED_COLUMNS = ("attribute", "value")
@@ -218,11 +219,8 @@ def _number(texts: dict[str, str], name: str) -> float | None:
     text = texts[name].strip()
     if not text:
         return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if math.isnan(number):
+    number = number_of_text(text)
+    if number is None:
         raise checks.violation(name, "a number", text)
     return number
 

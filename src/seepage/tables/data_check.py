@@ -6,10 +6,10 @@ from html import escape
 from typing import Any
 
 from seepage._core.errors import InputError, Setting, Text
+from seepage._core.number_grammar import NUMBER
 from seepage._core.results import Result
 from seepage._core.text import short_list
 from seepage.tables.kinds import ANSWERS, NO_ANSWERS
-from seepage.tables.labels import NUMBER
 from seepage.tables.rare_values import rare_below
 
 SAME = "same as another"

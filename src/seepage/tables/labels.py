@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from seepage._core import checks
 from seepage._core.arrays import Booleans
+from seepage._core.number_grammar import NUMBER
 from seepage.channel.domain import MISSING
 from seepage.tables.sources import plain
 
@@ -98,13 +100,6 @@ def _bin_label(low: float, high: float, *, is_last: bool) -> str:
         return f">= {number_label(low)}"
     bracket = "]" if is_last else ")"
     return f"[{number_label(low)}, {number_label(high)}{bracket}"
-
-
-NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)",
-    re.IGNORECASE,
-)
-"""Numbers in text files: decimal, with an exponent, or infinite."""
 
 
 DATETIME = re.compile(
@@ -209,6 +204,25 @@ def number_label(number: float) -> str:
     if _has_exact_label(number):
         return str(int(number))
     return repr(float(number))
+
+
+def value_label(value: Any) -> str:
+    """Return the label of a value that a caller names: a text, a number or a boolean.
+
+    Examples
+    --------
+    >>> [value_label(value) for value in ("1", 1, 1.0, True, np.int64(3))]
+    ['1', '1', '1', 'true', '3']
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return BOOLEANS[str(value)]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number_label(value)
+    return checks.text(value, "a value")
 
 
 def _has_exact_label(number: float) -> bool:
