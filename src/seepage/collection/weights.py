@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, SeepageWarning
-from seepage.collection.clear_columns import clear_columns, named_weights
+from seepage._core.number_grammar import number_of_text
+from seepage.collection.clear_columns import (
+    clear_columns,
+    column_texts,
+    named_weights,
+)
+from seepage.tables.labels import BOOLEANS, number_label
 
 SHARED = 5
 """A weight that fewer people share nearly identifies them."""
@@ -25,11 +31,13 @@ AGREEMENT = 1e-12
 
 
 def checked_weights(weights: Any, records: int) -> Floats:
-    """Return weights as numbers; warn where one is shared by so few people that it
-    tells who.
+    """Return weights as numbers, the largest from 1/2 to 1; warn where one is shared by
+    so few people that it tells who.
+
+    They are divided by a power of 2, which is exact.
     """
     try:
-        numbers: Floats = np.asarray(weights, dtype=np.float64)
+        numbers: Floats = checks.array(weights, "weights").astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError("weights must be numbers", parameter="weights") from None
     if numbers.shape != (records,):
@@ -51,7 +59,9 @@ def checked_weights(weights: Any, records: int) -> Floats:
             SeepageWarning,
             stacklevel=4,
         )
-    return numbers
+    # Estimates are the same for weights in any unit; squares of these are finite.
+    _, exponent = np.frexp(numbers.max())
+    return np.asarray(np.ldexp(numbers, -exponent))
 
 
 def rake_weights(
@@ -109,20 +119,31 @@ class Margin(NamedTuple):
 
 def _margin(name: str, column: NDArray[Any], known: Mapping[Any, float]) -> Margin:
     """Return the known totals of one attribute, scaled to the number of people."""
-    values, codes = np.unique(column.astype(str), return_inverse=True)
+    levels, codes = np.unique(column, return_inverse=True)
+    values = column_texts(levels)
+    is_number = column.dtype.kind == "f"
     label = f"totals of {name!r}"
-    total_of = {
-        str(value): checks.weight(total, label) for value, total in known.items()
-    }
-    unmatched = set(values.tolist()) ^ set(total_of)
+    total_of = {}
+    for value, total in known.items():
+        total_of[_value_text(value, is_number)] = checks.weight(total, label)
+    unmatched = set(values) ^ set(total_of)
     if unmatched:
         raise InputError(
             f"totals of {name!r} must be given for each value in the data, and no others; "
             f"{min(unmatched)!r} is only in one of them",
             parameter="totals",
         )
-    totals = np.array([total_of[value] for value in values.tolist()])
+    totals = np.array([total_of[value] for value in values])
     return Margin(codes, totals / totals.sum() * len(column))
+
+
+def _value_text(value: Any, is_number: bool) -> str:
+    """Return a value of known totals as `column_texts` writes it."""
+    text = str(value).strip()
+    number = number_of_text(text)
+    if is_number and number is not None:
+        return number_label(number)
+    return BOOLEANS.get(text, text)
 
 
 def _raked(weights: Floats, margins: Sequence[Margin]) -> Floats:
