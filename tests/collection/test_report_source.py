@@ -152,9 +152,7 @@ def test_an_empty_table_of_reports_raises(reports):
 def test_other_objects_than_reports_raise(reports, tmp_path):
     assert "must be an Arrow table" in error_message(12)
     pa.csv.write_csv(people(10), tmp_path / "people.csv")
-    assert "cannot be read as a Parquet file of reports" in error_message(
-        tmp_path / "people.csv"
-    )
+    assert "holds no reports of the plan" in error_message(tmp_path / "people.csv")
     pq.write_table(people(10), tmp_path / "people.parquet")
     assert "column 'sex'" in error_message(tmp_path / "people.parquet")
     assert "there is no file or folder" in error_message(tmp_path / "reports.parquet")

@@ -30,6 +30,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
 from seepage.channel.domain import Attribute
+from seepage.tables.labels import value_label
 
 NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a 95 % interval of a normal distribution, in standard errors."""
@@ -79,7 +80,7 @@ class Estimated(NamedTuple):
         return self.value
 
 
-Labels = str | Sequence[str]
+Labels = str | float | Sequence[str | float]
 
 
 def as_texts(value: Any, name: str) -> list[str]:
@@ -87,6 +88,13 @@ def as_texts(value: Any, name: str) -> list[str]:
     if isinstance(value, str):
         return [value]
     return checks.texts(value, name)
+
+
+def as_labels(value: Any, name: str) -> list[str]:
+    """Return the labels of one value or of several, which may be numbers, as a list."""
+    if isinstance(value, (str, bool, int, float, np.generic)):
+        return [value_label(value)]
+    return [value_label(each) for each in checks.items(value, name)]
 
 
 class IndependenceTest(NamedTuple):
@@ -139,7 +147,7 @@ class EstimatedCells(Result):
 
     def __getitem__(self, labels: Labels) -> Estimated:
         """Return the number of one cell, by the values of the attributes in order."""
-        values = as_texts(labels, "labels")
+        values = as_labels(labels, "labels")
         if len(values) != len(self.attributes):
             names = ", ".join(attribute.name for attribute in self.attributes)
             raise InputError(

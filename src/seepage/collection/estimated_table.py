@@ -25,6 +25,7 @@ from seepage.collection.estimated_cells import (
     EstimatedCells,
     IndependenceTest,
     Labels,
+    as_labels,
     as_texts,
 )
 from seepage.collection.ratio_intervals import SharePair, ratio_intervals, within_unit
@@ -32,6 +33,7 @@ from seepage.collection.report_batches import open_reports
 from seepage.designs.want import attribute_scores
 from seepage.plan.content import PlanContent
 from seepage.plan.report_vectors import joint_variances, summing_matrix
+from seepage.tables.labels import value_label
 
 JOINT_SHARE = 0.1
 """Share of the people who would be asked for attributes together, in the price of doing
@@ -92,7 +94,8 @@ class Table(EstimatedCells):
         total = float(np.trace(self.covariance))
         if total <= 0:
             return float("inf")
-        return float((1.0 - shares @ shares) / total)
+        unperturbed = max(0.0, float(1.0 - shares @ shares))
+        return unperturbed / total
 
     def _headline(self) -> str:
         names = " by ".join(attribute.name for attribute in self.attributes)
@@ -211,33 +214,28 @@ class Table(EstimatedCells):
 
     # Comparisons of two groups --------------------------------------------------------
 
-    def difference(
-        self, value: str | None = None, groups: Sequence[Labels] = ()
-    ) -> Estimated:
+    def difference(self, value: Any = None, groups: Sequence[Labels] = ()) -> Estimated:
         """Return the share of a value of the first attribute in one group minus that in
         another.
 
         Parameters
         ----------
         value
-            A value of the first attribute; by default the last of two.
+            A value of the first attribute, as text or number; by default the last of
+            two.
         groups
             Two groups, each by its values of the other attributes; by default the last
             and the first of two.
         """
         return self._compared(value, groups, _difference)
 
-    def ratio(
-        self, value: str | None = None, groups: Sequence[Labels] = ()
-    ) -> Estimated:
+    def ratio(self, value: Any = None, groups: Sequence[Labels] = ()) -> Estimated:
         """Return the share of a value in one group over that in another; see
         `difference`.
         """
         return self._compared(value, groups, _ratio, bounded=True)
 
-    def odds_ratio(
-        self, value: str | None = None, groups: Sequence[Labels] = ()
-    ) -> Estimated:
+    def odds_ratio(self, value: Any = None, groups: Sequence[Labels] = ()) -> Estimated:
         """Return the odds of a value in one group over those in another; see
         `difference`.
         """
@@ -252,7 +250,7 @@ class Table(EstimatedCells):
     ) -> Estimated:
         """Return a function of the shares of a value in two groups."""
         value, groups = self._value_and_groups(value, groups)
-        code = self.attributes[0].code(value)
+        code = self.attributes[0].code(value_label(value))
         parts = np.zeros((4, *self._shape))
         for row, group in enumerate(groups):
             cell = self._group_cell(group)
@@ -283,7 +281,7 @@ class Table(EstimatedCells):
     def _group_cell(self, group: Labels) -> tuple[int, ...]:
         """Return the codes of a group's values of the other attributes."""
         others = self.attributes[1:]
-        labels = as_texts(group, "each of groups")
+        labels = as_labels(group, "each of groups")
         if len(labels) != len(others):
             raise InputError(
                 f"a group must have one value of each other attribute, got {group!r}"

@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.checks import near_miss
 from seepage._core.errors import InputError
+from seepage.collection.report_frames import (
+    described_table,
+    is_described,
+    table_of_csv,
+    table_of_frame,
+    table_of_parquet,
+)
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import (
@@ -40,11 +46,16 @@ LINES = "JSON Lines"
 DATABASE = "SQLite"
 
 
+COMMAS = "CSV"
+"""The format of files that a frame of reports was written to as text."""
+
+
 FORMATS: dict[str, str] = {
     ".parquet": PARQUET,
     ".pq": PARQUET,
     ".jsonl": LINES,
     ".ndjson": LINES,
+    ".csv": COMMAS,
     ".db": DATABASE,
     ".sqlite": DATABASE,
     ".sqlite3": DATABASE,
@@ -167,11 +178,11 @@ class ReportSource:
         *,
         are_lines: bool = False,
     ) -> None:
-        self._parts = parts
+        self._parts = [_with_descriptions(plan, part) for part in parts]
         self._plan = plan
         self._are_lines = are_lines
         self.records = 0
-        for part in parts:
+        for part in self._parts:
             schema, rows = _described(part)
             check_schema(plan, schema, _shown(part))
             self.records += rows
@@ -312,6 +323,19 @@ def _part_batches(
             yield from parquet.iter_batches(BATCH_ROWS, columns=columns)
 
 
+def _with_descriptions(plan: PlanContent, part: pa.Table | Path) -> pa.Table | Path:
+    """Return a part; one that another program wrote, without descriptions, as a table."""
+    schema = reports_schema(plan)
+    if isinstance(part, pa.Table):
+        if is_described(schema, part.schema):
+            return part
+        return described_table(schema, part, _shown(part))
+    with open_parquet(part) as parquet:
+        if is_described(schema, parquet.schema_arrow):
+            return part
+        return table_of_parquet(schema, part)
+
+
 def _shown(part: pa.Table | Path) -> str:
     if isinstance(part, pa.Table):
         return "the table"
@@ -349,10 +373,10 @@ def open_reports(
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file,
-        of JSON Lines or of a receiver's database, of a folder of such, a glob, a list of
-        paths, or a `ReportSource`.  Columns that are no attributes of the plan are
-        ignored.
+        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file, of
+        a CSV file, of JSON Lines or of a receiver's database, of a folder of such, a glob,
+        a list of paths, or a `ReportSource`.  Columns that are no attributes of the plan
+        are ignored.
     note
         Called with a sentence on the lines that are skipped; a warning by default.
     """
@@ -363,10 +387,12 @@ def open_reports(
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
     if not isinstance(reports, (str, os.PathLike, list, tuple)):
-        return ReportSource(plan, [_table_of_frame(plan, reports)])
+        return ReportSource(plan, [table_of_frame(reports_schema(plan), reports)])
     kind, files = find_files(reports, FORMATS, _format_of)
     if kind == PARQUET:
         return ReportSource(plan, files)
+    if kind == COMMAS:
+        return ReportSource(plan, [table_of_csv(reports_schema(plan), files)])
     table, notes = _sent_reports(plan, kind, files)
     for sentence in notes:
         note(sentence)
@@ -384,39 +410,6 @@ def _sent_reports(
     from seepage.collection.report_lines import read_report_lines
 
     return read_report_lines(plan, files)
-
-
-def _table_of_frame(plan: PlanContent, frame: Any) -> pa.Table:
-    """Return a frame of reports as the table that `perturb` returned; other objects
-    raise.
-    """
-    try:
-        reports = nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise InputError(
-            "reports must be an Arrow table as `perturb` returns it, a frame of it, or the path of "
-            f"a Parquet file, got {type(frame).__name__}",
-            parameter="reports",
-        ) from None
-    schema = reports_schema(plan)
-    columns = [_frame_column(reports, field) for field in schema]
-    return pa.table(columns, schema=schema)
-
-
-def _frame_column(frame: Any, field: pa.Field) -> Any:
-    """Return a column of a frame in the type that the schema of reports has."""
-    if field.name not in frame.columns:
-        raise InputError(f"the frame must have one column of reports {field.name!r}")
-    column = frame[field.name]
-    try:
-        if column.implementation.is_pandas_like():
-            return pa.array(column.to_native(), field.type, from_pandas=True)
-        return column.to_arrow().cast(field.type)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
-        what = " ".join(str(reason).split())[:200]
-        raise InputError(
-            f"column {field.name!r} holds no reports of the plan: {what}"
-        ) from None
 
 
 def _format_of(file: Path) -> str:
