@@ -295,7 +295,9 @@ def test_several_attributes_share_the_confidence():
 def test_how_many_samples_more_would_decide():
     """As many more as the audit says do decide."""
     rng = np.random.default_rng(12)
-    first = sp.audit(keep(rng, 2, 0.75, 2_000), claim=0.98)  # ln 3 = 1.099
+    samples = keep(rng, 2, 0.75, 2_000)
+    claim = sp.audit(samples, claim=0.0).epsilon + 0.02
+    first = sp.audit(samples, claim=claim)
     needed = first.claims[0].needed
     assert first.verdict == "not decided"
     assert needed > 0
@@ -303,10 +305,41 @@ def test_how_many_samples_more_would_decide():
         f"about {needed:,} samples more for each value would decide"
         in first.sentences()[2]
     )
-    again = sp.audit(keep(rng, 2, 0.75, 4 * (2_000 + needed)), claim=0.98)
+    again = sp.audit(keep(rng, 2, 0.75, 4 * (2_000 + needed)), claim=claim)
     assert again.verdict == "refuted"
-    unknown = sp.audit(keep(rng, 2, 0.6, 2_000), claim=0.92)
+    unknown = sp.audit(keep(rng, 2, 0.6, 2_000), claim=1.5)
     assert "list all possible reports" in unknown.sentences()[2]
+
+
+@pytest.mark.parametrize("count", [1_000, 4_000, 16_000])
+def test_a_claim_within_noise_of_the_estimate_cannot_be_told_from_it(count):
+    """No number of further samples is stated: it would be one of noise."""
+    rng = np.random.default_rng(20)
+    truth = math.log(0.75 / 0.25)
+    found = sp.audit(keep(rng, 2, 0.75, count), claim=truth, reports=range(2)).claims[0]
+    assert found.verdict == "not decided"
+    assert found.needed is None
+    assert found.within_noise
+    step = str(found.next_step)
+    assert "samples more" not in step
+    assert "cannot be told from the claim" in step
+    assert f"refute claims below {math.floor(found.lower * 1e4) / 1e4:.4f}" in step
+    assert f"support those of {math.ceil(found.upper * 1e4) / 1e4:.4f} and more" in step
+
+
+def test_without_a_list_of_reports_samples_support_no_claim():
+    rng = np.random.default_rng(21)
+    truth = math.log(0.75 / 0.25)
+    found = sp.audit(keep(rng, 2, 0.75, 2_000), claim=truth).claims[0]
+    assert str(found.next_step).endswith("and support none")
+
+
+def test_a_sampled_delta_is_a_lower_limit():
+    rng = np.random.default_rng(22)
+    found = sp.audit(keep(rng, 2, 0.9, 4_000), claim=1.0).claims[0]
+    words = found.delta_words
+    assert words.startswith(", delta at least ")
+    assert float(words.split()[4]) <= found.delta < 0.9 - math.e * 0.1
 
 
 def test_a_million_samples_of_128_values():

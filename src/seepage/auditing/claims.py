@@ -83,6 +83,9 @@ class AuditedClaim:
     needed
         Number of further samples per value that would decide, if frequencies stay; None
         if unknown.
+    within_noise
+        Whether the estimate differs from the claim by no more than its noise: what
+        further samples would decide is then unknown, and so is how many.
     samples
         Number of samples; 0 for published parameters.
     """
@@ -95,6 +98,7 @@ class AuditedClaim:
     delta: float
     witness: str
     needed: int | None = None
+    within_noise: bool = False
     samples: int = 0
 
     @property
@@ -145,7 +149,7 @@ class AuditedClaim:
         if self.claim is None or self.delta <= TOLERANCE:
             return ""
         if self.samples:
-            return f", delta {self.delta:.2g} at the claim"
+            return f", delta at least {floor_text(self.delta)} at the claim"
         return f"{delta_text(self.delta)} at the claim"
 
     @property
@@ -164,6 +168,8 @@ class AuditedClaim:
         """How many samples more would decide; empty if it is decided."""
         if self.verdict != "not decided":
             return Text()
+        if self.within_noise:
+            return Text(f"it cannot be told from the claim: {self._supported}")
         if self.needed is not None:
             return Text(
                 f"about {self.needed:,} samples more for each value would decide"
@@ -175,7 +181,17 @@ class AuditedClaim:
                 Setting("reports"),
                 ")",
             )
-        return Text("the estimate is at the claim, which no number of samples decides")
+        return Text("no stated number of samples more would decide")
+
+    @property
+    def _supported(self) -> str:
+        """Which claims the samples refute, and which they support, in words."""
+        refuted = "these samples refute no claim"
+        if self.lower:
+            refuted = f"these samples refute claims below {floor_text(self.lower)}"
+        if math.isinf(self.upper):
+            return f"{refuted}, and support none"
+        return f"{refuted}, and support those of {ceiling_text(self.upper)} and more"
 
     @property
     def row(self) -> dict[str, Any]:

@@ -33,6 +33,10 @@ MAX_GROWTH = 1e6
 """Factor of samples from which on no number of further samples is stated."""
 
 
+NOISE = 2.0
+"""Standard errors of an estimate within which a claim cannot be told from it."""
+
+
 @dataclass(frozen=True)
 class EventFrequencies:
     """How often an event occurred in the second half of the samples.
@@ -66,6 +70,25 @@ class EventFrequencies:
         share = self.hits / self.samples
         other_share = self.other_hits / self.other_samples
         return math.log(share / other_share)
+
+    @property
+    def standard_error(self) -> float:
+        """That of the estimate: sqrt((1 - p) / (n p) + (1 - q) / (m q)) of the two
+        frequencies p and q; infinite where one is 0.
+        """
+        if not self.hits or not self.other_hits:
+            return math.inf
+        variance = 1 / self.hits - 1 / self.samples
+        other_variance = 1 / self.other_hits - 1 / self.other_samples
+        return math.sqrt(variance + other_variance)
+
+    def is_within_noise(self, claim: float) -> bool:
+        """Return whether the estimate and a claim differ by at most `NOISE` standard
+        errors.
+        """
+        if not self.hits or not self.other_hits:
+            return False
+        return abs(self.estimate - claim) <= NOISE * self.standard_error
 
     def epsilon(self, delta: float) -> float:
         """Return the lower limit of epsilon at a delta."""
@@ -127,6 +150,7 @@ def sampled_claim(
         delta=tested.delta(claim),
         witness=witness,
         needed=_further_samples(tested, claim, lower, upper),
+        within_noise=tested.is_within_noise(claim),
         samples=len(samples.codes),
     )
 
@@ -177,7 +201,10 @@ def _further_samples(
 
     The distance of the estimate from a limit, `lower` or `upper`, decreases with the
     square root of the samples; it must become that of the estimate from the claim.
+    Within the noise of the estimate nothing is known of that distance.
     """
+    if tested.is_within_noise(claim):
+        return None
     excess = tested.estimate - claim
     width = upper - tested.estimate
     if excess > 0:
