@@ -36,6 +36,10 @@ JUNK: dict[str, Any] = {
     "true": True,
     "negative": -1,
     "zero": 0,
+    "endless range": range(10**12),
+    "list that contains itself": [],
+    "mapping that contains itself": {},
+    "lone surrogate": "a\ud800",
     "huge integer": 10**400,
     "endless integer": 10**5_000,
     "nan": math.nan,
@@ -62,6 +66,9 @@ JUNK: dict[str, Any] = {
     "function": len,
     "odd": Odd(),
 }
+
+JUNK["list that contains itself"].append(JUNK["list that contains itself"])
+JUNK["mapping that contains itself"]["a"] = JUNK["mapping that contains itself"]
 
 HOOKS = {
     *("draw", "guess", "contributions", "tally", "frequencies", "supported", "packed"),

@@ -235,3 +235,39 @@ def test_a_message_is_one_short_line_without_control_characters():
     assert len(message) <= 500
     assert message.isprintable()
     assert message.startswith("view must be one of report, inferred, got")
+
+
+def test_no_option_is_longer_than_memory():
+    with pytest.raises(InputError, match="at most 1,000,000 items"):
+        checks.items(range(10**12), "columns")
+    with pytest.raises(InputError, match="at most 1,000,000 items"):
+        checks.items(iter(range(10**7)), "columns")
+    with pytest.raises(InputError, match="at most 100,000,000 numbers"):
+        checks.array(range(10**12), "codes")
+    assert checks.items(range(3), "columns") == [0, 1, 2]
+
+
+@pytest.mark.parametrize("read", [sp.analyse, sp.check, sp.read, sp.count_pairs])
+def test_an_empty_text_is_not_the_current_folder(read, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("a,b\n" + "1,2\n3,4\n" * 50)
+    options = {"epsilon": 1.0} if read is sp.analyse else {}
+    for data in ("", [""]):
+        with pytest.raises(InputError, match="got ''"):
+            read(data, **options)
+    read(".", **options)
+
+
+@pytest.mark.parametrize("text", ["a\ud800", "\udfff"])
+def test_texts_that_no_file_can_hold(text):
+    with pytest.raises(InputError, match="UTF-8"):
+        checks.text(text, "title")
+    with pytest.raises(InputError, match="title must be"):
+        checks.texts([text], "title")
+
+
+def test_a_path_has_bytes():
+    assert str(checks.path("a\udcff")) == "a\udcff"  # a byte that is no UTF-8
+    for path in ("", "a\0b", "a\ud800"):
+        with pytest.raises(InputError, match="path must be a path"):
+            checks.path(path)

@@ -12,6 +12,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -44,6 +45,11 @@ memory."""
 
 
 ROW_SUM_TOLERANCE = 1e-9
+
+
+MAX_ITEMS = 1_000_000
+"""Maximum number of items of an option: a longer one, such as `range(10**12)`, would
+fill the memory."""
 
 
 MAX_INTEGER_BITS = 4_096
@@ -206,17 +212,31 @@ def flag(value: Any, name: str) -> bool:
 
 
 def text(value: Any, name: str) -> str:
-    """Return a string."""
-    return instance(value, name, str, "a string")
+    """Return a string; one with a lone surrogate, which no file can hold, raises."""
+    string = instance(value, name, str, "a string")
+    if not string.isascii():
+        try:
+            string.encode()
+        except UnicodeEncodeError:
+            raise violation(name, "a string that has a UTF-8 form", value) from None
+    return string
 
 
 def path(value: Any, name: str = "path") -> Path:
-    """Return a path; one with a null character raises."""
+    """Return a path; an empty text, or one that no file can be named by, raises.
+
+    The empty text would be the current folder.  Lone surrogates that are no bytes of a
+    file name have no encoding.
+    """
     place = value
     if isinstance(value, (str, os.PathLike)):
         place = os.fspath(value)
-    if not isinstance(place, str) or "\0" in place:
+    if not isinstance(place, str) or not place or "\0" in place:
         raise violation(name, "a path", place)
+    try:
+        os.fsencode(place)
+    except UnicodeEncodeError:
+        raise violation(name, "a path", place) from None
     return Path(place)
 
 
@@ -236,14 +256,32 @@ def input_path(value: Any, name: str = "path") -> Path:
     return file
 
 
+def _is_longer(numbers: range, most: int) -> bool:
+    return bool(numbers[most : most + 1])
+
+
 def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
-    """Return the items of an iterable as a list; a string or bytes raise."""
+    """Return the items of an iterable as a list; a string or bytes raise.
+
+    More than `MAX_ITEMS` raise, before they are in memory.
+
+    Examples
+    --------
+    >>> items(range(10**12), "columns")
+    Traceback (most recent call last):
+    seepage.InputError: columns must have at most 1,000,000 items
+    """
     if isinstance(value, (str, bytes)):
         raise violation(name, what, value)
     try:
-        return list(value)
+        listed = list(islice(value, MAX_ITEMS + 1))
     except TypeError:
         raise violation(name, what, value) from None
+    if len(listed) > MAX_ITEMS:
+        raise InputError(
+            f"{name} must have at most {MAX_ITEMS:,} items", parameter=name
+        )
+    return listed
 
 
 def texts(value: Any, name: str) -> list[str]:
@@ -263,9 +301,11 @@ def numbers(value: Any, name: str) -> list[float]:
 
 
 def array(value: Any, name: str) -> "NDArray[Any]":
-    """Return a NumPy array of any dtype; ragged sequences raise."""
+    """Return a NumPy array of any dtype; ragged sequences and endless ranges raise."""
     import numpy as np
 
+    if isinstance(value, range) and _is_longer(value, MAX_DRAWS):
+        raise violation(name, f"an array of at most {MAX_DRAWS:,} numbers", value)
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError):
@@ -324,7 +364,7 @@ def _float_matrix(value: Any) -> "NDArray[np.float64]":
     """
     import numpy as np
 
-    numbers = np.asarray(value)  # fractions come as objects
+    numbers = array(value, "the matrix")  # fractions come as objects
     if numbers.dtype.kind not in "biufO":
         raise TypeError
     return numbers.astype(np.float64)

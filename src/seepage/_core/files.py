@@ -103,8 +103,6 @@ def write_folder(
         write.
     """
     target = checks.path(folder, "folder")
-    if not os.fspath(folder):
-        raise InputError("folder must be a path, got ''", parameter="folder")
     try:
         for name, content in contents.items():
             file = target / name
@@ -170,6 +168,8 @@ def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
         ...
     seepage.InputError: the output must be a file, got '.'
     """
+    if isinstance(path, str) and not path:
+        raise InputError(f"{what} must be a file, got ''")
     final = checks.path(path, what)
     try:
         special = final.exists() and not final.is_file()

@@ -359,11 +359,18 @@ class ReportAnalysis(Result):
 
     def __getitem__(self, pair: tuple[str, str]) -> Leak:
         """Return the leakage about a target from a source, with its limits."""
-        if pair not in self.leaks:
+        names = tuple(checks.texts(pair, "the pair"))
+        if len(names) != 2:
             raise InputError(
-                f"the leakage about {pair[0]!r} from {pair[1]!r} is not estimated"
+                "leakages are indexed by a target and a source, as in [target, source], "
+                f"got {checks.shown(pair)}"
             )
-        return self.leaks[pair]
+        target, source = names
+        if (target, source) not in self.leaks:
+            raise InputError(
+                f"the leakage about {target!r} from {source!r} is not estimated"
+            )
+        return self.leaks[target, source]
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 from seepage._core import checks
+from seepage._core.nested_texts import MAX_NESTING, nested_texts
 from seepage._core.wanted_text import names_in
 from seepage.calibration.calibration_options import PlanningOptions, positive_limit
 from seepage.tables.table_options import ANSWERS, TableKeywords
@@ -181,19 +182,12 @@ class DesignOptions(PlanningOptions):
         answers.
         """
         fields_of = ("columns", "keep", "public", "left_out", "known", "never")
-        found = set[str]()
-        pending = [getattr(self, name) for name in fields_of]
+        naming = [getattr(self, name) for name in fields_of]
         mappings = (self.limit, self.importance)
-        pending += [one for one in mappings if isinstance(one, Mapping)]
+        naming += [each for each in mappings if isinstance(each, Mapping)]
         for text in self._want_texts:  # "mean hours = 10, 30" or "ill x income"
-            pending.append(names_in(text))
-        while pending:
-            one = pending.pop()
-            if isinstance(one, str):
-                found.add(one)
-            elif isinstance(one, (Sequence, Mapping)):
-                pending += list(one)
-        return frozenset(found)
+            naming.append(list(names_in(text)))
+        return frozenset(nested_texts(naming, MAX_NESTING + 1))
 
     @property
     def look_confidence(self) -> float:

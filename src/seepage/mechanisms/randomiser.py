@@ -2,6 +2,8 @@
 matrices.
 """
 
+import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,8 +21,9 @@ from seepage._core.files import read_small
 from seepage.channel.channel import as_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.mechanism_registry import MECHANISMS
-from seepage.mechanisms.two_level import TwoLevelMechanism
+from seepage.mechanisms.two_level import MAX_CELLS, TwoLevelMechanism
 from seepage.mechanisms.unary import BasicRAPPOR, Bits
+from seepage.tables.table_options import MAX_ALPHABET
 
 SINGLE = "value"
 """The name of the attribute of a specification that names none."""
@@ -239,6 +242,10 @@ def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
 
 # Specifications -----------------------------------------------------------------------
 
+MAX_VALUES = MAX_ALPHABET
+"""Maximum number of values of an attribute: what a column of a table may have."""
+
+
 Labels = list[str | float | bool]
 
 
@@ -261,7 +268,7 @@ class _Parameters(msgspec.Struct):
     """
 
     values: Labels | None = None
-    k: Count | None = None
+    k: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUES)] | None = None
     matrix: Any = None
     reports: Labels | None = None
     mechanism: str = ""
@@ -368,6 +375,11 @@ def _by_keeping(
 ) -> RandomisedAttribute:
     """Return an attribute that is kept with a probability, else another uniform one."""
     k = len(values)
+    if k * k > MAX_CELLS:
+        raise InputError(
+            f"{name!r} has too many values for a matrix: at most "
+            f"{math.isqrt(MAX_CELLS):,}, got {k:,}"
+        )
     keep = parameters.keep if k > 1 else 1.0
     matrix = np.full((k, k), (1 - parameters.keep) / max(1, k - 1))
     np.fill_diagonal(matrix, keep)
@@ -429,7 +441,7 @@ def read_content(path: str | os.PathLike[str]) -> Any:
     content = read_small(file)
     try:
         if file.suffix.casefold() == ".json":
-            return msgspec.json.decode(content)
+            return _json_of_unique_keys(content)
         lines = content.decode("utf-8-sig").splitlines() or ["no numbers"]
         return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
@@ -437,6 +449,21 @@ def read_content(path: str | os.PathLike[str]) -> Any:
         raise InputError(
             f"{str(file)!r} is no JSON and no matrix of numbers: {reason}"
         ) from None
+
+
+def _json_of_unique_keys(content: bytes) -> Any:
+    """Return JSON; an object that has a key twice, of which one would be lost, raises."""
+    decoded = msgspec.json.decode(content)
+    json.loads(content, object_pairs_hook=_check_unique)
+    return decoded
+
+
+def _check_unique(pairs: Sequence[tuple[str, Any]]) -> None:
+    seen = set[str]()
+    for key, _ in pairs:
+        if key in seen:
+            raise ValueError(f"the key {checks.shown(key)} is given twice")
+        seen.add(key)
 
 
 def _labels(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from seepage._core import checks
 from seepage._core.arrays import Codes, Integers
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import is_count
 from seepage.channel.domain import MISSING, Attribute
 from seepage.tables.labels import (
     bin_labels,
@@ -128,14 +129,14 @@ def read_rule(rule: Any) -> BinningRule:
 def _read_text(text: str) -> BinningRule:
     if text == "none":
         return NO_BINS
-    if text.isdecimal():
+    if is_count(text):
         text = f"quantile:{text}"
     kind, colon, count = text.partition(":")
     kinds: dict[str, type[Quantile] | type[Width]] = {
         "quantile": Quantile,
         "width": Width,
     }
-    if kind not in kinds or (colon and not count.strip().isdecimal()):
+    if kind not in kinds or (colon and not is_count(count.strip())):
         hint = checks.near_miss(kind, [*kinds, "none"])
         raise checks.violation("bins", BIN_FORMATS, text, hint)
     bins = int(count) if colon else DEFAULT_RULE.bins
@@ -143,7 +144,8 @@ def _read_text(text: str) -> BinningRule:
 
 
 def _read_edges(edges: Any) -> tuple[float, ...]:
-    numbers = tuple(checks.real(edge, "an edge of bins") for edge in edges)
+    listed = checks.items(edges, "bins")
+    numbers = tuple(checks.real(edge, "an edge of bins") for edge in listed)
     if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
         shown = ", ".join(number_label(number) for number in numbers)
         rule = "bins must have at least two edges, ascending"

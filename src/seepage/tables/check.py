@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from seepage._core import checks
 from seepage._core.errors import DataWarning, InputError, Setting, TableError, Text
+from seepage._core.nested_texts import nested_texts
 from seepage._core.text import short_list
 from seepage._core.wanted_text import names_in
 from seepage.channel.domain import ALL_OTHERS
@@ -282,19 +283,11 @@ def _mentioned(options: Any) -> set[str]:
     """Return all names that options mention, except to leave columns out or to read
     them.
     """
-    values = list[Any]()
+    names = set[str]()
     for option in fields(options):
         if option.name not in NAMING_NOTHING:
-            values.append(getattr(options, option.name))
-    names = set[str]()
-    while values:
-        value = values.pop()
-        if isinstance(value, str):
-            names |= _names_in(value)
-        elif isinstance(value, Mapping):
-            values += [*value, *value.values()]
-        elif isinstance(value, Sequence):
-            values += value
+            for text in nested_texts(getattr(options, option.name)):
+                names |= _names_in(text)
     return names
 
 

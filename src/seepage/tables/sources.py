@@ -162,6 +162,8 @@ def _expand(place: PathLike, formats: Mapping[str, str]) -> list[Path]:
     """
     if not isinstance(place, (str, os.PathLike)):
         raise TableError(f"a list of files must hold paths, got {type(place).__name__}")
+    if not os.fspath(place):
+        raise TableError("a path must not be empty, got ''; the current folder is '.'")
     path = Path(place).expanduser()
     str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
