@@ -21,12 +21,32 @@ def test_each_way_of_reading_is_an_option():
         "e": ColumnChoice("never", missing=("?",)),
     }
     assert reading_keywords(choices) == {
-        "columns": ("a", "b", "c", "d"),
         "bins": {"a": "none", "b": "quantile:5"},
         "missing_markers": {"d": ("?",)},
         "order": {"c": ("low", "high")},
     }
-    assert role_keywords(choices) == {"left_out": ("c",)}
+
+
+@pytest.mark.parametrize(
+    ("proposed", "role", "keywords"),
+    [
+        ("ask", "ask", {}),
+        ("ask", "protect", {"left_out": ("a",)}),
+        ("ask", "never", {"drop": ("a",)}),
+        ("ask", "known", {"known": ("a",)}),
+        ("ask", "public", {"public": ("a",)}),
+        ("ask", "person", {}),  # said where the table is read
+        ("protect", "protect", {}),
+        ("protect", "ask", {"keep": ("a",)}),
+        ("protect", "known", {"known": ("a",), "keep": ("a",)}),
+        ("never", "never", {}),
+        ("never", "ask", {"keep": ("a",)}),
+        ("never", "protect", {"left_out": ("a",), "keep": ("a",)}),
+        ("never", "person", {}),
+    ],
+)
+def test_a_role_is_said_where_it_is_not_the_proposed_one(proposed, role, keywords):
+    assert role_keywords({"a": ColumnChoice(role)}, {"a": proposed}) == keywords
 
 
 def test_two_persons_are_one_line():

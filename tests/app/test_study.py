@@ -73,7 +73,6 @@ def test_decisions_become_keywords(study):
     study.choose("ill", ColumnChoice("known", missing=("refused",)))
     study.entries |= {"largest": "2", "title": "Health", "limit": "4"}
     assert study.design_keywords() == {
-        "columns": ("ill", "age", "sex"),
         "person": "id",
         "bins": {"age": [0, 18, 120]},
         "missing_markers": {"ill": ("refused",)},
@@ -168,7 +167,7 @@ def test_a_task_that_failed_leaves_its_fault(study):
 
 def test_results_of_other_columns_are_forgotten(study):
     total = TotalRange("ill", 3.0, 3.5)
-    analysis = AnalysisSummary(totals=(total,), leaks=(), records=20)
+    analysis = AnalysisSummary(totals=(total,), leaks=(), records=20, questions=1)
     study.tasks["leaks"] = ended(analysis)
     study.take_results()
     assert study.analysis.number_over(7.4) == 1

@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -11,6 +10,7 @@ from starlette.responses import FileResponse, Response
 
 from seepage._core.errors import InputError
 from seepage.app import collect_work
+from seepage.app.codebook_choices import codebook_of
 from seepage.app.equivalent import (
     collect_command,
     collect_python,
@@ -30,6 +30,7 @@ from seepage.app.study_routes import StudyRoute
 from seepage.app.summaries import PlanSummary
 from seepage.app.tasks import BackgroundTask
 from seepage.app.uploads import receive_file, uploaded_name
+from seepage.tables.codebooks import codebook_text
 
 REPORT_SUFFIXES = (".parquet", ".csv", ".jsonl", ".db", ".sqlite", ".sqlite3")
 """Endings of the files of reports that can be dropped."""
@@ -123,6 +124,14 @@ async def give_file(study: Study, request: Request) -> Response:
     return FileResponse(path, filename=name)
 
 
+async def give_codebook(study: Study, request: Request) -> Response:
+    """Give the decisions about the columns as a codebook."""
+    if study.check is None:
+        raise HTTPException(404, "there is no table yet")
+    text = codebook_text(codebook_of(study.columns, study.choices))
+    return download(text.encode(), "codebook.csv", "text/csv")
+
+
 async def give_zip(study: Study, request: Request) -> Response:
     """Give all files of a plan as one zip."""
     plan = _plan_of(study, request)
@@ -139,12 +148,13 @@ def _plan_of(study: Study, request: Request) -> PlanSummary:
     raise HTTPException(404, "there is no such plan")
 
 
-def how_made(study: Study, plan: PlanSummary) -> dict[str, Any]:
+def how_made(study: Study, plan: PlanSummary) -> dict[str, str]:
     """Return how a plan was made, as files of its zip; nothing for an opened one."""
     if not plan.keywords:
         return {}
     name = _table_name(study)
     return {
+        "codebook.csv": codebook_text(codebook_of(study.columns, study.choices)),
         "command.txt": plan_command(name, plan.keywords) + "\n",
         "design.py": plan_python(name, plan.keywords) + "\n",
     }
@@ -154,6 +164,7 @@ COLLECT_ROUTES = (
     StudyRoute("collect", show_collection),
     StudyRoute("simulate", start_simulation, "POST"),
     StudyRoute("reports", take_reports, "PUT"),
+    StudyRoute("codebook.csv", give_codebook),
     StudyRoute("files/{number:int}/plan.zip", give_zip),
     StudyRoute("files/{number:int}/{name}", give_file),
 )

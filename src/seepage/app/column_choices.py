@@ -1,7 +1,7 @@
 """What a person decides about each column: what is done with it, and how it is read."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from seepage._core.errors import InputError
@@ -36,6 +36,15 @@ READ_ROLES = ("ask", "protect", "known", "public")
 """Roles of the columns that the promise is about."""
 
 
+ROLE_KEYWORDS: dict[Role, str] = {
+    "protect": "left_out",
+    "known": "known",
+    "public": "public",
+    "never": "drop",
+}
+"""Keywords of `seepage.design` that name the columns with a role."""
+
+
 @dataclass(frozen=True)
 class ColumnChoice:
     """What is decided about one column.
@@ -52,8 +61,6 @@ class ColumnChoice:
         Its values in their order.
     missing
         Values that mean missing.
-    merges
-        Values that count as another one, each with that one.
     """
 
     role: Role
@@ -61,12 +68,11 @@ class ColumnChoice:
     bins: str | tuple[float, ...] = ""
     scale: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    merges: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_read_as_proposed(self) -> bool:
         """Whether nothing is decided about how it is read."""
-        return self.reading == "proposed" and not self.missing and not self.merges
+        return self.reading == "proposed" and not self.missing
 
 
 def bin_rule(text: str) -> str | tuple[float, ...]:
@@ -96,16 +102,21 @@ def names_with(choices: Mapping[str, ColumnChoice], roles: Iterable[str]) -> lis
     return [name for name, choice in choices.items() if choice.role in wanted]
 
 
+def names_read(choices: Mapping[str, ColumnChoice]) -> list[str]:
+    """Return the columns that the promise is about."""
+    return names_with(choices, READ_ROLES)
+
+
 def reading_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
-    """Return the keywords by which a table is read as it was decided.
+    """Return the keywords by which the columns are read as it was decided.
 
     Examples
     --------
     >>> reading_keywords({"age": ColumnChoice("ask", "numbers", bins=(0, 18, 99))})
-    {'columns': ('age',), 'bins': {'age': [0, 18, 99]}}
+    {'bins': {'age': [0, 18, 99]}}
     """
-    names = names_with(choices, READ_ROLES)
-    keywords: dict[str, Any] = {"columns": tuple(names)}
+    names = names_read(choices)
+    keywords = dict[str, Any]()
     persons = names_with(choices, ["person"])
     if len(persons) > 1:
         raise InputError("at most one column can identify a person")
@@ -134,15 +145,41 @@ def _bins_of(choice: ColumnChoice) -> str | list[float]:
     return list(choice.bins)
 
 
-def role_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
-    """Return the keywords of `seepage.design` that follow from the roles."""
-    keywords = dict[str, Any]()
-    for keyword, role in [
-        ("left_out", "protect"),
-        ("known", "known"),
-        ("public", "public"),
-    ]:
-        names = names_with(choices, [role])
-        if names:
-            keywords[keyword] = tuple(names)
-    return keywords
+def role_keywords(
+    choices: Mapping[str, ColumnChoice], proposed: Mapping[str, Role]
+) -> dict[str, Any]:
+    """Return the keywords of `seepage.design` that follow from the roles.
+
+    What is decided as it was proposed needs no keyword.
+
+    Parameters
+    ----------
+    choices
+        What is decided about each column.
+    proposed
+        The role that was proposed for each.
+
+    Examples
+    --------
+    >>> choices = {"id": ColumnChoice("never"), "ill": ColumnChoice("ask")}
+    >>> role_keywords(choices, {"id": "ask", "ill": "never"})
+    {'drop': ('id',), 'keep': ('ill',)}
+    """
+    names = dict[str, list[str]]()
+    for name, choice in choices.items():
+        keyword = ROLE_KEYWORDS.get(choice.role)
+        is_decided = choice.role != proposed[name]
+        if keyword is not None and (is_decided or choice.role == "public"):
+            names.setdefault(keyword, []).append(name)
+        if is_decided and _is_kept(choice.role, proposed[name]):
+            names.setdefault("keep", []).append(name)
+    return {keyword: tuple(columns) for keyword, columns in names.items()}
+
+
+def _is_kept(role: Role, proposed: Role) -> bool:
+    """Return whether a column is used that would be left out, or asked that would only
+    be protected.
+    """
+    if role in ASKED_ROLES:
+        return proposed != "ask"
+    return role in READ_ROLES and proposed == "never"

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import seepage as sp
 from seepage._core.errors import InputError
 from seepage._core.progress import Progress
+from seepage.app.column_choices import Role
 from seepage.app.explored_part import (
     ExploredPart,
     asked_answers,
@@ -21,6 +22,8 @@ from seepage.app.explored_part import (
 )
 from seepage.app.summaries import AnswerShares, CheckedColumn, CheckSummary
 from seepage.channel.domain import MISSING
+from seepage.tables.data_check import ColumnCheck
+from seepage.tables.fixed_domain import FixedDomain
 from seepage.tables.opening import open_source
 from seepage.tables.read import table_of
 from seepage.tables.table_options import TableOptions
@@ -32,22 +35,43 @@ SHOWN_VALUES = 40
 """Values of a column that can be decided about one by one."""
 
 
-def check_columns(data: str, folder: Path, *, progress: Progress) -> CheckSummary:
-    """Return what the columns of a table are, with the answers that will be asked."""
+def check_columns(
+    data: str,
+    used: Sequence[str],
+    keywords: Mapping[str, Any],
+    folder: Path,
+    *,
+    progress: Progress,
+) -> CheckSummary:
+    """Return what the columns of a table are, with the answers that will be asked.
+
+    Parameters
+    ----------
+    data
+        The table.
+    used
+        The columns that were decided to be used; none before anything is decided.
+    keywords
+        The keywords of reading them.
+    folder
+        The folder of the study.
+    progress
+        Called with the steps done.
+    """
     progress(0, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.DataWarning)  # shown column by column
         check = sp.check(data)
     progress(1, 3)
-    part = read_explored(data, _all_names(data), {})
+    part = read_explored(data, _all_names(data), keywords)
     progress(2, 3)
-    asked = _asked_shares(data, part, check.used, {}, folder)
+    fixed, asked = _asked_shares(data, part, used or check.used, keywords, folder)
     columns = tuple(
         CheckedColumn(
             name=column.name,
             kind=column.kind,
-            reason=column.reason,
-            role="ask" if column.name in asked else "never",
+            reason=_reason(column, fixed),
+            role=_proposed_role(column.name, fixed),
             missing=column.missing,
             codes=column.questions,
             values=_commonest_values(part.table[column.name]),
@@ -69,14 +93,35 @@ def reread_column(
 ) -> CheckedColumn:
     """Return a column with its answers as they are asked under other decisions."""
     names = [column.name]
-    part = read_explored(data, names, keywords)
-    asked = _asked_shares(data, part, names, keywords, folder)
+    reading = {**keywords, "keep": (column.name,)}
+    part = read_explored(data, names, reading)
+    _, asked = _asked_shares(data, part, names, reading, folder)
     if column.name not in asked:
         raise InputError(
             f"all answers of {column.name!r} but one are too rare to be asked",
             parameter="answers",
         )
     return replace(column, asked=asked[column.name])
+
+
+def _proposed_role(name: str, fixed: FixedDomain | None) -> Role:
+    """Return what is done with a column unless somebody decides otherwise."""
+    if fixed is None or name not in fixed.domain.names:
+        return "never"
+    if name in fixed.protected:
+        return "protect"
+    return "ask"
+
+
+def _reason(column: ColumnCheck, fixed: FixedDomain | None) -> str:
+    """Return why a column is of its kind, or why it is not asked."""
+    if fixed is None:
+        return column.reason
+    if column.name in fixed.protected:
+        return "all answers but one are rare, so it is protected and not asked"
+    if column.name in fixed.left_out:
+        return "all answers but one are too rare to be protected"
+    return column.reason
 
 
 def _all_names(data: str) -> list[str]:
@@ -91,10 +136,10 @@ def _asked_shares(
     names: Sequence[str],
     keywords: Mapping[str, Any],
     folder: Path,
-) -> dict[str, AnswerShares]:
-    """Return the answers of each column that can be asked, with their shares."""
+) -> tuple[FixedDomain | None, dict[str, AnswerShares]]:
+    """Return how the answers were fixed, and those of each column with their shares."""
     if not names:
-        return {}
+        return None, {}
     fixed = asked_answers(data, names, keywords)
     kept = ExploredPart(part.table.select(fixed.domain.names), part.fields)
     records = coded_part(kept, fixed, folder)
@@ -109,7 +154,7 @@ def _asked_shares(
         shares[attribute.name] = AnswerShares(
             answers=_shortened(answers, SHOWN_ANSWERS), number=len(answers)
         )
-    return shares
+    return fixed, shares
 
 
 def _commonest_values(column: pa.ChunkedArray) -> tuple[tuple[str, float], ...]:

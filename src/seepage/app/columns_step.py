@@ -42,9 +42,6 @@ SHOWN = {
 MISSING_VALUE = "missing"
 """What the form says of a value that means missing."""
 
-MERGED_VALUE = "same:"
-"""How the form begins that says with which value, by position, a value is merged."""
-
 
 async def show_columns(study: Study, request: Request) -> Response:
     """Show what the columns are, and what will be done with each."""
@@ -84,6 +81,8 @@ def start_check(study: Study) -> None:
         study.folder,
         column_work.check_columns,
         study.data,
+        study.used,
+        study.reading,
         study.folder,
     )
     study.start_task("columns", task)
@@ -136,7 +135,6 @@ async def _read_column(
     }
     try:
         keywords = reading_keywords(alone)
-        keywords.pop("columns")
         reread = await run_in_threadpool(
             column_work.reread_column, study.data, column, keywords, study.folder
         )
@@ -155,13 +153,10 @@ def _entered_choice(
     if reading not in READINGS:
         raise InputError(f"there is no such way to read a column: {reading!r}")
     missing = list[str]()
-    merges = dict[str, str]()
     for index, (value, _) in enumerate(column.values):
         decision = entry(form, f"value{index}")
         if decision == MISSING_VALUE:
             missing.append(value)
-        elif decision.startswith(MERGED_VALUE):
-            merges[value] = _merged_into(column, decision, value)
     scale = tuple(line.strip() for line in form.get("scale", "").split("\n"))
     bins = entry(form, "bins")
     if reading == "numbers" and not bins:
@@ -172,16 +167,7 @@ def _entered_choice(
         bins=bin_rule(bins) if reading == "numbers" else "",
         scale=tuple(filter(None, scale)) if reading == "scale" else (),
         missing=tuple(missing),
-        merges=merges,
     )
-
-
-def _merged_into(column: CheckedColumn, decision: str, value: str) -> str:
-    """Return the value that another one counts as."""
-    text = decision.removeprefix(MERGED_VALUE)
-    if not text.isdecimal() or int(text) >= len(column.values):
-        raise InputError(f"there is no value that {value!r} could count as")
-    return column.values[int(text)][0]
 
 
 async def show_editor(study: Study, request: Request) -> Response:

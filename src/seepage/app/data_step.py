@@ -1,13 +1,16 @@
 """The first step: a table, a dataset or a saved plan."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seepage._core.errors import InputError
-from seepage.app import plan_work
+from seepage.app import earlier_files
+from seepage.app.earlier_files import EarlierFiles, is_codebook
 from seepage.app.form_entries import entry, form_entries
 from seepage.app.step_pages import next_address, redirect_to, step_page
 from seepage.app.study import DataSource, Study
@@ -22,6 +25,9 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow")
 PLAN_SUFFIX = ".json"
 """Ending of a saved plan."""
 
+ZIP_SUFFIX = ".zip"
+"""Ending of all files of a plan."""
+
 FIRST_DATASET = "survey"
 """The dataset that stands first."""
 
@@ -32,35 +38,55 @@ async def show_data(study: Study, request: Request) -> Response:
 
 
 async def take_file(study: Study, request: Request) -> Response:
-    """Take a table, or a saved plan, as the raw body of a request."""
+    """Take a table, or what was downloaded before, as the raw body of a request."""
     name = uploaded_name(request)
     suffix = Path(name).suffix.lower()
-    if suffix not in (*TABLE_SUFFIXES, PLAN_SUFFIX):
+    if suffix not in (*TABLE_SUFFIXES, PLAN_SUFFIX, ZIP_SUFFIX):
         kinds = "CSV, TSV, Parquet or Feather"
         raise InputError(f"a table must be a {kinds} file, got {name!r}")
-    path = study.folder / f"table{suffix}"
-    file = await receive_file(request, path)
+    arrived = study.folder / f"arrived{suffix}"
+    file = await receive_file(request, arrived)
     if suffix == PLAN_SUFFIX:
-        return await _open_plan(study, path)
+        return await _open_earlier(study, earlier_files.open_plan, arrived)
+    if suffix == ZIP_SUFFIX:
+        return await _open_earlier(study, earlier_files.open_zip, arrived)
+    if suffix == ".csv" and await run_in_threadpool(is_codebook, arrived):
+        return await _open_codebook(study, arrived)
+    path = study.folder / f"table{suffix}"
+    arrived.replace(path)
     study.open_data(DataSource(name, name, str(path), file.digest))
     return next_address(study, "columns")
 
 
-async def _open_plan(study: Study, path: Path) -> Response:
-    """Open a saved plan, and go to it."""
-    task = BackgroundTask.start(
-        "opening the plan",
-        study.folder,
-        plan_work.open_plan,
-        str(path),
-        study.next_number(),
-        study.folder,
-    )
+async def _open_earlier(study: Study, work: Callable[..., Any], path: Path) -> Response:
+    """Open a plan, or a zip, and go to its plan."""
+    opened = await _opened(study, work, str(path), study.next_number(), study.folder)
+    assert opened.plan is not None
+    if opened.codebook is not None:
+        study.take_codebook(opened.codebook)
+    study.add_plan(opened.plan)
+    return next_address(study, "plan")
+
+
+async def _open_codebook(study: Study, path: Path) -> Response:
+    """Take the decisions of a codebook; without a table they wait for one."""
+    opened = await _opened(study, earlier_files.open_codebook, str(path))
+    assert opened.codebook is not None
+    study.take_codebook(opened.codebook)
+    if study.source is None:
+        return next_address(study, "data")
+    return next_address(study, "columns")
+
+
+async def _opened(
+    study: Study, work: Callable[..., Any], *arguments: Any
+) -> EarlierFiles:
+    """Return what a child process has opened."""
+    task = BackgroundTask.start("opening what was kept", study.folder, work, *arguments)
     await run_in_threadpool(task.wait)
     if task.fault is not None:
         raise InputError(task.fault.text)
-    study.add_plan(task.result)
-    return next_address(study, "plan")
+    return cast(EarlierFiles, task.result)
 
 
 async def take_dataset(study: Study, request: Request) -> Response:

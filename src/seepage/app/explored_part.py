@@ -21,9 +21,6 @@ from seepage.tables.table_options import RecordOptions
 SEED = 0
 """Seed of the part, as of a design."""
 
-OF_THE_FILE = ("delimiter", "column_names", "encoding")
-"""Keywords of reading a text file, which do not fit the part that is written."""
-
 
 class ExploredPart(NamedTuple):
     """A random part of the records, and how its text was read.
@@ -44,10 +41,10 @@ def read_explored(
     data: str, names: Sequence[str], keywords: Mapping[str, Any]
 ) -> ExploredPart:
     """Return the part's records with some columns."""
-    origin, reading = table_of(data, dict(keywords))
-    options = RecordOptions(**{**reading, "columns": tuple(names)})
-    source = open_source(origin, options)
-    table, _ = read_part(source, list(names), options.person, SEED, whole=False)
+    origin, reading = table_of(data, {})
+    source = open_source(origin, RecordOptions(**reading))
+    person = keywords.get("person")
+    table, _ = read_part(source, list(names), person, SEED, whole=False)
     return ExploredPart(table, source.fields)
 
 
@@ -80,9 +77,3 @@ def coded_part(part: ExploredPart, fixed: FixedDomain, folder: Path) -> Records:
         return Records.from_data(path, domain=fixed.domain)
     finally:
         path.unlink()
-
-
-def part_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords by which a written part is read; persons are single there."""
-    left_out = (*OF_THE_FILE, "person")
-    return {name: value for name, value in keywords.items() if name not in left_out}

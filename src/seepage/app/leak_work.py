@@ -1,7 +1,7 @@
 """The work of the third step: what each question gives away, on the explored part."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,26 @@ from seepage.app.summaries import AnalysisSummary, LeakSentence, TotalRange
 EPSILON = 1.0
 """Budget of each question in the analysis: the odds change at most 2.7 times."""
 
-TOTAL_GUARANTEES = ("worst", "independent", "exact", "witness")
-"""Guarantees of the totals: what may decide the limit."""
+FROM_PAIRS = ("worst", "independent")
+"""Guarantees of the totals that need pairs of questions only."""
+
+FROM_RECORDS = ("exact", "witness")
+"""Further guarantees, for few questions."""
+
+MAX_TOGETHER = 30
+"""Maximum number of questions for guarantees from whole records."""
+
+MAX_ANALYSED = 200
+"""Maximum number of questions that are analysed; of more so many, evenly drawn."""
+
+SAVED_ANALYSIS = "analysis.json"
+"""Name of the file of the analysis in the folder of a study."""
+
+ANALYSIS_PAGE = "analysis.html"
+"""Name of the page of the analysis."""
+
+LIMIT = "7.4x"
+"""Limit of the verdict on the full page; the app judges at that of its slider."""
 
 SHOWN_LEAKS = 5
 """Number of strongest leaks that are shown."""
@@ -22,14 +40,14 @@ SHOWN_LEAKS = 5
 
 def analyse_part(
     data: str,
+    used: Sequence[str],
     keywords: Mapping[str, Any],
-    limit: str,
     folder: Path,
     *,
     progress: Progress,
 ) -> AnalysisSummary:
-    """Analyse the part as if everybody were asked everything; write the full page."""
-    names = list(keywords["columns"])
+    """Analyse the part as if everybody were asked everything."""
+    names = evenly_drawn(used, MAX_ANALYSED)
     fixed = asked_answers(data, names, keywords)
     part = read_explored(data, fixed.domain.names, keywords)
     path = write_explored(part, folder)
@@ -38,13 +56,13 @@ def analyse_part(
         analysis = sp.analyse(
             path,
             epsilon=EPSILON,
-            limit=limit,
-            guarantee=TOTAL_GUARANTEES,
+            limit=LIMIT,
+            guarantee=_guarantees(len(fixed.domain)),
             domain=fixed.domain,
             name=f"A random part of {part.table.num_rows:,} people",
             progress=progress,
         )
-    analysis.report(folder / "analysis.html")
+    analysis.save(folder / SAVED_ANALYSIS)
     totals = [
         TotalRange(
             name=judgement.attribute,
@@ -61,4 +79,31 @@ def analyse_part(
         totals=tuple(sorted(totals, key=lambda total: -total.lower)),
         leaks=tuple(leaks),
         records=part.table.num_rows,
+        questions=len(used),
     )
+
+
+def evenly_drawn(names: Sequence[str], most: int) -> list[str]:
+    """Return names at even distances, at most so many.
+
+    Examples
+    --------
+    >>> evenly_drawn("abcdef", 3)
+    ['a', 'c', 'e']
+    """
+    number = min(len(names), most)
+    return [names[index * len(names) // number] for index in range(number)]
+
+
+def _guarantees(questions: int) -> tuple[str, ...]:
+    """Return the guarantees of the totals: what may decide a limit, if it is quick."""
+    if questions > MAX_TOGETHER:
+        return FROM_PAIRS
+    return (*FROM_PAIRS, *FROM_RECORDS)
+
+
+def write_analysis_page(folder: Path, *, progress: Progress) -> str:
+    """Write the full page of the analysis; return its name."""
+    progress(0, 1)
+    sp.Analysis.load(folder / SAVED_ANALYSIS).report(folder / ANALYSIS_PAGE)
+    return ANALYSIS_PAGE

@@ -1,6 +1,7 @@
 """The third step: what the questions give away, at a limit that a slider sets."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -92,7 +93,8 @@ async def show_leaks(study: Study, request: Request) -> Response:
     if not study.columns:
         return redirect_to(study, "columns")
     assert study.source is not None
-    if study.analysis is None and not {"leaks"} & {*study.tasks, *study.faults}:
+    study.take_results()
+    if study.analysis is None and "leaks" not in {*study.tasks, *study.faults}:
         start_analysis(study)
     name = study.source.name
     return step_page(
@@ -101,9 +103,17 @@ async def show_leaks(study: Study, request: Request) -> Response:
         odds_stops=LIMIT_ODDS,
         verdict=_current_verdict(study),
         factor=factor,
-        command=analyse_command(name, study.reading, study.odds),
-        python=analyse_python(name, study.reading, study.odds),
+        command=analyse_command(name, _analysed_as(study), study.odds),
+        python=analyse_python(name, _analysed_as(study), study.odds),
     )
+
+
+def _analysed_as(study: Study) -> dict[str, Any]:
+    """Return the keywords of an analysis of all records, as the columns are decided."""
+    roles = study.role_keywords
+    reading = {**roles, **study.reading}
+    kept = ("drop", "keep", "person", "bins", "missing_markers")
+    return {name: reading[name] for name in kept if name in reading}
 
 
 def start_analysis(study: Study) -> None:
@@ -113,8 +123,8 @@ def start_analysis(study: Study) -> None:
         study.folder,
         leak_work.analyse_part,
         study.data,
+        study.used,
         study.reading,
-        f"{study.odds:g}x",
         study.folder,
     )
     study.start_task("leaks", task)
@@ -143,13 +153,34 @@ async def show_verdict(study: Study, request: Request) -> Response:
 
 async def show_analysis(study: Study, request: Request) -> Response:
     """Show the whole page of the analysis."""
-    return saved_page(study.folder / "analysis.html")
+    return saved_page(study.folder / leak_work.ANALYSIS_PAGE)
+
+
+async def link_analysis(study: Study, request: Request) -> Response:
+    """Return the link to the whole page, which is written when the link is shown."""
+    study.take_results()
+    is_written = (study.folder / leak_work.ANALYSIS_PAGE).exists()
+    if not is_written and not {"analysis", "leaks"} & {*study.tasks, *study.faults}:
+        task = BackgroundTask.start(
+            "writing the whole analysis",
+            study.folder,
+            leak_work.write_analysis_page,
+            study.folder,
+        )
+        study.start_task("analysis", task)
+    return page_part(
+        "app/analysis_link.html",
+        study,
+        is_written=is_written,
+        fault=study.faults.get("analysis"),
+    )
 
 
 LEAKS_ROUTES = (
     StudyRoute("leaks", show_leaks),
     StudyRoute("leaks", start_again, "POST"),
     StudyRoute("verdict", show_verdict),
+    StudyRoute("analysis", link_analysis),
     StudyRoute("analysis.html", show_analysis),
 )
 """Addresses of the third step."""

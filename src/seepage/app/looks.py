@@ -43,8 +43,8 @@ class Looks:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     looks = Looks("0f", Path(folder))
-    ...     looks.add("a plan")
-    ...     looks.add("a plan")
+    ...     looks.add("c0ffee")
+    ...     looks.add("c0ffee")
     ...     looks.left
     19
     """

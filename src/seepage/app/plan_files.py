@@ -11,14 +11,10 @@ PLAN_FILES: Mapping[str, str] = MappingProxyType(
         "plan.json": "The plan",
         "plan.html": "Page to sign",
         "questionnaire.html": "Questionnaire",
-        "codebook.csv": "Codebook",
         "results.html": "Results",
     }
 )
 """Files that are given one by one, and what they are."""
-
-INTERNAL_FILES = ("preview.html", "reports.parquet")
-"""Files of a plan that are not given."""
 
 EVIDENCE = "evidence"
 """Name of the folder of evidence in the zip."""

@@ -68,14 +68,28 @@ def _keep(study: Study, form: dict[str, str]) -> None:
 
 
 async def start_search(study: Study, request: Request) -> Response:
-    """Start the search of a plan."""
-    _keep(study, await form_entries(request))
+    """Start the search of a plan, or an estimate."""
+    form = await form_entries(request)
+    _keep(study, form)
+    return _started(study, estimate=entry(form, "what") == "estimate")
+
+
+def _started(study: Study, *, estimate: bool) -> Response:
+    """Start a search with what was decided; a fault is shown beside its entry."""
     try:
-        keywords = study.design_keywords()
-        study.looks.check()
+        if estimate:
+            _start_estimate(study)
+        else:
+            _start_design(study)
     except InputError as problem:
         study.faults["plan"] = Fault.of(problem)
-        return redirect_to(study, "plan")
+    return redirect_to(study, "plan")
+
+
+def _start_design(study: Study) -> None:
+    """Start the search of a plan that is certified: one try."""
+    keywords = study.design_keywords()
+    study.looks.check()
     task = BackgroundTask.start(
         "searching for the plan that asks the fewest people",
         study.folder,
@@ -86,7 +100,31 @@ async def start_search(study: Study, request: Request) -> Response:
         study.folder,
     )
     study.start_task("plan", task)
-    return redirect_to(study, "plan")
+
+
+def _start_estimate(study: Study) -> None:
+    """Start the search of a plan of the explored part, which certifies nothing."""
+    task = BackgroundTask.start(
+        "estimating how many people it takes",
+        study.folder,
+        plan_work.estimate_plan,
+        study.data,
+        study.used,
+        study.reading,
+        study.estimate_keywords(),
+        study.folder,
+    )
+    study.start_task("plan", task)
+
+
+async def try_change(study: Study, request: Request) -> Response:
+    """Decide what a change of the plan that is shown says, and search again."""
+    form = await form_entries(request)
+    plan = study.plan
+    if plan is None or not plan.keywords:
+        raise InputError("there is no plan to change")
+    study.apply_change(entry_at(form, "change", plan.changes, "change"))
+    return _started(study, estimate=False)
 
 
 async def take_pair(study: Study, request: Request) -> Response:
@@ -150,6 +188,7 @@ PLAN_ROUTES = (
     StudyRoute("plan", show_plan),
     StudyRoute("entries", keep_entries, "POST"),
     StudyRoute("search", start_search, "POST"),
+    StudyRoute("change", try_change, "POST"),
     StudyRoute("pair", take_pair, "POST"),
     StudyRoute("select", select_plan, "POST"),
     StudyRoute("remove", remove_plan, "POST"),

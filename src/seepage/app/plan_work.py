@@ -1,17 +1,20 @@
-"""The work of the fourth step: search a plan, open one, and write its files."""
+"""The work of the fourth step: search a plan, estimate one, and write its files."""
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import seepage as sp
 from seepage._core.progress import Progress
 from seepage._core.text import points, rounded_people
+from seepage.app.explored_part import asked_answers, read_explored, write_explored
 from seepage.app.plan_files import evidence_folder, plan_file
-from seepage.app.summaries import PlanSummary
+from seepage.app.summaries import PlanEstimate, PlanSummary
+from seepage.designs.changes import Change, ChangeKind
 from seepage.pages.plan_view import (
+    Odds,
     choices_of,
     decision_of,
     mosaic_of,
@@ -19,7 +22,14 @@ from seepage.pages.plan_view import (
     people_bars,
 )
 from seepage.pages.questionnaire import questionnaire_page
+from seepage.plan.left_out import left_out_sentence
 from seepage.plan.plan_precision import plan_precision
+
+ESTIMATE_EFFORT = 0.2
+"""Work of an estimate, as a share of that of a search."""
+
+SHOWN_CHANGES = 3
+"""Number of changes of each kind that are shown."""
 
 
 def design_plan(
@@ -37,12 +47,48 @@ def design_plan(
     return write_plan(plan, number, folder, keywords)
 
 
-def open_plan(
-    path: str, number: int, folder: Path, *, progress: Progress
-) -> PlanSummary:
-    """Open a saved plan."""
-    progress(0, 1)
-    return write_plan(sp.Plan.load(path), number, folder, {})
+def estimate_plan(
+    data: str,
+    used: Sequence[str],
+    reading: Mapping[str, Any],
+    wish: Mapping[str, Any],
+    folder: Path,
+    *,
+    progress: Progress,
+) -> PlanEstimate:
+    """Search a plan of the explored part alone: about what a certified plan will need.
+
+    Parameters
+    ----------
+    data, used, reading
+        The table, the columns that the promise is about, and how they are read.
+    wish
+        The keywords of `seepage.design` beside those of reading.
+    folder
+        The folder of the study.
+    progress
+        Called with the work done.
+    """
+    fixed = asked_answers(data, used, {**reading, "keep": tuple(used)})
+    part = read_explored(data, fixed.domain.names, reading)
+    path = write_explored(part, folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sp.SeepageWarning)
+        plan = sp.design(
+            path,
+            scope="table",
+            domain=fixed.domain,
+            effort=ESTIMATE_EFFORT,
+            progress=progress,
+            **wish,
+        )
+    decision = decision_of(plan, plan_precision(plan))
+    return PlanEstimate(
+        order=decision.order,
+        precision=decision.precision,
+        odds=_promised_odds(plan).times,
+        people=part.table.num_rows,
+    )
 
 
 def write_plan(
@@ -56,14 +102,12 @@ def write_plan(
         remarks += _write_questionnaires(plan, number, folder)
     plan.evidence(evidence_folder(folder, number), force=True)
     precision = plan_precision(plan)
-    promised = [planned for planned in plan.attributes if not planned.public]
-    limits = [p.limit for p in promised if p.limit is not None]
     return PlanSummary(
         number=number,
         digest=plan.digest,
         decision=decision_of(plan, precision),
         choices=choices_of(plan, precision),
-        odds=odds_of(max(limits, default=max(p.total for p in promised))),
+        odds=_promised_odds(plan),
         record=odds_of(max(form.record for form in plan.forms)),
         mosaic=mosaic_of(plan),
         people=people_bars(precision),
@@ -71,9 +115,35 @@ def write_plan(
         precision=_width_in_words(precision.half_width),
         questions=len(plan.collected),
         groups=len(plan.forms),
+        changes=shown_changes(plan.changes),
+        left_out=left_out_sentence(plan),
         notes=tuple(remarks),
         keywords=dict(keywords),
     )
+
+
+def _promised_odds(plan: sp.Plan) -> Odds:
+    """Return the promise about each question: the largest limit, or total without one."""
+    promised = [planned for planned in plan.attributes if not planned.public]
+    limits = [p.limit for p in promised if p.limit is not None]
+    return odds_of(max(limits, default=max(p.total for p in promised)))
+
+
+def shown_changes(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the changes of each kind that need the fewest people.
+
+    Examples
+    --------
+    >>> cheap = Change(kind="drop", attributes=("ill",), people=0.8)
+    >>> shown_changes([Change(kind="drop", attributes=("age",), people=0.9), cheap])[0]
+    Change(kind='drop', attributes=('ill',), questions=None, people=0.8)
+    """
+    shown = list[Change]()
+    for kind in get_args(ChangeKind):
+        of_kind = [change for change in changes if change.kind == kind]
+        of_kind.sort(key=lambda change: change.people)
+        shown += of_kind[:SHOWN_CHANGES]
+    return tuple(shown)
 
 
 def _width_in_words(half_width: float) -> str:

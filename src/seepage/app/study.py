@@ -11,18 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from seepage._core.errors import InputError, SeepageError
+from seepage.app.codebook_choices import choices_from
 from seepage.app.column_choices import (
     ASKED_ROLES,
     ColumnChoice,
     Role,
+    names_read,
     names_with,
     reading_keywords,
     role_keywords,
 )
+from seepage.app.leak_work import ANALYSIS_PAGE
 from seepage.app.looks import LOOKS, Looks
 from seepage.app.plan_wish import (
     FIRST_ENTRIES,
     LIMIT_ODDS,
+    PairKind,
     PlanWish,
     QuestionPair,
     pair_keywords,
@@ -31,9 +35,12 @@ from seepage.app.summaries import (
     AnalysisSummary,
     CheckedColumn,
     CheckSummary,
+    PlanEstimate,
     PlanSummary,
 )
 from seepage.app.tasks import BackgroundTask, Fault
+from seepage.designs.changes import Change
+from seepage.tables.codebooks import CodebookRow
 
 MAX_COMPARED = 3
 """Number of plans that are kept to compare."""
@@ -78,12 +85,16 @@ class Study:
         What was found about the columns.
     choices
         What is decided about each column.
+    codebook
+        The lines of a codebook that waits for its table.
     analysis
         What the questions give away.
     entries
         The form of the fourth step, as it was entered.
     pairs
         What is decided about pairs of questions.
+    estimate
+        What a plan would need, by the last estimate.
     plans
         The plans to compare, the newest last.
     selected
@@ -103,9 +114,11 @@ class Study:
     source: DataSource | None = None
     check: CheckSummary | None = None
     choices: dict[str, ColumnChoice] = field(default_factory=dict)
+    codebook: list[CodebookRow] = field(default_factory=list)
     analysis: AnalysisSummary | None = None
     entries: dict[str, str] = field(default_factory=lambda: dict(FIRST_ENTRIES))
     pairs: list[QuestionPair] = field(default_factory=list)
+    estimate: PlanEstimate | None = None
     plans: list[PlanSummary] = field(default_factory=list)
     selected: int = 0
     plan_count: int = 0
@@ -123,6 +136,7 @@ class Study:
         self.choices = {}
         self.pairs = []
         self.plans = []
+        self.estimate = None
         self.faults = {}
         self.forget_results()
 
@@ -130,7 +144,7 @@ class Study:
         """Forget what no longer fits, after a decision on the columns changed."""
         self.analysis = None
         self.results = ""
-        for step in ("leaks", "collect"):
+        for step in ("leaks", "analysis", "collect"):
             task = self.tasks.pop(step, None)
             if task is not None:
                 task.kill()
@@ -156,6 +170,20 @@ class Study:
             column.name: self.choices.get(column.name, ColumnChoice(column.role))
             for column in check.columns
         }
+        if self.codebook:
+            rows = self.codebook
+            self.codebook = []
+            self.take_codebook(rows)
+
+    def take_codebook(self, rows: list[CodebookRow]) -> None:
+        """Take the decisions of a codebook, now or once the columns are known."""
+        if self.check is None:
+            self.codebook = rows
+            return
+        self.choices = choices_from(rows, self.choices)
+        self.forget_results()
+        if not all(choice.is_read_as_proposed for choice in self.choices.values()):
+            self.check = None  # read anew as it was decided
 
     def take_column(self, position: int, column: CheckedColumn) -> None:
         """Take what was found about one column, read anew."""
@@ -184,6 +212,17 @@ class Study:
         return names_with(self.choices, ASKED_ROLES)
 
     @property
+    def role_keywords(self) -> dict[str, Any]:
+        """The keywords that say what is done with the columns."""
+        proposed = {column.name: column.role for column in self.columns}
+        return role_keywords(self.choices, proposed)
+
+    @property
+    def used(self) -> list[str]:
+        """The columns that the promise is about."""
+        return names_read(self.choices)
+
+    @property
     def reading(self) -> dict[str, Any]:
         """The keywords of reading the table that follow from the decisions."""
         return reading_keywords(self.choices)
@@ -208,12 +247,34 @@ class Study:
             raise InputError("no column is asked: choose some in the second step")
         wish = PlanWish.of(self.entries)
         return {
+            **self.role_keywords,
             **self.reading,
-            **role_keywords(self.choices),
             **pair_keywords(self.pairs),
             **wish.keywords(),
             "looks": LOOKS,
         }
+
+    def estimate_keywords(self) -> dict[str, Any]:
+        """Return the keywords of a design of the explored part alone."""
+        keywords = self.design_keywords()
+        proposed_only = self.names("protect")
+        keywords["left_out"] = tuple(proposed_only)
+        for name in ("looks", "drop", "keep", *self.reading):
+            keywords.pop(name, None)
+        return keywords
+
+    def apply_change(self, change: Change) -> None:
+        """Decide what a change of a plan says."""
+        if change.kind == "largest":
+            self.entries["largest"] = str(change.questions)
+        elif change.kind in ("never", "together"):
+            kind: PairKind = "never" if change.kind == "never" else "table"
+            first, second = change.attributes
+            self.pairs.append(QuestionPair(kind, first, second))
+        else:
+            role: Role = "protect" if change.kind == "drop" else "ask"
+            for name in change.attributes:
+                self.choose(name, replace(self.choices[name], role=role))
 
     def add_plan(self, plan: PlanSummary) -> None:
         """Keep a plan to compare, and show it; the oldest goes if there are too many."""
@@ -276,11 +337,14 @@ class Study:
             self.take_check(result)
         elif isinstance(result, AnalysisSummary):
             self.analysis = result
+            (self.folder / ANALYSIS_PAGE).unlink(missing_ok=True)
         elif isinstance(result, PlanSummary):
             if result.keywords:  # counted before it is seen
                 self.looks.add(result.digest)
             self.add_plan(result)
-        else:
+        elif isinstance(result, PlanEstimate):
+            self.estimate = result
+        elif isinstance(result, int):
             self.results = f"{result:,}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from seepage._core.odds import limit_in_nats
 from seepage.app.column_choices import Role
+from seepage.designs.changes import Change
 from seepage.pages.plan_view import Choice, Decision, Mosaic, Odds, PeopleBars
 
 
@@ -108,16 +109,39 @@ class AnalysisSummary:
         The strongest leaks.
     records
         The number of records that were analysed.
+    questions
+        The number of questions, of which many are analysed in part.
     """
 
     totals: tuple[TotalRange, ...]
     leaks: tuple[LeakSentence, ...]
     records: int
+    questions: int
 
     def number_over(self, odds: float) -> int:
         """Return how many questions give away more than odds allow."""
         limit = limit_in_nats(f"{odds:g}x")
         return sum(total.lower > limit for total in self.totals)
+
+
+@dataclass(frozen=True)
+class PlanEstimate:
+    """What a plan would need, by a search on the explored part; it promises nothing.
+
+    Attributes
+    ----------
+    order, precision
+        How many people to ask, and how precise the results would be, in words.
+    odds
+        The limit in words.
+    people
+        The number of people of the part.
+    """
+
+    order: str
+    precision: str
+    odds: str
+    people: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +166,10 @@ class PlanSummary:
         The half-width of each share, in words.
     questions, groups
         The number of questions that are asked, and of groups of people.
+    changes
+        What some changes of the plan cost or save.
+    left_out
+        What the plan leaves out, in words; empty for nothing.
     notes
         Remarks of the design.
     keywords
@@ -160,5 +188,7 @@ class PlanSummary:
     precision: str
     questions: int
     groups: int
+    changes: tuple[Change, ...]
+    left_out: str
     notes: tuple[str, ...]
     keywords: Mapping[str, Any]
