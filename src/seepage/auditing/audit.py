@@ -13,6 +13,7 @@ from seepage._core.text import short_list
 from seepage.auditing.audit_options import AuditOptions
 from seepage.auditing.audit_result import Audit
 from seepage.auditing.audited_table import with_table
+from seepage.auditing.changing_answers import change_note, privacy_of_changes
 from seepage.auditing.claims import RECORD, AuditedClaim
 from seepage.auditing.exact_audit import ExactPrivacy, record_delta
 from seepage.auditing.sampled_claim import sampled_claim
@@ -20,6 +21,12 @@ from seepage.auditing.samples import Samples, Sampling, samples_of
 from seepage.channel.domain import Attribute, Domain, for_each
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
 from seepage.tables.table_options import DataOptions, TableKeywords
+
+ONE_ANSWER = (
+    "each person was sampled with one answer in all rounds: nothing is said of answers "
+    "that change, which a stored report reveals"
+)
+"""What samples of several rounds do not cover."""
 
 
 def audit(
@@ -145,7 +152,12 @@ def audit(
         rows.append(_claim(opened, name, epsilon, beta, options))
     if len(rows) > 1 or options.record_claim is not None:
         rows.append(_record_claim(rows, opened, options))
-    result = Audit(tuple(rows), options.confidence, name=_file_name(randomiser))
+    result = Audit(
+        claims=tuple(rows),
+        confidence=options.confidence,
+        notes=opened.notes,
+        name=_file_name(randomiser),
+    )
     if options.data is None:
         return result
     return with_table(result, opened.evidence, options)
@@ -168,10 +180,13 @@ class OpenedRandomiser:
         The attributes, how often they are reported and which reports are linked.
     evidence
         The samples or the exact privacy of every attribute.
+    notes
+        What the claims do not cover, in words.
     """
 
     whole: Randomiser
     evidence: Mapping[str, Samples | ExactPrivacy]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_sampled(self) -> bool:
@@ -222,7 +237,8 @@ def _sampled_randomiser(
         RandomisedAttribute(name, sampled.values) for name, sampled in samples.items()
     ]
     linked = True if options.linked is None else options.linked
-    return OpenedRandomiser(Randomiser(attributes, linked=linked), samples)
+    notes = () if options.rounds in (None, 1) else (ONE_ANSWER,)
+    return OpenedRandomiser(Randomiser(attributes, linked=linked), samples, notes)
 
 
 def _published_randomiser(
@@ -245,10 +261,22 @@ def _published_randomiser(
     linked_rounds = whole.rounds
     if whole.linked is False:
         linked_rounds = 1
+    is_repeated = whole.memoised and linked_rounds > 1
     evidence = {}
+    notes = []
     for name, attribute in whole.items():
-        evidence[name] = ExactPrivacy(attribute, linked_rounds, whole.memoised)
-    return OpenedRandomiser(whole, evidence)
+        if attribute.changes is not None and not is_repeated:
+            raise InputError(
+                f"{name!r} must have no changes: no stored report is repeated over "
+                "linked rounds"
+            )
+        if attribute.changes is None:
+            evidence[name] = ExactPrivacy(attribute, linked_rounds, whole.memoised)
+        else:
+            evidence[name] = privacy_of_changes(attribute, linked_rounds)
+        if is_repeated:
+            notes.append(change_note(attribute, linked_rounds))
+    return OpenedRandomiser(whole, evidence, tuple(notes))
 
 
 # Claims -------------------------------------------------------------------------------

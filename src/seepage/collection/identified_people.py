@@ -129,9 +129,10 @@ class IdentifiedPeople(NamedTuple):
         identifier 0x00 j)
 
     with the digest of the collection in hexadecimal, f, r and u in decimal digits, all
-    from 0, and j as 8 bytes, big-endian.  The same answer gives the same report again;
-    another answer gives a report with noise of its own, which costs its budget again
-    [the memoised response of RAPPOR, Erlingsson et al. 2014].  Each report is drawn
+    from 0, and j as 8 bytes, big-endian.  The same answer gives the same report again
+    [the memoised response of RAPPOR, Erlingsson et al. 2014]; another answer gives a
+    report with noise of its own, and two different reports prove that the answer
+    changed, which no limit covers.  Each report is drawn
     singly, in about 50 us.
 
     The key is secret: whoever knows it and a person's report can find the answer.

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -30,6 +30,22 @@ SINGLE = "value"
 
 
 @dataclass(frozen=True, eq=False)
+class AnswerChanges:
+    """How the answers of an attribute change from one round to the next.
+
+    Parameters
+    ----------
+    matrix
+        P(answer in the next round given that of this round), one row for each value.
+    start
+        The shares of the values in the first round.
+    """
+
+    matrix: Floats
+    start: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class RandomisedAttribute:
     """How one attribute is randomised.
 
@@ -47,6 +63,8 @@ class RandomisedAttribute:
         The mechanism, if it is one of this package.
     copies
         The number h of independent pairs in one report: the hash functions of RAPPOR.
+    changes
+        How answers change from one round to the next; None if that is not stated.
     """
 
     name: str
@@ -56,6 +74,7 @@ class RandomisedAttribute:
     pair: Floats | None = None
     mechanism: Mechanism | None = None
     copies: int = 1
+    changes: "AnswerChanges | None" = None
 
     @property
     def matrix(self) -> Floats:
@@ -98,6 +117,9 @@ class Randomiser(dict[str, RandomisedAttribute]):
       (p1);
     * `keep`: the true value with this probability, else one of the others uniformly;
     * `matrix`, and `reports` (labels).
+
+    With `memoised` they may also say how answers change: `changes`, a matrix of P(answer in the
+    next round given that of this round), and `start`, the shares of the values in the first round.
 
     Examples
     --------
@@ -269,6 +291,8 @@ class _Parameters(msgspec.Struct):
 
     values: Labels | None = None
     k: Annotated[int, msgspec.Meta(ge=1, le=MAX_VALUES)] | None = None
+    changes: Any = None
+    start: Any = None
     matrix: Any = None
     reports: Labels | None = None
     mechanism: str = ""
@@ -295,6 +319,10 @@ KINDS = {
 """The keys of each kind of parameters, by the key that tells it from those below."""
 
 
+COMMON = ("values", "k", "changes", "start")
+"""The keys of all kinds."""
+
+
 OPTIONAL = ("reports", "delta", "h", "cohorts")
 
 
@@ -309,7 +337,7 @@ def _attribute(name: str, content: Mapping[str, Any]) -> RandomisedAttribute:
             f"got {', '.join(content) or 'none'}"
         )
     kind = own_keys[0]
-    _check_keys(content, ("values", "k", *KINDS[kind]), what)
+    _check_keys(content, (*COMMON, *KINDS[kind]), what)
     for key in KINDS[kind]:
         if key not in content and key not in OPTIONAL:
             raise InputError(f"{what} cannot be read: there is no key {key!r}")
@@ -319,7 +347,24 @@ def _attribute(name: str, content: Mapping[str, Any]) -> RandomisedAttribute:
         content = {"values": ["no", "yes"], **content}
     parameters = _converted(content, _Parameters, what)
     values = _labels(name, parameters.values, parameters.k)
-    return _READERS[kind](name, values, parameters)
+    attribute = _READERS[kind](name, values, parameters)
+    return replace(attribute, changes=_answer_changes(name, len(values), parameters))
+
+
+def _answer_changes(name: str, k: int, parameters: _Parameters) -> AnswerChanges | None:
+    """Return how answers change between rounds; None if the parameters do not say."""
+    if parameters.changes is None and parameters.start is None:
+        return None
+    if parameters.changes is None or parameters.start is None:
+        raise InputError(f"{name!r} must have both changes and start, or neither")
+    matrix = as_matrix(parameters.changes, "changes")
+    start = as_matrix([parameters.start], "start")
+    if matrix.shape != (k, k) or start.shape != (1, k):
+        raise InputError(
+            f"{name!r} cannot be read: changes must be a matrix of {k} rows and columns, "
+            f"and start have {k} shares, got {matrix.shape} and {start.shape[1]}"
+        )
+    return AnswerChanges(matrix, start[0])
 
 
 def _by_mechanism(

@@ -322,7 +322,8 @@ def _repeats(plan: PlanContent) -> Exclusion:
         "Repeats.",
         f"Each person{named} answers once. Reports of a second collection{second_form} "
         "add to what is told, and no limit covers both: keep reports and do not ask "
-        "again.",
+        "again. The first report may be repeated whatever happens; a report that is "
+        "drawn for a changed answer proves that it changed.",
     )
 
 
