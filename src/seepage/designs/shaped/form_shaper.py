@@ -55,10 +55,10 @@ MAX_SHAPED_ALONE = 48
 of one."""
 
 
-ROUGH = {"gap": 2e-1, "starts": 8}
+ROUGH = {"gap": 5e-2, "starts": 8}
 
 
-FINE = {"gap": 5e-3, "starts": 40}
+FINE = {"gap": 2e-2, "starts": 20}
 """Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and
 again for those of the solution; rough adds some 1 % of variance."""
 
@@ -69,8 +69,11 @@ gain."""
 
 
 MIN_ROUND_DECREASE = 1e-3
-"""Minimum relative decrease of the objective in a round; shaping ends after a smaller
-one."""
+"""Minimum relative decrease of the objective in a round that is not idle."""
+
+
+MAX_IDLE_SHAPING = 2
+"""Idle rounds in a row after which shaping ends."""
 
 
 EXPECTED_RATIOS = (1.01, 1.1, 1.15, 1.25)
@@ -107,8 +110,12 @@ POLL_SECONDS = 0.2
 WORK_PER_START = 0.1
 
 
-WORK_PER_CUBE = 4e-5
-"""Work of the linear programs from one start: at least, and per cube of the cells."""
+WORK_PER_START_CELL = 0.03
+
+
+WORK_PER_START_CUBE = 4e-6
+"""Work of the linear programs from one start: at least, per cell, and per cube of the
+cells."""
 
 
 class ShapingMeter:
@@ -124,7 +131,11 @@ class ShapingMeter:
 
     def __init__(self, cells: int, stopped: Event) -> None:
         self.work = 0.0
-        self._price = WORK_PER_START + WORK_PER_CUBE * cells**3
+        self._price = (
+            WORK_PER_START
+            + WORK_PER_START_CELL * cells
+            + WORK_PER_START_CUBE * cells**3
+        )
         self._stopped = stopped
 
     def step(self) -> bool:
@@ -231,19 +242,27 @@ class FormShaper:
         prior = EXPECTED_RATIOS[min(questions, len(EXPECTED_RATIOS)) - 1]
         return float(np.mean([prior, *self.ratios.get(questions, [])]))
 
+    def expected_ratios(self) -> list[float]:
+        """Return the expected ratio of forms of 1, 2, ... questions, the last for all
+        larger ones.
+        """
+        questions = max([len(EXPECTED_RATIOS), *self.ratios])
+        return [self._expected_ratio(1 + index) for index in range(questions)]
+
     # Shaping --------------------------------------------------------------------------
 
     def improve(self, pool: FormPool, search: FormSearch) -> Iterator[ShareSolution]:
         """Shape the best candidates; yield the solution after each round."""
         forms = self._candidates(pool, search, pool.solution)
-        while forms and not self.work.expired():
+        idle = 0
+        while forms and idle < MAX_IDLE_SHAPING and not self.work.expired():
             before = pool.solution
             shaped = self.shaped(forms, before.prices, ROUGH)
             pool.add([form for form in shaped if pool.is_improving(form, before)])
             after = pool.solve_master(1e-4, 4000)
             yield after
-            if after.objective > before.objective * (1 - MIN_ROUND_DECREASE):
-                break
+            gained = after.objective < before.objective * (1 - MIN_ROUND_DECREASE)
+            idle = 0 if gained else idle + 1
             forms = self._candidates(pool, search, after)
 
     def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
@@ -284,7 +303,7 @@ class FormShaper:
             threads.shutdown(wait=True, cancel_futures=True)
             self.stop.clear()
         for meter in meters:
-            self.work.spend(meter.work)
+            self.work.spend(meter.work / THREADS)
         made = zip(forms, [future.result() for future in futures], strict=True)
         return [new for form, new in made if new and self._is_better(form, new, prices)]
 
@@ -424,9 +443,25 @@ SHAPING_PASSES = 2
 last."""
 
 
-TABLE_SEARCH_END = 0.3
-"""Share of the work at which the search for forms to shape ends, for the
-table."""
+SEARCH_END = 0.3
+
+
+SHAPING_END = 0.75
+
+
+REFINING_END = 0.9
+"""Shares of the work at which steps end: the search for product forms, the search for
+forms to shape and their shaping, and the finer shaping of the solution's forms."""
+
+
+MAX_PASSES = 4
+"""Maximum number of times that forms to shape are searched for, at the prices of the
+last."""
+
+
+MIN_PASS_DECREASE = 2e-3
+"""Minimum relative decrease of the objective in such a pass; a smaller one is the
+last."""
 
 
 PRODUCT_SEARCH_END = 0.35
@@ -445,17 +480,30 @@ def shape_forms(run: "Design") -> None:
     """Search for forms that can be shaped, and add the improving shaped forms to the
     pool.
     """
-    problem = run.problem
     if run.certifier.scope == "population":
         _shape_for_population(run)
         return
-    problem.max_cells = MAX_SHAPED
-    with run.work.stage(TABLE_SEARCH_END):
-        run.search()
-    problem.max_cells = math.inf
-    shaper = FormShaper(run.certifier, problem.scorer.counter, run.work)
-    rounds = shaper.improve(run.pool, run.search_forms), shaper.refine(run.pool)
-    run.run_rounds(chain.from_iterable(rounds))
+    with run.work.stage(SEARCH_END):
+        run.search(FIRST_IDLE_ROUNDS)
+    shaper = FormShaper(run.certifier, run.problem.scorer.counter, run.work)
+    with run.work.stage(SHAPING_END):
+        for _ in range(MAX_PASSES):
+            before = run.pool.solution.objective
+            _shaping_pass(run, shaper)
+            if run.pool.solution.objective > before * (1 - MIN_PASS_DECREASE):
+                break
+    with run.work.stage(REFINING_END):
+        run.run_rounds(shaper.refine(run.pool))
+
+
+def _shaping_pass(run: "Design", shaper: FormShaper) -> None:
+    """Search for forms to shape at the current prices, and shape them."""
+    run.problem.max_cells = MAX_SHAPED
+    run.search_forms.ratios = shaper.expected_ratios()
+    run.search(FIRST_IDLE_ROUNDS)
+    run.problem.max_cells = math.inf
+    run.search_forms.ratios = (1.0,)
+    run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
 def _shape_for_population(run: "Design") -> None:
