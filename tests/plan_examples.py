@@ -194,7 +194,8 @@ def three_forms(pairs):
 def survey_design():
     """A design of a survey with shaped forms."""
     columns = ["coffee", "sleep", "medication"]
-    return find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
+    survey = sp.make_survey(2_000)
+    return find_design(survey, 2.0, scope="table", columns=columns, largest=2)
 
 
 def table_of(joint):

@@ -9,12 +9,12 @@ import seepage as sp
 from seepage.designs.forms import search_work
 from seepage.designs.forms.search_work import SearchWork
 
-COLUMNS = ["employment", "coffee", "screen", "sleep"]
-EFFORT = 0.05
+COLUMNS = ["coffee", "screen", "sleep"]
+EFFORT = 0.01
 
 
 def designed(scope="table", **options):
-    survey = sp.make_survey(3_000, rng=5).select(COLUMNS)
+    survey = sp.make_survey(1_000, rng=5).select(COLUMNS)
     return sp.design(survey, 2.0, scope=scope, effort=EFFORT, **options)
 
 

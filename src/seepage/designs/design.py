@@ -12,6 +12,7 @@ import numpy as np
 
 from seepage._core.errors import InputError, Setting, Text
 from seepage._core.rounding import round_down, summed_up
+from seepage.designs.change_prices import change_prices
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
@@ -64,6 +65,8 @@ class Design:
     gap
         Upper bound of the relative excess of the weighted error over its minimum, over
         the forms of the pool.
+    changes
+        What changes of the design cost in people, at most.
     comparison
         Other strategies within the same limit and their errors, the design last.
     notes
@@ -235,6 +238,7 @@ class Design:
         self.errors[np.array(problem.domain.sizes) == 1] = 0.0
         self.gap = solution.gap
         self.wanted = wanted_errors(problem.domain, self.options.want, errors)
+        self.changes = change_prices(problem, self.pool)
         self.comparison = compare_designs(
             problem, self.people, self.singles, self.full_forms, forms, self.errors
         )

@@ -86,10 +86,13 @@ class Precisions:
         self._mechanism = lru_cache(None)(
             lambda name, k, epsilon: FAMILIES[name](k, epsilon)
         )
-        self._joint_squares = [
-            float(((records.counts(list(table)) / number) ** 2).sum())
-            for table in self.joint
-        ]
+        self._records = records
+        self._joint_squares = [self._square(table) for table in self.joint]
+
+    def _square(self, table: Sequence[int]) -> float:
+        """Return the sum of the squared frequencies of a joint table."""
+        number = max(self._records.records, 1)
+        return float(((self._records.counts(list(table)) / number) ** 2).sum())
 
     def _second_moment(self, j: int, epsilon: float) -> float:
         """Return k alpha + beta: the expected sum of squares of one report's estimate.
@@ -164,6 +167,12 @@ class Precisions:
                 moment = math.prod(self._second_moment(j, budgets[j]) for j in table)
                 row[len(self.sizes) + index] = 1 / (moment - square)
         return row
+
+    def joint_precision(self, table: Sequence[int], epsilons: Sequence[float]) -> float:
+        """Return the precision of a joint table from one GRR report of each answer."""
+        pairs = zip(table, epsilons, strict=True)
+        moment = math.prod(self._second_moment(j, epsilon) for j, epsilon in pairs)
+        return 1 / (moment - self._square(table))
 
     def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
         """Return a grid of budgets, and the precision of each attribute at each of

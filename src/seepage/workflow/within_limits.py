@@ -429,4 +429,5 @@ def plan_of_design(design: "Design") -> Plan:
         provenance=Provenance.of(pairs, design.settings, design.records.person),
         notes=design.notes,
         alternatives=design.comparison[:-1],
+        priced=design.changes,
     )

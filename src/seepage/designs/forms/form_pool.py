@@ -19,9 +19,19 @@ MAX_REENTRIES = 4
 solved."""
 
 
-MIN_SHARE = 1e-3
-"""Minimum share of people of a form in the result; the reported gap includes what this
-costs."""
+MIN_SHARES = (1e-2, 5e-3, 2e-3, 1e-3)
+"""Minimum shares of people of a form in the result, the first that costs little.
+
+The reported gap includes what it costs."""
+
+
+MAX_PRUNING_COST = 5e-3
+"""Maximum relative increase of the objective when forms with small shares are
+dropped."""
+
+
+MAX_PRUNINGS = 8
+"""Maximum number of times that forms are dropped and the shares solved again."""
 
 
 MIN_VARIANT_RATIO = 0.1
@@ -133,22 +143,37 @@ class FormPool:
         return solution
 
     def final_solution(self) -> ShareSolution:
-        """Return the best shares, those below the minimum shares dropped where that is
-        possible.
+        """Return the best shares, those below the minimum shares dropped where that
+        costs little.
         """
-        self.solve_master(1e-4, 20_000)
+        best = self.solve_master(1e-4, 20_000).objective
+        highest = best * (1 + MAX_PRUNING_COST)
+        for minimum in MIN_SHARES:
+            for _ in range(MAX_PRUNINGS):
+                pruned = self._pruned(minimum)
+                if pruned is None or pruned.objective > highest:
+                    break
+                self.shares = pruned.shares
+        return self.solution
+
+    def _pruned(self, minimum: float) -> ShareSolution | None:
+        """Return the best shares without forms that have a small one; None if none has."""
         largest: dict[tuple[str, ...], float] = {}
         for form, share in zip(self.forms, self.shares.tolist(), strict=True):
             largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
-        minimum = [
-            max(MIN_SHARE, MIN_VARIANT_RATIO * largest[form.attributes])
+        least = [
+            max(minimum, MIN_VARIANT_RATIO * largest[form.attributes])
             for form in self.forms
         ]
-        start = np.where(self.shares >= minimum, self.shares, 0.0)
+        kept = self.shares >= least
+        if not kept.any() or not self.shares[~kept].any():
+            return None
+        start = np.where(kept, self.shares, 0.0)
         weights = self.problem.importance
-        if math.isfinite(evaluate(self.rows, weights, start / start.sum()).objective):
-            self.shares = best_shares(self.rows, weights, start, 1e-4, 20_000).shares
-        return self.solution
+        solution = evaluate(self.rows, weights, start / start.sum())
+        if math.isfinite(solution.objective):
+            solution = best_shares(self.rows, weights, start, 1e-4, 20_000)
+        return solution
 
     @property
     def solution(self) -> ShareSolution:

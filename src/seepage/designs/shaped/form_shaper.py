@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
