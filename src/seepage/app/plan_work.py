@@ -13,11 +13,11 @@ from seepage.app.explored_part import asked_answers, read_explored, write_explor
 from seepage.app.plan_files import evidence_folder, plan_file
 from seepage.app.summaries import PlanEstimate, PlanSummary
 from seepage.designs.changes import Change, ChangeKind
+from seepage.pages.mosaic import mosaic_of
 from seepage.pages.plan_view import (
     Odds,
     choices_of,
     decision_of,
-    mosaic_of,
     odds_of,
     people_bars,
 )

@@ -1,17 +1,17 @@
-"""What the pictures of a plan show: who is asked what, people by strategy, the promise
-as odds.
+"""What a plan's page and the app show: the decision, people by strategy, the promise as
+odds, and when to choose which way to ask.
 
 The templates in `templates/components.html` draw these views, on the plan's page and in
 the app alike.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_uppercase
 
-from seepage._core.text import factor, points, rounded_people
+from seepage._core.odds import odds_text
+from seepage._core.text import factor, nats, rounded_people
 from seepage.designs.strategies import (
+    BEYOND,
     CALIBRATED,
     NO_NOISE,
     OPTIMAL_SMP,
@@ -19,30 +19,21 @@ from seepage.designs.strategies import (
     SPLIT,
     UNIFORM_SMP,
 )
+from seepage.plan.advice import (
+    is_estimated,
+    order_sentence,
+    precision_sentence,
+    proportion_sentence,
+)
 from seepage.plan.content import PlanContent
-from seepage.plan.plan_precision import THIS_PLAN, Precision, pairs_together
-from seepage.plan.promises import form_sizes
-
-COSTLY = 20
-"""Ratio of people with and without privacy from which it is said first."""
-
-ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16}
-"""Height of a question's row in px, by density; the style sheet has the same."""
-
-MOST_TALL = 12
-"""Maximum number of questions for tall rows."""
-
-MOST_MIDDLE = 24
-"""Maximum number of questions for rows of middle height."""
-
-ROOMY = 6.0
-"""Width of a group in % from which its boxes have a number."""
-
-WIDE = 13.0
-"""Width of a group in % from which its numbers also fit on a phone."""
-
-LABELLED = 2.5
-"""Width of a group in % from which its letter fits above it."""
+from seepage.plan.plan_precision import (
+    NO_BETTER,
+    THIS_PLAN,
+    Precision,
+    pairs_together,
+    people_text,
+)
+from seepage.plan.promises import unlimited
 
 STRATEGY_LABELS = {
     NO_NOISE: "No privacy",
@@ -61,216 +52,6 @@ known."""
 
 MAX_LINES = 12
 """Maximum number of lines over which a long bar goes on."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A question that a group is asked.
-
-    `truthful` is how many of 100 reports equal the true answer; None for answers that
-    are sent as one report.
-    """
-
-    top: int
-    baseline: float
-    truthful: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """People who get the same form, as a column of the mosaic; x and width in %."""
-
-    letter: str
-    percent: str
-    left: float
-    width: float
-    description: str
-    cells: tuple[Cell, ...]
-
-    @property
-    def right(self) -> float:
-        """The right edge, in %."""
-        return round(self.left + self.width, 2)
-
-    @property
-    def middle(self) -> float:
-        """The middle, in %."""
-        return round(self.left + self.width / 2, 2)
-
-    @property
-    def is_labelled(self) -> bool:
-        """Whether the letter fits above the column."""
-        return self.width >= LABELLED
-
-    @property
-    def is_roomy(self) -> bool:
-        """Whether a number fits in a box."""
-        return self.width >= ROOMY
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether a number also fits on a phone."""
-        return self.width >= WIDE
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionRow:
-    """A question as a row of the mosaic; `asked` is the share of people, in %."""
-
-    name: str
-    top: int
-    asked: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mosaic:
-    """Who is asked what: groups as columns as wide as their shares, questions as rows."""
-
-    rows: tuple[QuestionRow, ...]
-    groups: tuple[Group, ...]
-    density: str
-
-    @property
-    def box(self) -> int:
-        """Height of a box in px."""
-        return ROW_HEIGHTS[self.density] - 4
-
-    @property
-    def height(self) -> int:
-        """Height of the picture in px."""
-        return ROW_HEIGHTS[self.density] * len(self.rows)
-
-    @property
-    def description(self) -> str:
-        """The picture in words."""
-        return ". ".join(group.description for group in self.groups)
-
-
-def mosaic_of(plan: PlanContent) -> Mosaic:
-    """Return who is asked what, groups and questions sorted so that boxes form blocks.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> view = mosaic_of(sp.calibrate("survey", 2.0, columns=["coffee", "sleep"]))
-    >>> [row.name for row in view.rows], view.groups[0].description
-    (['coffee', 'sleep'], 'Group A, 100 of 100 people: coffee, sleep')
-    """
-    order = _similar_forms(plan)
-    names = _questions_in_blocks(plan, order)
-    density = _density(len(names))
-    height = ROW_HEIGHTS[density]
-    tops = {name: 2 + height * row for row, name in enumerate(names)}
-    groups = list[Group]()
-    left = 0.0
-    for number, form_number in enumerate(order):
-        form = plan.forms[form_number]
-        width = round(100 * form.share, 2)
-        letter = group_letter(number)
-        percent = _percent(form.share)
-        asked = [name for name in names if name in form.attributes]
-        cells = tuple(
-            Cell(
-                top=tops[name],
-                baseline=tops[name] + height / 2 + 2.5,
-                truthful=_truthful(plan, form_number, name),
-            )
-            for name in asked
-        )
-        groups.append(
-            Group(
-                letter=letter,
-                percent=percent,
-                left=round(left, 2),
-                width=width,
-                description=f"Group {letter}, {percent} of 100 people: {', '.join(asked)}",
-                cells=cells,
-            )
-        )
-        left += 100 * form.share
-    rows = tuple(
-        QuestionRow(name=name, top=tops[name], asked=_percent(_share_asked(plan, name)))
-        for name in names
-    )
-    return Mosaic(rows=rows, groups=tuple(groups), density=density)
-
-
-def group_letter(number: int) -> str:
-    """Return the name of a group: A to Z, then A2 to Z2, and so on.
-
-    Examples
-    --------
-    >>> group_letter(0), group_letter(25), group_letter(26)
-    ('A', 'Z', 'A2')
-    """
-    turn, position = divmod(number, len(ascii_uppercase))
-    letter = ascii_uppercase[position]
-    if turn == 0:
-        return letter
-    return f"{letter}{turn + 1}"
-
-
-def _similar_forms(plan: PlanContent) -> list[int]:
-    """Return the numbers of the forms, the largest first, each followed by the one most
-    like it.
-    """
-    waiting = sorted(
-        range(len(plan.forms)), key=lambda number: -plan.forms[number].chance
-    )
-    order = [waiting.pop(0)]
-    while waiting:
-        last = set(plan.forms[order[-1]].attributes)
-        closest = max(waiting, key=lambda number: _overlap(last, plan, number))
-        waiting.remove(closest)
-        order.append(closest)
-    return order
-
-
-def _overlap(names: set[str], plan: PlanContent, number: int) -> tuple[float, int]:
-    """Return the Jaccard similarity of a form's questions to others, then its share."""
-    form = plan.forms[number]
-    asked = set(form.attributes)
-    return len(names & asked) / len(names | asked), form.chance
-
-
-def _questions_in_blocks(plan: PlanContent, order: Sequence[int]) -> list[str]:
-    """Return the questions by the first group that is asked, then by their share."""
-    first = dict[str, int]()
-    for position, number in enumerate(order):
-        for name in plan.forms[number].attributes:
-            first.setdefault(name, position)
-    return sorted(first, key=lambda name: (first[name], -_share_asked(plan, name)))
-
-
-def _density(questions: int) -> str:
-    """Return how high rows are."""
-    if questions <= MOST_TALL:
-        return "tall"
-    if questions <= MOST_MIDDLE:
-        return "middle"
-    return "low"
-
-
-def _share_asked(plan: PlanContent, name: str) -> float:
-    """Return the share of people who are asked a question."""
-    return math.fsum(form.share for _, form in plan[name].asking)
-
-
-def _percent(share: float) -> str:
-    """Return a share in whole percent; "<1" below one."""
-    if 0 < share < 0.01:
-        return "<1"
-    return f"{100 * share:.0f}"
-
-
-def _truthful(plan: PlanContent, number: int, name: str) -> int | None:
-    """Return how many of 100 guesses from the report of a question are its answer,
-    rounded down.
-    """
-    mechanism = plan.form_mechanisms[number].get(name)
-    if mechanism is None:
-        return None
-    return math.floor(100 * float(mechanism.hit_rate))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,7 +180,58 @@ def odds_of(total: float) -> Odds:
     Odds(times='7.4', surest=89)
     """
     surest = 1 / (1 + math.exp(-min(total, 700.0)))
-    return Odds(times=factor(total), surest=min(100, math.ceil(100 * surest - 1e-9)))
+    return Odds(times=odds_text(total), surest=min(100, math.ceil(100 * surest - 1e-9)))
+
+
+def promised_odds(plan: PlanContent) -> Odds:
+    """Return the odds that a plan promises: its largest limit, else its largest total."""
+    limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
+    if limits and not unlimited(plan):
+        return odds_of(max(limits))
+    return odds_of(max(planned.total for planned in plan.attributes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategyRow:
+    """A way to ask, the people that it needs, and what it tells; `nats` for details."""
+
+    label: str
+    people: str
+    odds: str
+    nats: str
+    rests_on: str
+    is_this: bool
+    keeps_limits: bool
+
+
+def strategy_rows(precision: Precision) -> tuple[StrategyRow, ...]:
+    """Return all ways to ask, the one with the fewest people first."""
+    return tuple(
+        StrategyRow(
+            label=STRATEGY_LABELS.get(strategy.name, strategy.name),
+            people=people_text(precision, precision.ratio(strategy)),
+            odds=_record_odds(float(strategy.record)),
+            nats=_record_nats(float(strategy.record)),
+            rests_on=strategy.rests_on,
+            is_this=strategy.name == THIS_PLAN,
+            keeps_limits=strategy.name not in BEYOND,
+        )
+        for strategy in sorted(precision.strategies, key=precision.ratio)
+    )
+
+
+def _record_odds(record: float) -> str:
+    """Return how far a report changes the odds between two whole records."""
+    if math.isinf(record):
+        return "tells everything"
+    return f"{factor(record)} ×"
+
+
+def _record_nats(record: float) -> str:
+    """Return the leakage about the whole record in nats."""
+    if math.isinf(record):
+        return "everything"
+    return nats(record)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,42 +264,16 @@ def decision_of(plan: PlanContent, precision: Precision) -> Decision:
     >>> decision_of(plan, plan_precision(plan)).order
     'Ask 1,970 people all 2 questions, with noise added before anything is sent.'
     """
-    if not precision.sizes or not math.isfinite(precision.half_width):
+    if not is_estimated(precision):
         return Decision(
             order="Nothing is asked: no question has two answers.",
             precision="",
             proportion="",
         )
-    people = rounded_people(precision.people)
-    width = points(precision.half_width).removesuffix(".0")
     return Decision(
-        order=f"Ask {people} people {_questions_each(plan)}, with noise added before "
-        "anything is sent.",
-        precision=f"Each share will be known to within {width} percentage points, 19 "
-        "times of 20.",
-        proportion=_proportion(precision),
-    )
-
-
-def _questions_each(plan: PlanContent) -> str:
-    """Return how many questions a person gets: "1 to 3 of 10 questions each"."""
-    sizes = form_sizes(plan)
-    count = len(plan.collected)
-    if count == 1:
-        return "one question"
-    if sizes == str(count):
-        return f"all {count} questions"
-    return f"{sizes} of {count} questions each"
-
-
-def _proportion(precision: Precision) -> str:
-    """Return what privacy costs, from `COSTLY` times as many people on."""
-    without = precision.without_privacy
-    if not without or precision.people < COSTLY * without:
-        return ""
-    return (
-        f"Privacy costs much here: without it {rounded_people(without)} people give the "
-        "same precision. Fewer questions, fewer answers to each or a higher limit help."
+        order=order_sentence(plan, precision),
+        precision=precision_sentence(precision),
+        proportion=proportion_sentence(precision),
     )
 
 
@@ -489,30 +295,42 @@ def choices_of(plan: PlanContent, precision: Precision) -> tuple[Choice, ...]:
     asks_several = any(len(form.attributes) > 1 for form in plan.forms)
     if single is None or not asks_several or not limits:
         return ()
-    limit = factor(max(limits))
     ratio = precision.ratio(single)
     if not math.isfinite(ratio):
         return ()
     own = rounded_people(precision.people)
     other = rounded_people(math.ceil(ratio * precision.people))
     together, pairs = pairs_together(plan)
-    this = (
-        "those who may see the data know no other answers of the same person: a leak, a "
-        "supplier, a researcher;",
-        f"you can reach {own} people; one question each takes {other};",
-        f"you want tables of two questions: {len(together)} of the {len(pairs)} pairs "
-        "are asked together.",
+    tables = (
+        f"you want tables of two questions: {len(together)} of the {len(pairs)} pairs are "
+        "asked together."
     )
     insider = (
         "somebody who already knows a person's other answers may see the data: a "
-        f"relative, an employer, an insurer. Then {limit} times still hold; this plan "
-        f"promises only {factor(record)} times;"
+        f"relative, an employer, an insurer. Then {factor(float(single.record))} times "
+        f"still hold; this plan promises only {factor(record)} times;"
     )
+    if ratio < NO_BETTER:
+        this = (tables,)
+        enough = (
+            f"single shares are enough: {other} people do, no more than this plan's."
+        )
+        return _two_choices(this, (insider, enough))
+    outsiders = (
+        "those who may see the data know no other answers of the same person: a leak, a "
+        "supplier, a researcher;"
+    )
+    reach = f"you can reach {own} people; one question each takes {other};"
     each = (
         insider,
         f"you can reach {other} people;",
         "single shares are enough, without tables of two questions.",
     )
+    return _two_choices((outsiders, reach, tables), each)
+
+
+def _two_choices(this: tuple[str, ...], each: tuple[str, ...]) -> tuple[Choice, ...]:
+    """Return the reasons for the plan, and those for one question each."""
     return (
         Choice(title="Choose this plan if", reasons=this),
         Choice(title="Choose one question each if", reasons=each),

@@ -3,7 +3,7 @@
 import math
 
 from seepage._core.text import nats, points, rounded_people
-from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
+from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP
 from seepage.plan.content import PlanContent
 from seepage.plan.plan_precision import NO_BETTER, Precision
 from seepage.plan.promises import (
@@ -47,33 +47,71 @@ def assessment(plan: PlanContent, precision: str) -> str:
 
 
 def people_sentence(plan: PlanContent, precision: Precision) -> str:
-    """Return how many people to ask, what each is asked, and the precision; empty for
-    none.
+    """Return how many people to ask what, and how precise the results will be; empty
+    for none.
     """
-    if not precision.sizes or not math.isfinite(precision.half_width):
+    if not is_estimated(precision):
         return ""
-    sizes = form_sizes(plan)
-    what = f"{sizes} question{'' if sizes == '1' else 's'}"
-    asked = f"everyone gets the same {what}"
-    if len(plan.forms) > 1:
-        asked = f"each gets one of {len(plan.forms)} forms of {what}"
-    width = points(precision.half_width).removesuffix(".0")
-    text = (
-        f"Ask {rounded_people(precision.people)} people: {asked}; every share will be known to "
-        f"within {width} points (19 times of 20)."
+    return f"{order_sentence(plan, precision)} {precision_sentence(precision)}"
+
+
+def is_estimated(precision: Precision) -> bool:
+    """Return whether some share is estimated."""
+    return bool(precision.sizes) and math.isfinite(precision.half_width)
+
+
+def order_sentence(plan: PlanContent, precision: Precision) -> str:
+    """Return how many people to ask how many questions."""
+    people = rounded_people(precision.people)
+    return (
+        f"Ask {people} people {questions_each(plan)}, with noise added before anything is "
+        "sent."
     )
-    smp = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
-    parts = []
-    if smp is not None and NO_BETTER <= precision.ratio(smp) < math.inf:
-        parts.append(
-            f"One question each needs {precision.ratio(smp):.2g} times as many people"
-        )
-    clear = rounded_people(precision.without_privacy)
-    if parts:
-        parts.append(f"without privacy {clear} would do")
-    else:
-        parts.append(f"Without privacy {clear} do")
-    return f"{text} {', '.join(parts)}."
+
+
+def questions_each(plan: PlanContent) -> str:
+    """Return how many questions a person gets: "1 to 3 of 10 questions each"."""
+    sizes = form_sizes(plan)
+    count = len(plan.collected)
+    if count == 1:
+        return "one question"
+    if sizes == str(count):
+        return f"all {count} questions"
+    return f"{sizes} of {count} questions each"
+
+
+def precision_sentence(precision: Precision) -> str:
+    """Return how precise each share will be, and all of them at once."""
+    each = (
+        f"Each share will be known to within {_points_text(precision.half_width)} "
+        "percentage points, 19 times of 20"
+    )
+    if precision.shares < 2 or not math.isfinite(precision.joint_half_width):
+        return f"{each}."
+    joint = _points_text(precision.joint_half_width)
+    return f"{each}; all {precision.shares} shares at once to within {joint}."
+
+
+def _points_text(width: float) -> str:
+    """Return a half-width in points without a zero behind the point."""
+    return points(width).removesuffix(".0")
+
+
+COSTLY = 20
+"""Ratio of people with and without privacy from which it is said first."""
+
+
+def proportion_sentence(precision: Precision) -> str:
+    """Return what privacy costs, from `COSTLY` times as many people on; else empty."""
+    without = precision.without_privacy
+    if not without or precision.people < COSTLY * without:
+        return ""
+    times = math.floor(precision.people / without)
+    return (
+        f"Privacy is out of proportion here: without it {rounded_people(without)} people "
+        f"give the same precision, with it {times} times as many. Fewer questions, fewer "
+        "answers to each, less precision or a higher limit help."
+    )
 
 
 def advice(plan: PlanContent, precision: Precision) -> list[str]:

@@ -35,6 +35,10 @@ NORMAL = 1.96
 """Half-width of a 95 % interval, in standard errors."""
 
 
+UNCOVERED = 0.05
+"""Share of collections in which an interval need not hold."""
+
+
 DEFAULT_PEOPLE = 10_000
 """Number of people for half-widths if the plan has no number of records."""
 
@@ -68,6 +72,11 @@ class Precision(NamedTuple):
     wanted, whose half-width is then relative to its range."""
     compared: tuple[str, ...]
     """The attributes of which every strategy has an error."""
+    shares: int = 0
+    """The number of shares that are estimated, one fewer than the values for each
+    attribute of two."""
+    joint_half_width: float = math.inf
+    """A half-width that all shares together keep, in 95 % of collections."""
 
     def width(self, strategy: Strategy, name: str) -> float:
         """Return the half-width of an estimated share, root mean square over the
@@ -141,6 +150,52 @@ def plan_precision(plan: PlanContent) -> Precision:
         strategies=(this_plan, *shown),
         sizes=sizes,
         compared=compared,
+        shares=sum(len(each) for each in _distinct_shares(variances, sizes)),
+        joint_half_width=joint_half_width(_distinct_shares(variances, sizes), people),
+    )
+
+
+def _distinct_shares(
+    variances: Mapping[str, Floats], sizes: Iterable[str]
+) -> list[Floats]:
+    """Return the variances of the shares of each attribute; of two answers, which
+    determine each other, one.
+    """
+    return [
+        variances[name][:1] if len(variances[name]) == 2 else variances[name]
+        for name in sizes
+    ]
+
+
+def joint_half_width(variances: Sequence[Floats], people: int) -> float:
+    """Return the half-width h that all shares together keep in 95 % of collections.
+
+    The h with sum over shares of 2 (1 - Phi(h / s)) = 0.05, s the standard error of a
+    share: by the union bound, whatever the dependence of the estimates.
+
+    Examples
+    --------
+    >>> alone = joint_half_width([np.array([0.25])], 1068)
+    >>> three = joint_half_width([np.array([0.25])] * 3, 1068)
+    >>> round(alone, 4), round(three, 4)
+    (0.03, 0.0366)
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    if not variances:
+        return math.inf
+    errors = np.sqrt(np.concatenate(variances) / people)
+    if not np.isfinite(errors).all() or not errors.any():
+        return math.inf if not np.isfinite(errors).all() else 0.0
+    errors = errors[errors > 0]
+
+    def excess(width: float) -> float:
+        return float(2 * ndtr(-width / errors).sum()) - UNCOVERED
+
+    largest = float(errors.max())
+    return float(
+        brentq(excess, 1e-9 * largest, 10 * largest * math.log(9 + errors.size))
     )
 
 

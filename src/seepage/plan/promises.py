@@ -7,13 +7,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from seepage._core.text import FACTOR, factor, nats, number_of, short_list, span
+from seepage._core.odds import odds_text
+from seepage._core.text import factor, nats, number_of, short_list, span
 from seepage.channel.domain import ALL_OTHERS, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
 from seepage.plan.left_out import left_out_of
 from seepage.tables.fixed_domain import NOT_ASKED
 from seepage.totals.guarantees import GUARANTEES, KINDS
+
+SHOWN_NAMES = 12
+"""Maximum number of questions that a sentence names."""
 
 
 def headline(plan: PlanContent) -> str:
@@ -142,29 +146,29 @@ def promise(plan: PlanContent) -> str:
 
 
 def promised(plan: PlanContent, subject: str = "It") -> str:
-    """Return the sentence of the limits that are guaranteed."""
+    """Return the sentence of the limits that are guaranteed, as odds."""
     limits = {p.limit for p in plan.attributes if p.limit is not None}
+    claim = _claim(plan)
     if not limits:
         largest = max(planned.total for planned in plan.attributes)
         return (
-            f"{subject} has no limits; {_claim(plan)}all reports of a person together tell at most "
-            f"{nats(largest)} nats about any one attribute ({FACTOR})."
+            f"{subject} has no limits; {claim}all that a person sends together changes the "
+            f"odds between any two answers to one question at most {factor(largest)} times."
         )
-    about = "any one attribute"
+    question = "one question"
     if unlimited(plan):
-        about = "any one attribute that has a limit"
+        question = "one question that has a limit"
     elif left_out_of(plan).unpromised:
-        about = f"any one of its {len(plan.attributes)} attributes"
-    each = ""
+        question = f"one of its {len(plan.attributes)} questions"
+    times = f"at most {odds_text(max(limits))} times"
     if len(limits) > 1:
-        each = ", by attribute"
+        times = f"at most {odds_text(min(limits))} to {odds_text(max(limits))} times, by question"
     promises = "promises"
     if plan.kind == "assumed":
         promises = "does not prove but assumes"
     return (
-        f"{subject} {promises}, {_claim(plan)}that all reports of a person together tell at most "
-        f"{span(limits)} nats about {about}{each}: they change the odds between any two of its "
-        f"values by a factor of at most {factor(max(limits))}."
+        f"{subject} {promises}, {claim}that all that a person sends together changes the "
+        f"odds between any two answers to {question} {times}."
     )
 
 
@@ -174,24 +178,24 @@ def _claim(plan: PlanContent) -> str:
         return "whoever the people are, "
     if plan.scope == "population":
         return (
-            f"with confidence {plan.confidence:.4g} "
+            f"with {100 * (plan.confidence or 0):.4g} % confidence "
             "for the people whom its table was drawn from, "
         )
     return "for people distributed as in its table, "
 
 
 def _collection(plan: PlanContent) -> str:
-    """Return a clause: how many attributes everyone is asked for."""
+    """Return a clause: how many questions everyone is asked."""
     if len(plan.forms) == 1:
-        number = number_of(len(plan.forms[0].attributes), "attribute")
+        number = number_of(len(plan.forms[0].attributes), "question")
         noise = "the answers together get"
         if plan.forms[0].is_product:
             noise = "each answer gets"
-        return f"Everyone is asked for the same {number}, and {noise} noise"
-    collected = number_of(len(plan.collected), "attribute")
+        return f"Everyone is asked the same {number}, and {noise} noise"
     return (
-        f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their "
-        f"record, which asks for {form_sizes(plan)} of {collected}, and the answers get noise"
+        f"People are divided into {len(plan.forms)} groups by lot, without looking at their "
+        f"answers; each group is asked {form_sizes(plan)} of "
+        f"{number_of(len(plan.collected), 'question')}, and the answers get noise"
     )
 
 
@@ -285,29 +289,26 @@ def unpromised(plan: PlanContent) -> Iterator[Exclusion]:
 
 
 def _whole_record(plan: PlanContent) -> Exclusion:
-    records = [form.record for form in plan.forms]
-    largest = max(range(len(records)), key=records.__getitem__)
-    where = ""
-    if min(records) < records[largest]:
-        where = f" (form {largest + 1})"
-    bound = "the budget of its matrix"
-    if plan.forms[largest].is_product:
-        bound = "the sum of its budgets"
+    largest = max(form.record for form in plan.forms)
     return (
-        "The whole record.",
-        f"About all attributes at once a form tells up to {nats(records[largest])} nats"
-        f"{where}, {bound}: a factor of {factor(records[largest])} between two whole "
-        f"records{but_for(max(form.record_delta for form in plan.forms))}.",
+        "The whole set of answers.",
+        "Between two complete sets of answers the odds can change up to "
+        f"{factor(largest)} times{but_for(max(form.record_delta for form in plan.forms))}.",
     )
 
 
 def _further_knowledge(plan: PlanContent) -> Exclusion | None:
     if plan.guarantee == "worst":
         return None
+    limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
+    more = ""
+    if limits:
+        more = f" than {odds_text(max(limits))} times"
+    largest = factor(max(form.record for form in plan.forms))
     return (
-        "Adversaries with further knowledge.",
-        "Whoever already knows other answers of the person can learn more about an "
-        "attribute than its total, up to what the form tells about the whole record.",
+        "People who know more.",
+        "Somebody who already knows other answers of a person can learn more about one "
+        f"question{more}, up to {largest} times.",
     )
 
 
@@ -315,23 +316,23 @@ def _repeats(plan: PlanContent) -> Exclusion:
     named = ""
     if plan.person:
         named = f", by the column {plan.person!r},"
-    second_form = ""
+    second_group = ""
     if len(plan.forms) > 1:
-        second_form = ", or of a second form,"
+        second_group = ", or as a member of a second group,"
     return (
-        "Repeats.",
-        f"Each person{named} answers once. Reports of a second collection{second_form} "
-        "add to what is told, and no limit covers both: keep reports and do not ask "
-        "again. The first report may be repeated whatever happens; a report that is "
-        "drawn for a changed answer proves that it changed.",
+        "Asking twice.",
+        f"Each person{named} answers once. A second survey of the same people"
+        f"{second_group} adds to what is told, and no limit covers both: keep what was "
+        "sent and do not ask again. What was sent first may be sent again whatever "
+        "happens; a report that is drawn for a changed answer proves that it changed.",
     )
 
 
 def _declining(_: PlanContent) -> Exclusion:
     return (
         "Declining.",
-        "To decline after seeing the questions is itself a message, and has no noise: "
-        "make “missing” a value that gets noise like any other, and always send a report.",
+        "To stop after seeing the questions tells something without noise. Make “no "
+        "answer” an answer that gets noise like the others, and always send.",
     )
 
 
@@ -349,8 +350,8 @@ def _public_attributes(plan: PlanContent) -> Exclusion | None:
     if not plan.public:
         return None
     return (
-        "Public attributes.",
-        f"{', '.join(plan.public)}: released as they are, without noise.",
+        "Public answers.",
+        f"{short_list(plan.public, SHOWN_NAMES)}: sent as they are, without noise.",
     )
 
 
@@ -359,8 +360,8 @@ def _without_limit(plan: PlanContent) -> Exclusion | None:
     if not names or len(names) == len(plan.attributes):
         return None
     return (
-        "Attributes without a limit.",
-        f"{', '.join(names)}: nothing bounds what is told.",
+        "Questions without a limit.",
+        f"{short_list(names, SHOWN_NAMES)}: nothing bounds what is told.",
     )
 
 
@@ -372,8 +373,25 @@ def _other_attributes(plan: PlanContent) -> Exclusion:
             such = f", such as {names}, whose answers but one are too rare"
             break
     return (
-        "Other attributes.",
-        f"Nothing is said about attributes that the plan does not name{such}.",
+        "Other questions.",
+        f"Nothing is said about what the plan does not name{such}.",
+    )
+
+
+def _other_people(plan: PlanContent) -> Exclusion | None:
+    if plan.guarantee == "worst" or plan.kind == "assumed":
+        return None
+    records = f"{plan.provenance.records:,} records"
+    if plan.scope != "population":
+        return (
+            "People unlike the table.",
+            f"It holds for people distributed as in the table of {records}; for others only "
+            "as far as that table describes them.",
+        )
+    return (
+        "People unlike the table.",
+        f"It holds, with {100 * (plan.confidence or 0):.4g} % confidence, for the people of "
+        f"whom the {records} are a random sample.",
     )
 
 
@@ -386,5 +404,6 @@ EXCLUSIONS: tuple[Callable[[PlanContent], Exclusion | None], ...] = (
     _public_attributes,
     _without_limit,
     _other_attributes,
+    _other_people,
 )
 """What the limits of a plan do not cover, in the order of its page."""

@@ -112,7 +112,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         """Return an Altair chart of forms with their budgets and shares, totals and
         limits.
         """
-        from seepage.pages.plan_page import plan_picture
+        from seepage.pages.plan_picture import plan_picture
 
         return plan_picture(self)
 

@@ -1,0 +1,285 @@
+"""Who is asked what, as a picture: groups of people as columns, questions as rows.
+
+The template `templates/components.html` draws it, on the plan's page and in the app
+alike.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+
+from seepage._core.text import short_list
+from seepage.plan.content import PlanContent
+
+ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16}
+"""Height of a question's row in px, by density; the style sheet has the same."""
+
+MOST_TALL = 12
+"""Maximum number of questions for tall rows."""
+
+MOST_MIDDLE = 24
+"""Maximum number of questions for rows of middle height."""
+
+SHOWN_QUESTIONS = 12
+"""Maximum number of questions that the description of a group names."""
+
+MOST_ROWS = 30
+"""Maximum number of questions in the picture; of more, those that most are asked."""
+
+ROOMY = 6.0
+"""Width of a group in % from which its boxes have a number."""
+
+WIDE = 13.0
+"""Width of a group in % from which its numbers also fit on a phone."""
+
+LABELLED = 2.5
+"""Width of a group in % from which its letter fits above it."""
+
+APART = 0.9
+"""Width of a group in % from which a gap tells it from the next one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A question that a group is asked.
+
+    `truthful` is how many of 100 reports equal the true answer; None for answers that
+    are sent as one report.
+    """
+
+    top: int
+    baseline: float
+    truthful: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """People who get the same form, as a column of the mosaic; x and width in %."""
+
+    letter: str
+    percent: str
+    left: float
+    width: float
+    questions: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def description(self) -> str:
+        """The group in words."""
+        return f"Group {self.letter}, {self.percent} of 100 people: {self.questions}"
+
+    @property
+    def right(self) -> float:
+        """The right edge, in %."""
+        return round(self.left + self.width, 2)
+
+    @property
+    def middle(self) -> float:
+        """The middle, in %."""
+        return round(self.left + self.width / 2, 2)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a gap follows."""
+        return self.width >= APART
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the letter fits above the column."""
+        return self.width >= LABELLED
+
+    @property
+    def is_roomy(self) -> bool:
+        """Whether a number fits in a box."""
+        return self.width >= ROOMY
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a number also fits on a phone."""
+        return self.width >= WIDE
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionRow:
+    """A question as a row of the mosaic; `asked` is the share of people, in %."""
+
+    name: str
+    top: int
+    asked: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mosaic:
+    """Who is asked what: groups as columns as wide as their shares, questions as rows."""
+
+    rows: tuple[QuestionRow, ...]
+    groups: tuple[Group, ...]
+    density: str
+    further: int = 0
+    """The number of questions that are not in the picture."""
+
+    @property
+    def box(self) -> int:
+        """Height of a box in px."""
+        return ROW_HEIGHTS[self.density] - 4
+
+    @property
+    def height(self) -> int:
+        """Height of the picture in px."""
+        return ROW_HEIGHTS[self.density] * len(self.rows)
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        return ". ".join(group.description for group in self.groups)
+
+
+def mosaic_of(plan: PlanContent) -> Mosaic:
+    """Return who is asked what, groups and questions sorted so that boxes form blocks.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> view = mosaic_of(sp.calibrate("survey", 2.0, columns=["coffee", "sleep"]))
+    >>> [row.name for row in view.rows], view.groups[0].description
+    (['coffee', 'sleep'], 'Group A, 100 of 100 people: coffee, sleep')
+    """
+    order = similar_forms(plan)
+    everything = questions_in_blocks(plan, order)
+    names = _most_asked(plan, everything)
+    density = _density(len(names))
+    height = ROW_HEIGHTS[density]
+    tops = {name: 2 + height * row for row, name in enumerate(names)}
+    groups = list[Group]()
+    left = 0.0
+    for letter_number, form_number in enumerate(order):
+        share = plan.forms[form_number].share
+        cells = tuple(
+            Cell(
+                top=tops[name],
+                baseline=tops[name] + height / 2 + 2.5,
+                truthful=_truthful(plan, form_number, name),
+            )
+            for name in names
+            if name in plan.forms[form_number].attributes
+        )
+        groups.append(
+            Group(
+                letter=group_letter(letter_number),
+                percent=percent_of_people(share),
+                left=round(left, 2),
+                width=round(100 * share, 2),
+                questions=_group_questions(plan, form_number, everything),
+                cells=cells,
+            )
+        )
+        left += 100 * share
+    rows = tuple(
+        QuestionRow(
+            name=name,
+            top=tops[name],
+            asked=percent_of_people(share_asked(plan, name)),
+        )
+        for name in names
+    )
+    return Mosaic(
+        rows=rows,
+        groups=tuple(groups),
+        density=density,
+        further=len(everything) - len(names),
+    )
+
+
+def _group_questions(plan: PlanContent, number: int, names: Sequence[str]) -> str:
+    """Return the questions of a form in words, in the order of some names."""
+    form = plan.forms[number]
+    asked = [name for name in names if name in form.attributes]
+    return short_list(asked, SHOWN_QUESTIONS)
+
+
+def _most_asked(plan: PlanContent, names: Sequence[str]) -> list[str]:
+    """Return the `MOST_ROWS` questions that most people are asked, in their order."""
+    if len(names) <= MOST_ROWS:
+        return list(names)
+    ordered = sorted(names, key=lambda name: -share_asked(plan, name))
+    kept = set(ordered[:MOST_ROWS])
+    return [name for name in names if name in kept]
+
+
+def group_letter(number: int) -> str:
+    """Return the name of a group: A to Z, then A2 to Z2, and so on.
+
+    Examples
+    --------
+    >>> group_letter(0), group_letter(25), group_letter(26)
+    ('A', 'Z', 'A2')
+    """
+    turn, position = divmod(number, len(ascii_uppercase))
+    letter = ascii_uppercase[position]
+    if turn == 0:
+        return letter
+    return f"{letter}{turn + 1}"
+
+
+def similar_forms(plan: PlanContent) -> list[int]:
+    """Return the numbers of the forms, the largest first, each followed by the one most
+    like it.
+    """
+    waiting = sorted(
+        range(len(plan.forms)), key=lambda number: -plan.forms[number].chance
+    )
+    order = [waiting.pop(0)]
+    while waiting:
+        last = set(plan.forms[order[-1]].attributes)
+        closest = max(waiting, key=lambda number: _overlap(last, plan, number))
+        waiting.remove(closest)
+        order.append(closest)
+    return order
+
+
+def _overlap(names: set[str], plan: PlanContent, number: int) -> tuple[float, int]:
+    """Return the Jaccard similarity of a form's questions to others, then its share."""
+    form = plan.forms[number]
+    asked = set(form.attributes)
+    return len(names & asked) / len(names | asked), form.chance
+
+
+def questions_in_blocks(plan: PlanContent, order: Sequence[int]) -> list[str]:
+    """Return the questions by the first group that is asked, then by their share."""
+    first = dict[str, int]()
+    for position, number in enumerate(order):
+        for name in plan.forms[number].attributes:
+            first.setdefault(name, position)
+    return sorted(first, key=lambda name: (first[name], -share_asked(plan, name)))
+
+
+def _density(questions: int) -> str:
+    """Return how high rows are."""
+    if questions <= MOST_TALL:
+        return "tall"
+    if questions <= MOST_MIDDLE:
+        return "middle"
+    return "low"
+
+
+def share_asked(plan: PlanContent, name: str) -> float:
+    """Return the share of people who are asked a question."""
+    return math.fsum(form.share for _, form in plan[name].asking)
+
+
+def percent_of_people(share: float) -> str:
+    """Return a share in whole percent; "<1" below one."""
+    if 0 < share < 0.01:
+        return "<1"
+    return f"{100 * share:.0f}"
+
+
+def _truthful(plan: PlanContent, number: int, name: str) -> int | None:
+    """Return how many of 100 guesses from the report of a question are its answer,
+    rounded down.
+    """
+    mechanism = plan.form_mechanisms[number].get(name)
+    if mechanism is None:
+        return None
+    return math.floor(100 * float(mechanism.hit_rate))

@@ -1,0 +1,66 @@
+"""The picture of who is asked what, checked against the plan itself."""
+
+import math
+from itertools import pairwise
+
+import pytest
+
+import seepage as sp
+from plan_pages import many_forms
+from seepage.pages.mosaic import MOST_ROWS, group_letter, mosaic_of
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return sp.design("survey", 2.0, seconds=3)
+
+
+def test_each_box_is_a_question_of_its_group(plan):
+    view = mosaic_of(plan)
+    by_top = {row.top: row.name for row in view.rows}
+    shown = sorted(
+        (group.width, tuple(sorted(by_top[cell.top] for cell in group.cells)))
+        for group in view.groups
+    )
+    expected = sorted(
+        (round(100 * form.share, 2), tuple(sorted(form.attributes)))
+        for form in plan.forms
+    )
+    assert shown == expected
+
+
+def test_groups_fill_the_width_side_by_side(plan):
+    groups = mosaic_of(plan).groups
+    assert groups[0].left == 0
+    for left, right in pairwise(groups):
+        assert right.left == pytest.approx(left.right, abs=0.02)
+    assert groups[-1].right == pytest.approx(100, abs=0.05)
+
+
+def test_rows_state_how_many_people_are_asked(plan):
+    for row in mosaic_of(plan).rows:
+        share = sum(form.share for form in plan.forms if row.name in form.attributes)
+        assert row.asked == f"{100 * share:.0f}"
+
+
+def test_truthful_reports_are_those_of_grr():
+    plan = sp.calibrate("survey", 2.0, columns=["coffee"], guarantee="worst")
+    (group,) = mosaic_of(plan).groups
+    assert group.cells[0].truthful == math.floor(100 * math.exp(2) / (math.exp(2) + 1))
+
+
+def test_every_letter_is_used_once():
+    letters = [group_letter(number) for number in range(1000)]
+    assert len(set(letters)) == 1000
+
+
+def test_of_many_questions_those_that_most_are_asked_are_shown():
+    plan = many_forms(attributes=90, forms=200)
+    view = mosaic_of(plan)
+    asked = {p.name: sum(form.share for _, form in p.asking) for p in plan.attributes}
+    assert len(view.rows) == MOST_ROWS
+    assert view.further == len(plan.collected) - MOST_ROWS
+    least = min(asked[row.name] for row in view.rows)
+    shown = {row.name for row in view.rows}
+    assert all(share <= least for name, share in asked.items() if name not in shown)
+    assert len(view.groups) == 200
