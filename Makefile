@@ -41,10 +41,13 @@ lint: $(DEV_READY) ## Ruff, codespell and mypy --strict
 	$(BIN)/mypy
 
 .PHONY: browser
-browser: ## Install Chromium for the tests of the report, where apt-get can
+browser: node ## Install Chromium for the tests of pages, and axe-core, where apt-get and npm can
 	@command -v chromium >/dev/null || \
 	  { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || \
-	  echo "no Chromium: the tests of the report in a browser will be skipped"
+	  echo "no Chromium: the tests of pages in a browser will be skipped"
+	@test -d tests/axe/node_modules/axe-core || \
+	  npm ci --prefix tests/axe --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 || \
+	  echo "no npm: the tests of accessibility will be skipped"
 
 .PHONY: java
 java: ## Install Java for the tests of Spark, where apt-get can
@@ -55,7 +58,7 @@ java: ## Install Java for the tests of Spark, where apt-get can
 .PHONY: node
 node: ## Install Node for the tests of the client, where apt-get can
 	@command -v node >/dev/null || \
-	  { apt-get update -qq && apt-get install -qq -y nodejs; } >/dev/null 2>&1 || \
+	  { apt-get update -qq && apt-get install -qq -y nodejs npm; } >/dev/null 2>&1 || \
 	  echo "no Node: the tests of the client in Node will be skipped"
 
 .PHONY: test

@@ -7,6 +7,7 @@ Examples are the same in every run, so that a red run means a change;
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -55,3 +56,29 @@ def tab(browser):
     most tests.
     """
     return browser.new_page()
+
+
+AXE = Path(__file__).parent / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+
+AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+
+RUN_AXE = """async (options) => (await axe.run(document, options)).violations.map(
+  (rule) => `${rule.id}: ` + rule.nodes.map((node) => node.html.slice(0, 120)).join(" | "))"""
+
+
+@pytest.fixture(scope="session")
+def axe_violations():
+    """Return a function of a Playwright page: what axe-core finds wrong with it.
+
+    The script is evaluated by the browser's debugger, which the page's policy does not
+    bind.
+    """
+    if not AXE.exists():
+        pytest.skip("needs axe-core: npm ci --prefix tests/axe")
+    script = AXE.read_text(encoding="utf-8")
+
+    def violations(page):
+        page.evaluate(script)
+        return page.evaluate(RUN_AXE, AXE_RULES)
+
+    return violations

@@ -31,7 +31,7 @@ CONTRAST = """() => {
   const bad = [];
   for (const node of document.querySelectorAll("body *")) {
     const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
-    if (!own || node.closest("script, [hidden]") || node.disabled) continue;
+    if (!own || node.closest("script, [hidden], .on-fill") || node.disabled) continue;
     if (!node.getClientRects().length) continue;
     const style = getComputedStyle(node);
     const ink = node instanceof SVGElement ? style.fill : style.color;

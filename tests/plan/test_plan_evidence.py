@@ -141,7 +141,7 @@ def test_public_attributes_are_stated_as_unprotected(tmp_path):
     made.evidence(tmp_path, name="a")
     entry = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]
     stated = entry["dp_variant"]["unprotected_quantities"]
-    assert "medication: released as they are, without noise. The plan's file" in stated
+    assert "medication: sent as they are, without noise. The plan's file" in stated
 
 
 def test_files_of_others_are_kept(plan, tmp_path):

@@ -17,9 +17,15 @@ from plan_examples import (
     three_forms,
 )
 from seepage._core.errors import InputError
+from seepage._core.text import points
 from seepage.designs.strategies import RECORD_SMP, Strategy
-from seepage.plan.advice import advice, people_sentence
-from seepage.plan.plan_precision import answer_variances, plan_precision
+from seepage.plan.advice import no_better, people_sentence, whole_record_rival
+from seepage.plan.plan_precision import (
+    NORMAL,
+    answer_variances,
+    joint_half_width,
+    plan_precision,
+)
 from seepage.workflow.within_limits import plan_of_design
 
 
@@ -86,7 +92,7 @@ def test_the_people_and_the_half_width_follow_from_each_other():
     assert precision.half_width == pytest.approx(0.02, rel=1e-3)
     asked = sp.design(table, 2.0, people=precision.people, seconds=1)
     assert plan_precision(asked).half_width == pytest.approx(0.02, rel=1e-3)
-    assert "within 2 points" in people_sentence(asked, plan_precision(asked))
+    assert "within 2 percentage points, 19 times of 20" in people_sentence(asked, plan_precision(asked))
     with pytest.raises(InputError, match="one follows from the other"):
         sp.design(table, 2.0, people=100, precision=0.02)
 
@@ -104,9 +110,7 @@ def test_the_rival_with_the_whole_record_is_named_where_it_wins():
     record = max(form.record for form in plan.forms)
     assert (float(rival.record), rival.certified) == (record, False)
     ratio = precision.ratio(rival)
-    assert any(
-        "only the whole record counts" in text for text in advice(plan, precision)
-    ) == (ratio < 1)
+    assert bool(whole_record_rival(plan, precision)) == (ratio < 1)
     best = sp.mechanism("grr", 2, record)
     each = [best.variance(1, plan[n].frequencies).sum() for n in plan.collected.names]
     each = np.array(each) + [
@@ -134,7 +138,7 @@ def test_no_better_than_one_question_each_is_said_with_what_would_help():
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
     same = sp.Records(domain, [[0, 0], [1, 1]], [500, 500])
     plan = sp.design(same, 1.0, scope="table")
-    (text,) = advice(plan, plan_precision(plan))
+    text = no_better(plan, plan_precision(plan))
     assert text.startswith(
         "This is no better than one question each. What would help: "
     )
@@ -152,3 +156,27 @@ def test_alternatives_have_the_attributes_of_the_plan():
     other = Strategy(name="x", rests_on="", certified=True, errors={"none": 1.0})
     with pytest.raises(InputError, match="'none', which is no attribute"):
         msgspec.structs.replace(plan, alternatives=(other,))
+
+
+def test_all_shares_keep_the_joint_half_width_at_once():
+    rng = np.random.default_rng(1)
+    variances = [np.array([0.3, 0.2, 0.1]), np.array([0.25]), np.array([0.4, 0.1, 0.2])]
+    people = 1_000
+    width = joint_half_width(variances, people)
+    errors = np.sqrt(np.concatenate(variances) / people)
+    draws = errors * rng.standard_normal((200_000, errors.size))
+    together = (np.abs(draws) <= width).all(axis=1).mean()
+    assert 0.95 <= together < 0.96
+    alone = NORMAL * errors.max()
+    assert (np.abs(draws) <= alone).all(axis=1).mean() < 0.95 < together
+    assert width > alone
+
+
+def test_the_sentence_has_the_half_width_of_each_share_and_of_all():
+    table = sp.make_survey(2_000).select(["coffee", "sleep", "income"])
+    plan = sp.calibrate(table, 2.0, guarantee="worst")
+    precision = plan_precision(plan)
+    assert precision.shares == 1 + 1 + 3
+    sentence = people_sentence(plan, precision)
+    joint = points(precision.joint_half_width).removesuffix(".0")
+    assert f"all 5 shares at once to within {joint}." in sentence

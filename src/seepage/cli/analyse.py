@@ -221,7 +221,7 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
       seepage report strict.json loose.json --output both.html
     """
     from seepage.analysis.analysis import Analysis
-    from seepage.pages.plan_page import compare_page
+    from seepage.pages.plans_page import plans_page
     from seepage.plan.plan_file import is_plan_file
     from seepage.workflow.plan import Plan
 
@@ -235,7 +235,7 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
         return
     if others:
         write_text(
-            output, compare_page({Path(plan).name: Plan.load(plan) for plan in results})
+            output, plans_page({Path(plan).name: Plan.load(plan) for plan in results})
         )
     elif is_plan_file(first):
         Plan.load(first).report(output, name=Path(first).name)

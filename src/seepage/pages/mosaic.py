@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from seepage._core.text import short_list
 from seepage.plan.content import PlanContent
 
-ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16}
+ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16, "dense": 13}
 """Height of a question's row in px, by density; the style sheet has the same."""
 
 MOST_TALL = 12
@@ -24,8 +24,11 @@ MOST_MIDDLE = 24
 SHOWN_QUESTIONS = 12
 """Maximum number of questions that the description of a group names."""
 
-MOST_ROWS = 30
-"""Maximum number of questions in the picture; of more, those that most are asked."""
+MOST_LOW = 32
+"""Maximum number of questions for low rows; rows of more are dense."""
+
+MOST_ROWS = 46
+"""Maximum number of questions in the picture; of more, those of the largest groups."""
 
 ROOMY = 6.0
 """Width of a group in % from which its boxes have a number."""
@@ -122,6 +125,8 @@ class Mosaic:
     @property
     def box(self) -> int:
         """Height of a box in px."""
+        if self.density == "dense":
+            return ROW_HEIGHTS[self.density] - 2
         return ROW_HEIGHTS[self.density] - 4
 
     @property
@@ -147,7 +152,7 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
     """
     order = similar_forms(plan)
     everything = questions_in_blocks(plan, order)
-    names = _most_asked(plan, everything)
+    names = everything[:MOST_ROWS]
     density = _density(len(names))
     height = ROW_HEIGHTS[density]
     tops = {name: 2 + height * row for row, name in enumerate(names)}
@@ -196,15 +201,6 @@ def _group_questions(plan: PlanContent, number: int, names: Sequence[str]) -> st
     form = plan.forms[number]
     asked = [name for name in names if name in form.attributes]
     return short_list(asked, SHOWN_QUESTIONS)
-
-
-def _most_asked(plan: PlanContent, names: Sequence[str]) -> list[str]:
-    """Return the `MOST_ROWS` questions that most people are asked, in their order."""
-    if len(names) <= MOST_ROWS:
-        return list(names)
-    ordered = sorted(names, key=lambda name: -share_asked(plan, name))
-    kept = set(ordered[:MOST_ROWS])
-    return [name for name in names if name in kept]
 
 
 def group_letter(number: int) -> str:
@@ -260,7 +256,9 @@ def _density(questions: int) -> str:
         return "tall"
     if questions <= MOST_MIDDLE:
         return "middle"
-    return "low"
+    if questions <= MOST_LOW:
+        return "low"
+    return "dense"
 
 
 def share_asked(plan: PlanContent, name: str) -> float:

@@ -1,11 +1,10 @@
 """A plan as one self-contained HTML page without scripts, to be signed."""
 
 from datetime import date
-from typing import Any
 
 from seepage._core import checks
 from seepage._core.results import json_text
-from seepage._core.text import nats, rounded_people
+from seepage._core.text import rounded_people
 from seepage.pages.mosaic import mosaic_of
 from seepage.pages.plan_questions import group_details, merged_answers, plan_questions
 from seepage.pages.plan_view import (
@@ -16,7 +15,13 @@ from seepage.pages.plan_view import (
     strategy_rows,
 )
 from seepage.pages.render import render_page
-from seepage.plan.advice import advice, assessment, is_estimated, people_sentence
+from seepage.plan.advice import (
+    assessment,
+    is_estimated,
+    no_better,
+    people_sentence,
+    whole_record_rival,
+)
 from seepage.plan.plan_precision import cross_tables, plan_precision
 from seepage.plan.promises import statements
 from seepage.workflow.plan import Plan
@@ -54,14 +59,15 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         decision=decision,
         odds=promised_odds(plan),
         mosaic_view=view,
-        is_crowded=view.density == "low",
+        is_crowded=view.density in ("low", "dense"),
         people=people_bars(precision) if is_estimated(precision) else None,
         choices=choices_of(plan, precision) if is_estimated(precision) else (),
         questions=plan_questions(plan, precision),
         merged=merged_answers(plan),
         groups=group_details(plan),
         strategies=strategy_rows(precision) if is_estimated(precision) else (),
-        advice=advice(plan, precision),
+        no_better=no_better(plan, precision),
+        rival=whole_record_rival(plan, precision),
         cross_tables=cross_tables(plan, precision) if is_estimated(precision) else "",
         assessment=assessment(plan, people_sentence(plan, precision)),
         settings=json_text(plan.provenance.settings),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 
 from seepage._core.odds import odds_text
-from seepage._core.text import factor, points
+from seepage._core.text import factor, points, rounded_people
 from seepage.pages.mosaic import (
     group_letter,
     questions_in_blocks,
@@ -23,8 +23,23 @@ MOST_OPEN = 15
 SHOWN_OPEN = 10
 """Of more, the number of the least precise ones that are; the others are folded."""
 
+SHOWN_CHANGES = 6
+"""Maximum number of changes that are not about one question."""
+
 SHOWN_ANSWERS = 6
 """Maximum number of answers that are named in a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """People fewer or more after one change, and the bar of that; width in %.
+
+    Of people fewer the number is rounded down, of people more up.
+    """
+
+    people: str
+    width: float
+    is_saving: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +61,8 @@ class PlanQuestion:
         most, in words.
     note
         Why it is not asked; empty if it is.
+    price
+        What it costs not to ask it, or to ask it too; None if that is not known.
     """
 
     name: str
@@ -54,6 +71,7 @@ class PlanQuestion:
     precision: str
     odds: str
     note: str
+    price: Price | None
 
     @property
     def is_asked(self) -> bool:
@@ -63,10 +81,16 @@ class PlanQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanQuestions:
-    """The questions of a plan; `further` are folded."""
+    """The questions of a plan; `further` are folded.
+
+    `full` is how many people the longest bar of a price is, and `others` are changes
+    that are not about one question.
+    """
 
     rows: tuple[PlanQuestion, ...]
     further: tuple[PlanQuestion, ...]
+    full: str = ""
+    others: tuple[str, ...] = ()
 
 
 def plan_questions(plan: PlanContent, precision: Precision) -> PlanQuestions:
@@ -87,7 +111,10 @@ def plan_questions(plan: PlanContent, precision: Precision) -> PlanQuestions:
     asked = questions_in_blocks(plan, similar_forms(plan))
     others = [planned.name for planned in plan.attributes if not planned.asking]
     names = [*asked, *others]
-    rows = {name: _question(plan, plan[name], precision) for name in names}
+    prices = _prices(plan, precision.people)
+    rows = {
+        name: _question(plan, plan[name], precision, prices.get(name)) for name in names
+    }
     shown = names
     if len(names) > MOST_OPEN:
         widths = {name: _half_width(precision, name) for name in names}
@@ -95,11 +122,59 @@ def plan_questions(plan: PlanContent, precision: Precision) -> PlanQuestions:
     return PlanQuestions(
         rows=tuple(rows[name] for name in shown),
         further=tuple(rows[name] for name in names if name not in set(shown)),
+        full=f"{_longest(plan, precision.people):,}" if prices else "",
+        others=tuple(
+            str(change) for change in plan.changes if change.kind not in ("drop", "add")
+        )[:SHOWN_CHANGES],
+    )
+
+
+def _of_one_question(plan: PlanContent) -> dict[str, float]:
+    """Return the factor of people of each question that is dropped or added alone."""
+    return {
+        change.attributes[0]: change.people
+        for change in plan.changes
+        if change.kind in ("drop", "add") and len(change.attributes) == 1
+    }
+
+
+def _longest(plan: PlanContent, people: int) -> int:
+    """Return how many people the longest bar of a price is: a round number."""
+    factors = _of_one_question(plan).values()
+    largest = max((abs(factor - 1) * people for factor in factors), default=1.0)
+    unit = 10 ** math.floor(math.log10(max(1.0, largest)))
+    return max(1, math.ceil(largest / unit) * unit)
+
+
+def _prices(plan: PlanContent, people: int) -> dict[str, Price]:
+    """Return what it costs not to ask a question, or to ask it too, by question."""
+    longest = _longest(plan, people)
+    return {
+        name: _price((factor - 1) * people, longest)
+        for name, factor in _of_one_question(plan).items()
+    }
+
+
+def _price(more: float, longest: int) -> Price:
+    """Return a number of people more, or fewer if it is negative."""
+    if more <= 0:
+        fewer = math.floor(-more)
+        unit = 10 ** max(0, len(str(fewer)) - 2)
+        text = f"\N{MINUS SIGN}{fewer // unit * unit:,}" if fewer else "0"
+    else:
+        text = f"+{rounded_people(math.ceil(more))}"
+    return Price(
+        people=text,
+        width=round(100 * abs(more) / longest, 2),
+        is_saving=more <= 0,
     )
 
 
 def _question(
-    plan: PlanContent, planned: PlannedAttribute, precision: Precision
+    plan: PlanContent,
+    planned: PlannedAttribute,
+    precision: Precision,
+    price: Price | None,
 ) -> PlanQuestion:
     """Return one question of a plan."""
     texts = [answer_text(value) for value in planned.attribute.values]
@@ -113,6 +188,7 @@ def _question(
         precision=_precision_text(plan, planned.name, precision),
         odds=largest_odds(planned),
         note=_why_not_asked(planned),
+        price=price,
     )
 
 

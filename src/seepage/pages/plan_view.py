@@ -6,6 +6,7 @@ the app alike.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seepage._core.odds import odds_text
@@ -113,18 +114,24 @@ def people_bars(precision: Precision) -> PeopleBars:
         ratio = precision.ratio(strategy)
         if math.isfinite(ratio):
             counts[name] = math.ceil(ratio * precision.people)
-    own = counts[THIS_PLAN]
+    labelled = {STRATEGY_LABELS[name]: people for name, people in counts.items()}
+    return bars_of_counts(labelled, this=STRATEGY_LABELS[THIS_PLAN])
+
+
+def bars_of_counts(counts: Mapping[str, int], *, this: str) -> PeopleBars:
+    """Return numbers of people by label as bars, and each as a multiple of one of them."""
+    own = counts[this]
     alike = [people for people in counts.values() if people <= 4 * own]
     full = _round_number(max(1.15 * max(alike), max(counts.values()) / MAX_LINES))
     rows = tuple(
         PeopleRow(
-            label=STRATEGY_LABELS[name],
+            label=label,
             people=rounded_people(people),
             times=_times(people, own),
-            is_this=name == THIS_PLAN,
+            is_this=label == this,
             lines=_lines(people, full),
         )
-        for name, people in counts.items()
+        for label, people in counts.items()
     )
     return PeopleBars(full=f"{full:,}", rows=rows)
 

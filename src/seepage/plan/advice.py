@@ -2,7 +2,7 @@
 
 import math
 
-from seepage._core.text import nats, points, rounded_people
+from seepage._core.text import factor, points, rounded_people
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP
 from seepage.plan.content import PlanContent
 from seepage.plan.plan_precision import NO_BETTER, Precision
@@ -109,29 +109,35 @@ def proportion_sentence(precision: Precision) -> str:
     times = math.floor(precision.people / without)
     return (
         f"Privacy is out of proportion here: without it {rounded_people(without)} people "
-        f"give the same precision, with it {times} times as many. Fewer questions, fewer "
+        f"give the same precision, with it {times:,} times as many. Fewer questions, fewer "
         "answers to each, less precision or a higher limit help."
     )
 
 
-def advice(plan: PlanContent, precision: Precision) -> list[str]:
-    """Return what a reader should know beside the sentence: where a rival is as good or
-    better.
+def no_better(plan: PlanContent, precision: Precision) -> str:
+    """Return that one question each does as well, and what would help; empty if not."""
+    single = precision.named(OPTIMAL_SMP)
+    asks_several = len(plan.collected) > 1 and len(plan.forms) > 1
+    if single is None or not asks_several or precision.ratio(single) >= NO_BETTER:
+        return ""
+    return f"This is no better than one question each. {_change(plan)}"
+
+
+def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
+    """Return that one question each with the noise of a whole set of answers needs fewer
+    people; empty if not.
     """
-    texts = list[str]()
-    smp = precision.named(OPTIMAL_SMP)
     rival = precision.named(RECORD_SMP)
-    several = len(plan.collected) > 1 and len(plan.forms) > 1
-    sizes = [len(form.attributes) for form in plan.forms]
-    if smp is not None and several and precision.ratio(smp) < NO_BETTER:
-        texts.append(f"This is no better than one question each. {_change(plan)}")
-    if rival is not None and max(sizes) > 1 and precision.ratio(rival) < 1:
-        texts.append(
-            "Against somebody who already knows all other answers of a person, only the whole "
-            f"record counts, and one question each at the same {nats(float(rival.record))} nats "
-            f"needs {precision.ratio(rival):.2g} times as many people: fewer than this plan."
-        )
-    return texts
+    most = max(len(form.attributes) for form in plan.forms)
+    if rival is None or most == 1 or precision.ratio(rival) >= 1:
+        return ""
+    people = math.ceil(precision.ratio(rival) * precision.people)
+    return (
+        "Against somebody who already knows all other answers of a person only the whole "
+        f"set of answers counts, {factor(float(rival.record))} times. One question each "
+        f"with as little noise as that needs {rounded_people(people)} people, fewer than "
+        "this plan, but exceeds the limit of single questions."
+    )
 
 
 def _change(plan: PlanContent) -> str:
@@ -142,6 +148,6 @@ def _change(plan: PlanContent) -> str:
     if plan.scope == "population":
         return "What would help: more records, from which the limits are certified."
     return (
-        "What would help: no limit on attributes that are not sensitive; they tell too much of "
+        "What would help: no limit on questions that are not sensitive; they tell too much of "
         "each other for several in one form."
     )
