@@ -9,6 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage._core.odds import limit_in_nats
 from seepage._core.text import ceiling_text
 
 
@@ -24,7 +25,7 @@ def folder(tmp_path_factory):
 
 def test_a_wanted_mean_without_importance_has_an_infinite_error(folder):
     """No form need ask for it, and infinity is a text in the settings of a plan."""
-    options = "--scope", "table", "--shape", "never", "--seconds", 1
+    options = "--scope", "table", "--shape", "never", "--seconds", 1, "--details"
     wanted = "--want", "mean age = 1, 2, 3", "--importance", "age=0"
     done = run("design", "survey.csv", "--limit", 2, *options, *wanted, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -42,6 +43,7 @@ def test_a_design_is_printed_and_saved(folder):
             3,
             "--scope",
             "table",
+            "--details",
             "-o",
             "plan.json",
         ),
@@ -50,7 +52,7 @@ def test_a_design_is_printed_and_saved(folder):
     assert done.returncode == 0, done.stderr
     for word in (
         "share",
-        "record",
+        "all answers",
         "largest total",
         "equal split",
         "this plan",
@@ -58,7 +60,9 @@ def test_a_design_is_printed_and_saved(folder):
     ):
         assert word in done.stdout
     assert done.stdout.startswith("Ask ")
-    assert "known to within 3 points (19 times of 20)" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[1].startswith(
+        "Each share will be known to within 3 percentage points, 19 times of 20; all "
+    )
     assert "for this table only" in done.stdout
     assert (
         "for the people in this table, and for them only; --scope population"
@@ -73,7 +77,7 @@ def test_a_design_is_printed_and_saved(folder):
 def test_a_design_is_for_the_population_by_default(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--seconds", 3, "--confidence", 0.9),
-        *("-o", "people.json"),
+        *("-o", "people.json", "--details"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
@@ -96,7 +100,17 @@ def test_a_design_is_for_the_population_by_default(folder):
 
 
 def test_a_sample_is_enough_for_the_population_only(folder):
-    arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 2, "--sample", 1000)
+    arguments = (
+        "design",
+        "survey.csv",
+        "--limit",
+        2,
+        "--seconds",
+        2,
+        "--sample",
+        1000,
+        "--details",
+    )
     done = run(*arguments, "-o", "sample.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "1,000 records (a random sample of 1," in done.stdout
@@ -290,14 +304,12 @@ def test_several_limits_are_compared(folder):
     done = run(*asked, "--chart", "limits.svg", cwd=folder)
     assert done.returncode == 0, done.stderr
     head, names, first, second, keep, *_ = done.stdout.splitlines()
-    assert (
-        "2 limits (nats), all of which hold together for the population at 0.95" in head
-    )
+    assert "2 limits, all of which hold together for the population at 0.95" in head
     assert "people for 3 points" in names
-    assert "whole record" in names
-    assert first.split()[:2] == ["1", "2.8"]
-    assert second.split()[:2] == ["2", "7.4"]
-    assert "--limit L --confidence 0.975 -o plan.json" in keep
+    assert "odds of two sets of answers" in names
+    assert first.split()[:2] == ["2.8", "times"]
+    assert second.split()[:2] == ["7.4", "times"]
+    assert "--limit 2 --confidence 0.975 -o plan.json" in keep
     assert (folder / "limits.svg").stat().st_size > 1000
     for more, complaint in (
         (("--limit", 3), "--limits gives several"),
@@ -317,8 +329,23 @@ def test_merged_answers_are_not_called_deciles(tmp_path):
     words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--seconds", 1]
     merged, as_is = (
         run("design", *words, *more, cwd=tmp_path)
-        for more in ([], ["--answers", "as-is"])
+        for more in (["--details"], ["--answers", "as-is"])
     )
     assert "height: up to" in merged.stdout
     assert "deciles" not in merged.stderr
     assert "numbers binned at deciles: height" in as_is.stderr
+
+
+def test_a_design_is_one_screen_and_prints_the_limit_as_typed(folder):
+    options = "survey.csv", "--limit", "6.5x", "--effort", "0.2"
+    done = run("design", *options, "-o", "screen.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 24
+    assert "at most 6.5 times." in done.stdout
+    assert "nats" not in done.stdout
+    assert (
+        lines[-1] == "Next: seepage report screen.json -o plan.html  (the page to sign)"
+    )
+    plan = sp.Plan.load(folder / "screen.json")
+    assert {planned.limit for planned in plan.attributes} == {limit_in_nats("6.5x")}

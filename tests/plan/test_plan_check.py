@@ -227,7 +227,8 @@ def test_adult_is_checked_in_the_bins_of_the_plan():
 def test_a_plan_is_shown_in_one_line_and_as_a_table():
     plan = plan_for(PAIRS, [0.5, 1.0, 1.0, 0.0])
     assert repr(plan) == (
-        "Plan(3 of 4 attributes collected, 1 protected only, epsilon 0.5 to 1, largest total 2.5, "
+        "Plan(3 of 4 attributes collected, 1 protected only, epsilon 0.5 to 1, "
+        "odds change at most 13 times, "
         "guarantee worst (certified, for everybody))"
     )
     table = plan.to_arrow().to_pydict()

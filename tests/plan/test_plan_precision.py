@@ -92,7 +92,9 @@ def test_the_people_and_the_half_width_follow_from_each_other():
     assert precision.half_width == pytest.approx(0.02, rel=1e-3)
     asked = sp.design(table, 2.0, people=precision.people, seconds=1)
     assert plan_precision(asked).half_width == pytest.approx(0.02, rel=1e-3)
-    assert "within 2 percentage points, 19 times of 20" in people_sentence(asked, plan_precision(asked))
+    assert "within 2 percentage points, 19 times of 20" in people_sentence(
+        asked, plan_precision(asked)
+    )
     with pytest.raises(InputError, match="one follows from the other"):
         sp.design(table, 2.0, people=100, precision=0.02)
 

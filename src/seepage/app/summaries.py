@@ -7,7 +7,8 @@ from typing import Any
 from seepage._core.odds import limit_in_nats
 from seepage.app.column_choices import Role
 from seepage.designs.changes import Change
-from seepage.pages.plan_view import Choice, Decision, Mosaic, Odds, PeopleBars
+from seepage.pages.mosaic import Mosaic
+from seepage.pages.plan_view import Choice, Decision, Odds, PeopleBars
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,7 @@ def _longest(plan: PlanContent, people: int) -> int:
     """Return how many people the longest bar of a price is: a round number."""
     factors = _of_one_question(plan).values()
     largest = max((abs(factor - 1) * people for factor in factors), default=1.0)
-    unit = 10 ** math.floor(math.log10(max(1.0, largest)))
+    unit = int(10 ** math.floor(math.log10(max(1.0, largest))))
     return max(1, math.ceil(largest / unit) * unit)
 
 

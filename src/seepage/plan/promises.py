@@ -21,7 +21,7 @@ SHOWN_NAMES = 12
 
 
 def headline(plan: PlanContent) -> str:
-    """Return the plan in one line: forms, attributes, budgets, largest total and
+    """Return the plan in one line: forms, attributes, budgets, largest odds and
     guarantee.
     """
     forms = ""
@@ -32,7 +32,8 @@ def headline(plan: PlanContent) -> str:
         claim = f"{plan.kind}, {plan.whom}"
     return (
         f"Plan({forms}{_columns_collected(plan)}, {_budgets(plan)}, "
-        f"largest total {plan.totals.max():.4g}, guarantee {plan.guarantee} ({claim}))"
+        f"odds change at most {_largest_odds(plan)} times, guarantee {plan.guarantee} "
+        f"({claim}))"
     )
 
 
@@ -48,6 +49,15 @@ def _columns_collected(plan: PlanContent) -> str:
     if left_out.unpromised:
         text += f", nothing promised about {left_out.unpromised}"
     return text
+
+
+def _largest_odds(plan: PlanContent) -> str:
+    """Return how many times all reports change the odds about an attribute at most."""
+    total = float(plan.totals.max())
+    limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
+    if total in limits:
+        return odds_text(total)
+    return factor(total)
 
 
 def _budgets(plan: PlanContent) -> str:

@@ -82,7 +82,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
     >>> plan = sp.calibrate(pairs, 4.0, guarantee="worst")
     >>> plan  # doctest: +NORMALIZE_WHITESPACE
-    Plan(2 of 2 attributes collected, epsilon 2, largest total 4,
+    Plan(2 of 2 attributes collected, epsilon 2, odds change at most 55 times,
          guarantee worst (certified, for everybody))
     >>> plan["ill"].mechanism, plan.epsilons.tolist()
     ('grr', [2.0, 2.0])
