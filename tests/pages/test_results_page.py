@@ -18,12 +18,13 @@ from plan_examples import (
     product,
     three_forms,
 )
+from seepage.pages.results_view import finding
+from seepage.plan.promises import answer_text
 
 PEOPLE = people(3000)
 PLAN = plan_for(counts(), 2.0)
 REPORTS = PLAN.perturb(PEOPLE, rng=1)
 DRIFTED = [("sex", "F", "M"), ("job", "nurse", "smith"), ("ill", "yes", "no")]
-TOLD = "that all reports of a person together tell at most"
 
 
 def page_of(folder, plan=PLAN, reports=REPORTS, **options):
@@ -32,81 +33,92 @@ def page_of(folder, plan=PLAN, reports=REPORTS, **options):
 
 
 def rows(page):
-    """The rows of the tables of shares: value, percentage and interval."""
+    """The rows of the table of shares: question, answer, share and interval in %."""
+    table = page[page.index('<table class="shares') :]
+    table = table[: table.index("</table>")]
+    number = r"(-?[\d.]+)"
     pattern = (
-        r"<bdi>([^<]*)</bdi></th><td>(-?[\d.]+)</td><td>(-?[\d.]+) to (-?[\d.]+)</td>"
+        r"<bdi>([^<]*)</bdi></th><td><bdi>([^<]*)</bdi></td>"
+        rf"<td[^>]*>{number}</td><td[^>]*>{number} to {number}</td>"
     )
     return [
-        (value, *map(float, numbers)) for value, *numbers in re.findall(pattern, page)
+        (name, value, *map(float, numbers))
+        for name, value, *numbers in re.findall(pattern, table)
     ]
 
 
 @pytest.mark.parametrize("consistent", [False, True])
-def test_every_share_is_shown_with_its_interval(tmp_path, consistent):
+def test_every_share_is_shown_with_both_ends_of_its_interval(tmp_path, consistent):
     found, page = page_of(tmp_path, consistent=consistent)
     assert found.to_dict() == PLAN.estimate(REPORTS, consistent=consistent).to_dict()
     expected = [
-        (value, *(100 * np.array([share.value, *share.interval])))
+        (attribute.name, answer_text(value), *(100 * np.array([s.value, *s.interval])))
         for attribute in DOMAIN
         for value in attribute.values
-        for share in [found.share(attribute.name, value)]
+        for s in [found.share(attribute.name, value)]
     ]
     shown = rows(page)
-    assert [row[0] for row in shown] == [row[0] for row in expected]
-    assert np.allclose([r[1:] for r in shown], [r[1:] for r in expected], atol=0.0501)
-    assert page.count('<svg class="whisker"') == len(expected)
+    assert [row[:2] for row in shown] == [row[:2] for row in expected]
+    assert np.allclose([r[2:] for r in shown], [r[2:] for r in expected], atol=0.0501)
     assert ("nearest distributions" in page) == consistent
     assert "<script" not in page
     assert "script-src" not in page
 
 
-def found_in(page):
-    """The paragraphs of the first section."""
-    section = page[
-        page.index('<section id="found"') : page.index('<section id="results"')
+def test_no_band_has_a_negative_width_and_no_number_a_negative_half_width(tmp_path):
+    rare = pa.table({"ill": ["no"] * 995 + ["yes"] * 5, "sex": ["F", "M"] * 500})
+    plan = plan_for(sp.count_pairs(rare), 0.3)
+    pages = [
+        page_of(tmp_path, plan, plan.perturb(rare, rng=seed), consistent=consistent)[1]
+        for seed in range(5)
+        for consistent in (False, True)
     ]
-    return re.findall(r"<p[^>]*>(.*?)</p>", section, re.DOTALL)
+    assert any(re.search(r"<b>-[\d.]+ %</b>", page) for page in pages)
+    for page in pages:
+        assert "±" not in page
+        bands = re.findall(r'x="([^"]*)%" width="([^"]*)%" y="7"', page)
+        assert bands
+        for left, width in bands:
+            assert 0 <= float(left) <= 100
+            assert 0 <= float(width) <= 100 - float(left) + 0.011
+        ends = re.findall(r"(-?[\d.]+) to (-?[\d.]+)</span></span>", page)
+        assert ends
+        assert all(float(low) <= float(high) for low, high in ends)
 
 
 def test_the_page_begins_with_what_was_found(tmp_path):
     found, page = page_of(tmp_path)
     errors = [estimate.standard_errors.max() for estimate in found.estimates.values()]
-    first, promise, checked = found_in(page)
-    assert first.startswith(
-        "3,000 people reported, and every share is known to within "
-    )
-    width = float(re.search(r"within ([\d.]+) points \(19 times of 20\)\.$", first)[1])
+    heading = re.search(r"<h1><bdi>(.*?)</bdi></h1>", page)[1]
+    assert heading == finding(found)
+    share = found.share("sex", "M")
+    assert heading.startswith(f"sex: {100 * share.value:.0f} % M; job: ")
+    lead = re.search(r'<p class="lead">(.*?)</p>', page)[1]
+    width = float(re.search(r"within ([\d.]+) points, 19 times of 20", lead)[1])
     assert 0 <= width - 196 * max(errors) < 0.1
-    assert promise.startswith(
-        f"The plan promises, whoever the people are, {TOLD} 8 nats"
-    )
-    assert checked == "Whether it still holds was not checked on a newer table."
-    assert page.index(first) < page.index('class="shares"')
+    joint = float(re.search(r"all 9 at once to within ([\d.]+)\.", lead)[1])
+    assert joint > width
+    assert "3,000" in page
+    assert "whoever the people are" in page
+    assert "was not checked on a newer table" in page
 
 
 @pytest.mark.parametrize("limit", [1.0, 40.0])
-def test_the_first_sentences_say_whether_the_limits_hold_on_a_newer_table(
-    tmp_path, limit
-):
+def test_the_page_says_whether_the_limits_hold_on_a_newer_table(tmp_path, limit):
     plan = sp.calibrate(
         PEOPLE.select(["sex", "job", "ill"]), limit, scope="table", mechanism="grr"
     )
     drifted = pa.table({name: [a, b] * 50 for name, a, b in DRIFTED})
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=drifted)
-    _, promise, checked = found_in(page)
-    assert (
-        f"The plan promises, for people distributed as in its table, {TOLD} {limit:g}"
-        in promise
-    )
-    assert checked.startswith("On a newer table of 100 records ")
+    assert "The plan promises, for people distributed as in its table, that all" in page
     above = plan.check(drifted).exceeded
     assert above
-    assert checked.endswith(f"the total is above its limit about {', '.join(above)}.")
-    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=PEOPLE)
     assert (
-        found_in(page)[2]
-        == "On a newer table of 3,000 records every total is within its limit."
+        f"On 100 other records the total is above its limit about {', '.join(above)}."
+        in page
     )
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=PEOPLE)
+    assert "Every total is within its limit on 3,000 other records." in page
 
 
 def test_shares_of_which_the_mean_was_wanted_are_left_out_of_the_first_sentence(
@@ -117,7 +129,7 @@ def test_shares_of_which_the_mean_was_wanted_are_left_out_of_the_first_sentence(
         records, 2.0, want=["mean age"], scope="table", shape="never", bins={"age": 3}
     )
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
-    assert "every share of sex is known to within" in found_in(page)[0]
+    assert "Each share of sex is known to within" in page
 
 
 def test_tables_drift_and_leakages_are_shown(tmp_path):
@@ -129,10 +141,14 @@ def test_tables_drift_and_leakages_are_shown(tmp_path):
     reports = plan.perturb(PEOPLE, rng=1)
     joint = plan.table(reports, "sex", by="ill")
     _, page = page_of(tmp_path, plan, reports, joint=[("sex", "ill")], data=drifted)
-    assert "Above the limit: " in page
-    assert f"{100 * joint.frequencies[0, 1]:.1f} <span" in page
+    assert "the total is above its limit about " in page
+    cell = joint["F", "yes"]
+    ends = " to ".join(f"{100 * end:.1f}" for end in cell.interval)
+    assert f"<td>{100 * cell.value:.1f} ({ends})</td>" in page
+    share = joint.shares()["M", "yes"]
+    assert f"<b>{100 * share.value:.1f} %</b>" in page
     leak = plan.analyse(reports).strongest(1)[0]
-    assert f'<td data-label="nats">{leak.leakage:.2f}</td>' in page
+    assert f'data-label="Nats">{leak.leakage:.2f}</td>' in page
     _, page = page_of(tmp_path, plan, reports, data=PEOPLE)
     assert "Every total is within its limit on 3,000 other records." in page
 
@@ -148,18 +164,22 @@ def test_wanted_tables_and_means_are_shown(tmp_path):
         bins=3,
     )
     found, page = page_of(tmp_path, plan, plan.perturb(people, rng=1))
-    assert f"Mean: <strong>{found.mean('age').value:.4g}</strong>" in page
-    assert "<bdi>sex</bdi> and <bdi>ill</bdi>: % of all people" in page
+    assert f"mean {found.mean('age').value:.4g}, " in page
+    assert (
+        '<figcaption class="title"><bdi>sex</bdi> by <bdi>ill</bdi></figcaption>'
+        in page
+    )
+    assert "Rows are answers to <bdi>ill</bdi>" in page
 
 
 def test_what_cannot_be_told_is_said(tmp_path):
     plan = forms_plan(counts(), [product(sex=1.0), product(job=1.0)])
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
-    assert "No form asks for two attributes with a report each" in page
-    assert "Not checked: the totals above" in page
+    assert "No group is asked two questions with a report each" in page
+    assert 'id="tables"' not in page
     plan = three_forms(counts())
     found, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
-    assert f"{found['job'].records:,} people asked" in page
+    assert f">{found['job'].records:,}</td>" in page
 
 
 def test_names_are_escaped(tmp_path):

@@ -3,22 +3,40 @@
 import math
 import os
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
-from seepage._core.text import points, short_list
+from seepage._core.text import rounded_people
 from seepage.collection.frequencies import Frequencies
 from seepage.collection.report_batches import open_reports
-from seepage.leakage.pair_leak import Leak
-from seepage.pages.plan_page import STYLES
+from seepage.pages.dot_rows import in_two_columns, percent_text
+from seepage.pages.plan_page import STYLES, long_date, plan_title
+from seepage.pages.plan_view import promised_odds
 from seepage.pages.render import render_page
+from seepage.pages.results_view import (
+    LeakRow,
+    finding,
+    precision_found,
+    share_blocks,
+    standings,
+    together_view,
+)
+from seepage.plan.advice import is_estimated
 from seepage.plan.content import wanted_of
-from seepage.plan.plan_check import PlanCheck
-from seepage.plan.plan_precision import NORMAL
-from seepage.plan.promises import promised, statements
+from seepage.plan.plan_precision import pairs_together, plan_precision
+from seepage.plan.promises import answer_text, statements
+from seepage.plan.report_vectors import informative_forms
 from seepage.workflow.plan import Plan
+
+SHOWN_TABLES = 3
+"""Number of tables of two questions on the page, unless the plan was designed for
+some."""
+
+MAX_ANSWERS = 8
+"""Maximum number of answers of each question of such a table."""
 
 SHOWN_LEAKS = 12
 """Number of estimated leakages on the page, those with the largest lower limits."""
@@ -49,7 +67,7 @@ def write_results(
         What was collected, for the title.
     joint
         Pairs of attributes whose tables are shown; by default those the plan was
-        designed for.
+        designed for, or else three that most people are asked together.
     data
         A newer table of records, in which the plan's limits are checked, see
         `Plan.check`.
@@ -72,76 +90,94 @@ def write_results(
     Frequencies(2,000 reports, 2 attributes, unbiased)
     """
     checks.instance(plan, "plan", Plan, "a Plan")
-    heading = "Results of a collection" if name is None else checks.text(name, "name")
+    heading = plan_title(plan, name)
     source = open_reports(plan, reports)
-    found = plan.estimate(source, consistent=consistent)
-    names = plan.domain.names
-    if joint is None:
-        joint = [(names[i], names[j]) for i, j in wanted_of(plan).joint]
+    frequencies = plan.estimate(source, consistent=consistent)
     check = None if data is None else plan.check(data)
+    shown, folded = share_blocks(frequencies)
+    leaks = _leaks(plan, source)
+    pairs = shown_pairs(plan) if joint is None else list(joint)
     page = render_page(
         "results.html",
-        f"{heading}: results",
-        styles=(*STYLES, "results"),
-        heading=heading,
-        summary=_summary(plan, found, check),
-        found=found,
-        cards=[_card(found, attribute) for attribute in found.estimates],
-        tables=[_table(plan, source, *checks.texts(pair, "joint")) for pair in joint],
+        f"Results: {frequencies.records:,} people",
+        styles=STYLES,
+        subject=heading,
+        date=long_date(),
+        finding=finding(frequencies),
+        precision=precision_found(frequencies),
+        without=_people_without_privacy(plan),
+        frequencies=frequencies,
+        odds=promised_odds(plan),
+        columns=in_two_columns(shown),
+        further=in_two_columns(folded) if folded else None,
+        together=[
+            together_view(_table(plan, source, *checks.texts(pair, "joint")))
+            for pair in pairs
+        ],
+        pairs_together=len(pairs_together(plan)[0]),
+        all_pairs=len(pairs_together(plan)[1]),
+        standings=standings(plan, check, leaks),
         check=check,
-        leaks=_leaks(plan, source),
+        leaks=leaks,
+        percent_text=percent_text,
+        answer_text=answer_text,
         **statements(plan),
     )
     write_text(path, page)
-    return found
+    return frequencies
 
 
-def _summary(
-    plan: Plan, found: Frequencies, check: PlanCheck | None
-) -> tuple[str, str, str]:
-    """Return the sentences that a page of results begins with: precision, promise and
-    check.
+def shown_pairs(plan: Plan) -> list[tuple[str, str]]:
+    """Return the pairs of questions whose tables are shown: those that the plan was
+    designed for, or else those that most people are asked together.
     """
-    shares = [name for name in found.estimates if name not in found.means]
-    reported = f"{found.records:,} people reported"
-    if shares:
-        largest = max(found[name].standard_errors.max() for name in shares)
-        width = points(NORMAL * largest).removesuffix(".0")
-        every = f"every share of {short_list(shares)}" if found.means else "every share"
-        reported += f", and {every} is known to within {width} points (19 times of 20)"
-    checked = "Whether it still holds was not checked on a newer table."
-    if check is not None:
-        above = f"the total is above its limit about {short_list(check.exceeded)}"
-        verdict = "every total is within its limit" if check.within else above
-        checked = f"On a newer table of {check.records:,} records {verdict}."
-    return f"{reported}.", promised(plan, "The plan"), checked
+    names = plan.domain.names
+    wanted = [(names[i], names[j]) for i, j in wanted_of(plan).joint]
+    if wanted:
+        return wanted
+    asked = dict[tuple[str, str], float]()
+    for form in plan.forms:
+        if form.is_product:
+            for pair in combinations(sorted(form.attributes, key=plan.domain.index), 2):
+                asked[pair] = asked.get(pair, 0.0) + form.share
+    estimated = [
+        pair
+        for pair in sorted(asked, key=lambda pair: -asked[pair])
+        if _is_small(plan, pair)
+    ]
+    return [_few_answers_first(plan, pair) for pair in estimated[:SHOWN_TABLES]]
 
 
-def _card(found: Frequencies, name: str) -> dict[str, Any]:
-    """Return one attribute: its mean, and its values with shares and their places in
-    the picture.
-
-    Ends of intervals, share and zero are on a common scale from 0 to 1 that shows zero.
-    """
-    shares = [found.share(name, value) for value in found.domain[name].values]
-    low = min(0.0, *(share.interval[0] for share in shares))
-    width = max(1e-12, *(share.interval[1] - low for share in shares))
-    places = [[(n - low) / width for n in (*s.interval, s.value, 0.0)] for s in shares]
-    rows = list(zip(found.domain[name].values, shares, places, strict=True))
-    mean = found.means.get(name)
-    people = found[name].records
-    return {"name": name, "people": people, "mean": mean, "rows": rows}
+def _few_answers_first(plan: Plan, pair: tuple[str, str]) -> tuple[str, str]:
+    """Return two questions, the one with fewer answers first: its shares are shown."""
+    first, second = pair
+    if plan.domain[first].size > plan.domain[second].size:
+        return second, first
+    return first, second
 
 
-def _table(plan: Plan, source: Any, first: str, second: str) -> dict[str, Any]:
-    """Return the joint frequencies of two attributes as rows of estimates."""
-    table = plan.table(source, first, by=second)
-    rows, columns = (attribute.values for attribute in table.attributes)
-    shares = [(row, [table[row, column] for column in columns]) for row in rows]
-    return {"table": table, "rows": shares}
+def _is_small(plan: Plan, pair: tuple[str, str]) -> bool:
+    """Return whether the table of two questions is estimated and fits on the page."""
+    sizes = [plan.domain[name].size for name in pair]
+    if min(sizes) < 2 or max(sizes) > MAX_ANSWERS:
+        return False
+    return bool(informative_forms(plan, list(pair)))
 
 
-def _leaks(plan: Plan, source: Any) -> list[tuple[Leak, float | None, str]]:
+def _people_without_privacy(plan: Plan) -> str:
+    """Return how many people would do without noise; empty if nothing is estimated."""
+    precision = plan_precision(plan)
+    if not is_estimated(precision):
+        return ""
+    return rounded_people(precision.without_privacy)
+
+
+def _table(plan: Plan, source: Any, first: str, second: str) -> Any:
+    """Return the joint frequencies of two attributes."""
+    return plan.table(source, first, by=second)
+
+
+def _leaks(plan: Plan, source: Any) -> list[LeakRow]:
     """Return the strongest leakages with their limits; none if no two attributes are
     together.
     """

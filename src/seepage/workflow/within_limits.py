@@ -369,7 +369,7 @@ def design(
     question:
 
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
-    Plan(3 forms, 3 of 3 ... odds change at most 2.8 times, guarantee worst (certified, for everybody))
+    Plan(3 forms, ... odds change at most 2.8 times, guarantee worst (certified, ...))
     """
     from seepage.designs.design_search import designed  # imports SciPy
 

@@ -1,0 +1,331 @@
+"""What a page of results shows: shares, tables of two questions, whether promises hold."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from seepage._core.text import number_of, points, rounded_people, short_list
+from seepage.collection.estimated_table import Table
+from seepage.collection.frequencies import Frequencies
+from seepage.leakage.pair_leak import Leak
+from seepage.pages.dot_rows import DotBlock, dot_row, percent_text
+from seepage.plan.content import PlanContent
+from seepage.plan.plan_check import PlanCheck
+from seepage.plan.plan_precision import NORMAL, joint_half_width
+from seepage.plan.promises import answer_text, promised
+
+AFFIRMATIVE = ("yes", "true", "1", "y", "ja", "oui")
+"""Answers of which, of two, the share is shown."""
+
+SHOWN_FINDINGS = 3
+"""Number of shares in the first sentence."""
+
+MOST_ROWS = 44
+"""Maximum number of shares on the open page; the others are folded."""
+
+ANSWER_LENGTH = 40
+"""Maximum length of a name or an answer in the first sentence."""
+
+
+def finding(frequencies: Frequencies) -> str:
+    """Return the first shares in a sentence, of each question the commonest answer."""
+    parts = list[str]()
+    names = [name for name in frequencies.estimates if name not in frequencies.means]
+    for name in names[:SHOWN_FINDINGS]:
+        shares = dict(
+            zip(
+                frequencies.domain[name].values,
+                frequencies[name].frequencies.tolist(),
+                strict=True,
+            )
+        )
+        answer = max(shares, key=lambda value: shares[value])
+        if len(shares) == 2:
+            answer = drawn_answer(list(shares))
+        share = min(100.0, max(0.0, 100 * shares[answer]))
+        parts.append(f"{_short(name)}: {share:.0f} % {_short(answer_text(answer))}")
+    if not parts:
+        return f"{frequencies.records:,} people answered."
+    return f"{'; '.join(parts)}."
+
+
+def _short(text: str) -> str:
+    """Return a text cut to what fits in a sentence."""
+    if len(text) <= ANSWER_LENGTH:
+        return text
+    return f"{text[: ANSWER_LENGTH - 1]}…"
+
+
+def drawn_answer(values: Sequence[str]) -> str:
+    """Return the answer whose share is shown, of two.
+
+    Examples
+    --------
+    >>> drawn_answer(["Yes", "No"]), drawn_answer(["bad", "good"])
+    ('Yes', 'good')
+    """
+    for value in values:
+        if value.casefold() in AFFIRMATIVE:
+            return value
+    return values[-1]
+
+
+def precision_found(frequencies: Frequencies) -> str:
+    """Return how precisely each share is known, and all of them at once."""
+    names = [name for name in frequencies.estimates if name not in frequencies.means]
+    errors = [frequencies[name].standard_errors for name in names]
+    if not errors:
+        return f"{frequencies.records:,} people answered."
+    distinct = [each[:1] if len(each) == 2 else each for each in errors]
+    widest = points(NORMAL * max(float(each.max()) for each in errors))
+    what = "Each share"
+    if frequencies.means:
+        what = f"Each share of {short_list(names)}"
+    text = (
+        f"{what} is known to within {widest.removesuffix('.0')} points, 19 times of 20"
+    )
+    number = sum(map(len, distinct))
+    if number > 1:
+        joint = points(joint_half_width([each**2 for each in distinct], 1))
+        text += f", and all {number} at once to within {joint.removesuffix('.0')}"
+    return f"{text}. Nobody's own answer is certain."
+
+
+def share_blocks(frequencies: Frequencies) -> tuple[list[DotBlock], list[DotBlock]]:
+    """Return the shares of all questions, and those that are folded.
+
+    Of a question of two answers one is shown, under a common heading, since the other
+    is what is left.
+    """
+    blocks = list[DotBlock]()
+    for name, estimate in frequencies.estimates.items():
+        values = frequencies.domain[name].values
+        if len(values) == 2 and name not in frequencies.means:
+            continue
+        blocks.append(
+            DotBlock(
+                title=name,
+                remark=_remark(frequencies, name, estimate.records),
+                rows=tuple(
+                    dot_row(answer_text(value), frequencies.share(name, value))
+                    for value in values
+                ),
+            )
+        )
+    pairs = _one_of_two(frequencies)
+    if pairs is not None:
+        blocks.append(pairs)
+    return _open_and_folded(blocks)
+
+
+def _remark(frequencies: Frequencies, name: str, people: int) -> str:
+    """Return how many people were asked, and the mean where it was wanted."""
+    asked = f"{people:,} people asked"
+    mean = frequencies.means.get(name)
+    if mean is None:
+        return asked
+    low, high = mean.interval
+    return f"mean {mean.value:.4g}, {low:.4g} to {high:.4g}; {asked}"
+
+
+def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
+    """Return one share of each question of two answers; None if there is no such one."""
+    rows = list[tuple[str, str]]()
+    people = list[int]()
+    for name, estimate in frequencies.estimates.items():
+        values = frequencies.domain[name].values
+        if len(values) == 2 and name not in frequencies.means:
+            rows.append((name, drawn_answer(values)))
+            people.append(estimate.records)
+    if not rows:
+        return None
+    asked = f"{min(people):,} to {max(people):,} people asked"
+    if min(people) == max(people):
+        asked = f"{people[0]:,} people asked"
+    return DotBlock(
+        title="One of two answers",
+        remark=asked,
+        rows=tuple(
+            dot_row(f"{name}: {answer_text(value)}", frequencies.share(name, value))
+            for name, value in rows
+        ),
+    )
+
+
+def _open_and_folded(
+    blocks: Sequence[DotBlock],
+) -> tuple[list[DotBlock], list[DotBlock]]:
+    """Return the blocks that fit on the open page, cut where one does not, and the
+    rest.
+    """
+    shown = list[DotBlock]()
+    folded = list[DotBlock]()
+    left = MOST_ROWS
+    for block in blocks:
+        if left <= 0:
+            folded.append(block)
+        elif len(block.rows) <= left:
+            shown.append(block)
+        else:
+            shown.append(_part(block, block.rows[:left]))
+            folded.append(_part(block, block.rows[left:]))
+        left -= len(block.rows)
+    return shown, folded
+
+
+def _part(block: DotBlock, rows: Sequence[object]) -> DotBlock:
+    """Return some of the rows of a block."""
+    kept = tuple(row for row in block.rows if row in rows)
+    return DotBlock(title=block.title, remark=block.remark, rows=kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherView:
+    """Two questions together: the shares of one in the groups of the other.
+
+    `cells` are shares of all people with both ends of their intervals, by row and
+    column, for the folded table.
+    """
+
+    first: str
+    second: str
+    blocks: tuple[DotBlock, ...]
+    answers: tuple[str, ...]
+    groups: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    people: str
+    clear: str
+
+
+def together_view(table: Table) -> TogetherView:
+    """Return a table of two questions as shares of the first in groups of the second."""
+    first, second = table.attributes
+    shares = table.shares()
+    answers = list(first.values)
+    if len(answers) == 2:
+        answers = [drawn_answer(answers)]
+    blocks = tuple(
+        DotBlock(
+            title=f"{first.name}: {answer_text(answer)}",
+            remark=f"by {second.name}",
+            rows=tuple(
+                dot_row(answer_text(group), shares[answer, group])
+                for group in second.values
+            ),
+        )
+        for answer in answers
+    )
+    cells = tuple(
+        tuple(_cell_text(table, answer, group) for group in second.values)
+        for answer in first.values
+    )
+    clear = table.equivalent_people
+    return TogetherView(
+        first=first.name,
+        second=second.name,
+        blocks=blocks,
+        answers=tuple(map(answer_text, first.values)),
+        groups=tuple(map(answer_text, second.values)),
+        cells=cells,
+        people=f"{table.records:,}",
+        clear=rounded_people(round(clear)) if math.isfinite(clear) else "all",
+    )
+
+
+def _cell_text(table: Table, answer: str, group: str) -> str:
+    """Return the share of all people in a cell with both ends of its interval."""
+    share = table[answer, group]
+    low, high = share.interval
+    return f"{percent_text(share.value)} ({percent_text(low)} to {percent_text(high)})"
+
+
+State = Literal["yes", "no", "open"]
+"""Whether something holds, does not, or is not known."""
+
+CHIPS: dict[State, str] = {"yes": "within", "no": "decide", "open": ""}
+"""The colour of each state, as a class of the style sheet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Whether one part of the promise holds, in words."""
+
+    state: State
+    title: str
+    text: str
+
+    @property
+    def colour(self) -> str:
+        """The class of its mark."""
+        return CHIPS[self.state]
+
+
+LeakRow = tuple[Leak, float | None, str]
+"""A leakage that is estimated from reports, the limit about its target, and whether it
+is within it."""
+
+
+def standings(
+    plan: PlanContent, check: PlanCheck | None, leaks: Sequence[LeakRow]
+) -> tuple[Standing, ...]:
+    """Return whether the promise of a plan still holds."""
+    promise: State = "yes"
+    if plan.kind == "assumed":
+        promise = "open"
+    return (
+        Standing(
+            state=promise,
+            title="What was promised",
+            text=promised(plan, "The plan"),
+        ),
+        _standing_of_check(check),
+        _standing_of_leaks(leaks),
+    )
+
+
+def _standing_of_check(check: PlanCheck | None) -> Standing:
+    """Return whether the limits hold on a newer table."""
+    title = "On newer records"
+    if check is None:
+        text = (
+            "Whether it still holds was not checked on a newer table: newer records would "
+            "show whether answers still depend on each other as in the table of the plan."
+        )
+        return Standing(state="open", title=title, text=text)
+    if check.within:
+        text = f"Every total is within its limit on {check.records:,} other records."
+        return Standing(state="yes", title=title, text=text)
+    text = (
+        f"On {check.records:,} other records the total is above its limit about "
+        f"{short_list(check.exceeded)}. A plan that holds for its own table only exceeds "
+        "limits a little on any other, by chance; a larger excess is drift: design again "
+        "before more is collected."
+    )
+    return Standing(state="no", title=title, text=text)
+
+
+def _standing_of_leaks(leaks: Sequence[LeakRow]) -> Standing:
+    """Return what the reports themselves tell about leakages."""
+    title = "In what was sent"
+    if not leaks:
+        text = (
+            "No group is asked two questions with a report each, so the reports alone do "
+            "not tell how answers are related."
+        )
+        return Standing(state="open", title=title, text=text)
+    above = [leak for leak, _, state in leaks if state == "above the limit"]
+    if above:
+        pairs = [f"{leak.source} about {leak.target}" for leak in above]
+        text = f"Single answers give away more than the limit: {short_list(pairs)}."
+        return Standing(state="no", title=title, text=text)
+    undecided = [leak for leak, _, state in leaks if state == "not decided"]
+    if undecided:
+        text = (
+            f"No single answer was found to give away more than the limit; for "
+            f"{number_of(len(undecided), 'pair')} of the strongest {len(leaks)} there are "
+            "too few reports to tell."
+        )
+        return Standing(state="open", title=title, text=text)
+    text = f"None of the strongest {len(leaks)} pairs gives away more than the limit."
+    return Standing(state="yes", title=title, text=text)
