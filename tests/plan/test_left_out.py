@@ -70,9 +70,9 @@ def test_the_price_of_asking_stands_beside_it(plan):
 
 
 def test_the_promise_is_about_attributes_that_it_knows(plan):
-    assert "any one of its 3 attributes" in promised(plan)
+    assert "one of its 3 questions" in promised(plan)
     everything = sp.design(PEOPLE[["female", "smoker"]], 2.0, effort=0.1)
-    assert "any one attribute:" in promised(everything)
+    assert "answers to one question at most" in promised(everything)
     assert left_out_sentence(everything) == ""
 
 

@@ -33,6 +33,7 @@ def design_summary(plan: Any) -> str:
         precision_sentence,
         proportion_sentence,
     )
+    from seepage.plan.left_out import left_out_sentence
     from seepage.plan.plan_precision import plan_precision
     from seepage.plan.promises import promised
 
@@ -43,6 +44,7 @@ def design_summary(plan: Any) -> str:
         order_sentence(plan, precision),
         precision_sentence(precision),
         promised(plan, "The plan"),
+        left_out_sentence(plan),
         proportion_sentence(precision),
         no_better(plan, precision),
     ]

@@ -22,6 +22,7 @@ from seepage.plan.advice import (
     people_sentence,
     whole_record_rival,
 )
+from seepage.plan.left_out import left_out_sentence
 from seepage.plan.plan_precision import cross_tables, plan_precision
 from seepage.plan.promises import statements
 from seepage.workflow.plan import Plan
@@ -57,6 +58,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         author=plan.provenance.settings.get("author"),
         date=long_date(),
         decision=decision,
+        left_out=left_out_sentence(plan),
         odds=promised_odds(plan),
         mosaic_view=view,
         is_crowded=view.density in ("low", "dense"),
