@@ -132,6 +132,16 @@ RAW = [
     Attribute("job", ("nurse", "(other)", "(missing)")),
     Attribute("rank", ("low", "mid to top"), (), (("mid", "mid to top"), ("*", "low"))),
     Attribute("sex", ("F", "M")),
+    Attribute("mood", ("bad", "good"), shares=(30, 70)),
+    Attribute("town", ("ulm", "(other)"), (), (("bern", "(other)"),), (99, 1)),
+    Attribute(
+        "hours",
+        ("up to 4", "5 or more"),
+        (-math.inf, 5, math.inf),
+        (("refused", "(missing)"),),
+        (0, 100),
+        protects_missing=True,
+    ),
 ]
 """Attributes that code raw values: of intervals, merged ones, unseen ones, or none."""
 
@@ -183,6 +193,15 @@ def three_forms_wire():
             {**joint, "until": third},
         ],
     )
+
+
+def open_forms_wire():
+    """Three forms, of whose questions a person may leave two open."""
+    wire = three_forms_wire()
+    attributes = {one["name"]: one for one in wire["attributes"]}
+    attributes["a"]["shares"] = [20, 0, 79, 0, 1]
+    attributes["c"]["shares"] = [50, 25, 25]
+    return wire
 
 
 def client_file(wire):

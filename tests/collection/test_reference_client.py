@@ -111,6 +111,26 @@ def test_questions_take_their_words_in_order():
     }
 
 
+def test_a_question_left_open_takes_the_first_words():
+    """In the order of the form: one for each question that may be left open."""
+    wire = wires.open_forms_wire()
+    thresholds = wire["forms"][2]["thresholds"]
+    for seed in range(200):
+        data = np.random.default_rng(seed).bytes(24)
+        words = np.frombuffer(data, dtype="<u8").astype(object)
+        percents = [int(word) * 100 >> 64 for word in words[:2]]
+        c = sum(end <= percents[0] for end in (50, 75))
+        a = sum(end <= percents[1] for end in (20, 20, 99, 99))
+        for record, cell in (
+            ({"a": None, "c": "(missing)"}, 5 * c + a),
+            ({"a": "a3", "c": None}, 5 * c + 3),
+            ({"a": "a3", "c": "c1"}, 5 + 3),
+        ):
+            found = perturb_record(wire, 3, record, data)
+            ends = np.cumsum([int(part) for part in thresholds[cell]], dtype=object)
+            assert found == {"form": 3, "report": int((ends <= words[2]).sum())}
+
+
 @pytest.mark.parametrize(
     ("form", "record", "length", "message"),
     [
@@ -142,6 +162,9 @@ RAW_VALUES = {
     "job": ["nurse", "pilot", "(other)", "17", None],
     "rank": ["low", "mid", "top", "mid to top", None],
     "sex": ["F", "M", "X", None],
+    "mood": ["bad", "good", "fair", "(missing)", None],
+    "town": ["ulm", "bern", "rome", "(other)", "(missing)", None],
+    "hours": [-1.0, 4.5, 5.0, 1e9, None],
 }
 
 
@@ -170,6 +193,7 @@ def test_vectors_have_raw_values():
     assert {"never seen", "-1e308", None, "6.0"} < seen["days"]
     assert {"mid", "never seen"} < seen["rank"]
     assert seen["sex"] == {"F", "M"}
+    assert {"bad", "good", "(missing)", None, "never seen"} < seen["mood"]
 
 
 def test_people_with_values_that_no_record_had_can_report():
@@ -194,7 +218,9 @@ def test_the_pages_of_a_plan_say_what_counts_as_an_answer():
         table, 2.0, seconds=0.5, order={"rank": ["low", "mid", "high", "top"]}
     )
     page = plan_page(plan)
-    assert "no: anything else" in page
-    assert "top: high, top; low: anything else" in page
-    survey = questionnaire_page(plan)
-    assert '"fallbacks":[{"attribute":"ill","value":"no"}' in survey.replace(" ", "")
+    assert "prefer not to say: no answer, anything else" in page
+    assert "high to top: high, top; prefer not to say" in page
+    assert '"entered":[]' in questionnaire_page(plan).replace(" ", "")
+    calibrated = sp.calibrate(table, 2.0)
+    survey = questionnaire_page(calibrated)
+    assert '"entered":[{"attribute":"ill","value":"no"}' in survey.replace(" ", "")

@@ -53,15 +53,20 @@ def _unseen_masses(rare):
 def _leakage(masses, attribute, epsilon):
     """The leakage of U about T under GRR, answers coded as the attribute says.
 
-    Without a catch-all only people whose value is in the domain can answer.
+    Without a catch-all only people whose value is in the domain can answer; people
+    without an answer are given one by the shares.
     """
     rows = []
     for row in masses:
-        coded = dict.fromkeys(attribute.values, 0.0)
+        coded = dict.fromkeys(attribute.as_coded.values, 0.0)
         for value, mass in row.items():
             answer = value if value in coded else attribute.catch_all
             if answer is not None:
                 coded[answer] += mass
+        if attribute.shares:
+            without = coded.pop("(missing)")
+            for value, share in zip(attribute.values, attribute.shares, strict=True):
+                coded[value] += without * share / 100
         total = sum(coded.values())
         rows.append([mass / total for mass in coded.values()])
     gain = math.expm1(epsilon)

@@ -25,6 +25,10 @@ OTHER = "(other)"
 other values there."""
 
 
+PERCENT = 100
+"""The sum of the shares of an attribute."""
+
+
 ALL_OTHERS = "*"
 """Key of mappings by column or attribute for those that they do not name."""
 
@@ -45,19 +49,37 @@ class Attribute:
     merged
         Pairs (value, label): further values that are coded as one of the labels, `"*"`
         for all other values.  Without `"*"` these are "(other)" if the attribute has
-        it, else they raise.
+        it, else "(missing)" if it has shares, else they raise.
+    shares
+        How a person without an answer is given one at random, on her device: the share
+        of each answer in whole percent, fixed in advance.  Empty: missing is a value
+        like others, or raises.
+    protects_missing
+        Whether what is promised about answers is also promised about having none; only
+        where people of the table have none.
+
+    Notes
+    -----
+    With shares an attribute has two forms: that of records, with the answers and
+    "(missing)" last (`as_coded`), and that of reports, with the answers alone
+    (`as_reported`) [theory-population: No answer].
 
     Examples
     --------
     >>> sex = Attribute("sex", ("Female", "Male"))
     >>> sex.size, sex.code("Male")
     (2, 1)
+    >>> asked = Attribute("sex", ("Female", "Male"), shares=(40, 60))
+    >>> asked.as_coded.values, asked.as_coded.answers
+    (('Female', 'Male', '(missing)'), 2)
     """
 
     name: str
     values: tuple[str, ...]
     edges: tuple[float, ...] = ()
     merged: tuple[tuple[str, str], ...] = ()
+    shares: tuple[int, ...] = ()
+    protects_missing: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -66,7 +88,9 @@ class Attribute:
             )
         object.__setattr__(self, "values", tuple(checks.items(self.values, "values")))
         object.__setattr__(self, "edges", tuple(checks.numbers(self.edges, "edges")))
+        object.__setattr__(self, "shares", tuple(checks.items(self.shares, "shares")))
         self._check_values()
+        self._check_shares()
         self._check_edges()
         pairs = [
             checks.texts(pair, "merged") for pair in checks.items(self.merged, "merged")
@@ -76,10 +100,15 @@ class Attribute:
 
     @property
     def catch_all(self) -> str | None:
-        """The value that stands for all values outside the domain; None if these raise."""
+        """The value that stands for all values outside the domain; None if these raise.
+
+        With shares that is "(missing)", unless values are merged into "(other)".
+        """
         label = dict(self.merged).get(ALL_OTHERS)
         if label is None and OTHER in self._codes:
             return OTHER
+        if label is None and self.shares:
+            return MISSING
         return label
 
     def _check_values(self) -> None:
@@ -95,10 +124,35 @@ class Attribute:
                     f"attribute {self.name!r} has the value {value!r} twice"
                 )
 
+    def _check_shares(self) -> None:
+        if not self.shares:
+            if self.protects_missing:
+                raise DomainError(
+                    f"attribute {self.name!r} must have shares to protect what is missing"
+                )
+            return
+        checks.flag(self.protects_missing, "protects_missing")
+        for share in self.shares:
+            checks.integer(share, "each of shares", 0, PERCENT)
+        is_last = MISSING not in self.values[:-1]
+        if len(self.shares) != self.answers or not is_last:
+            raise DomainError(
+                f"attribute {self.name!r} must have one share for each answer, and "
+                f"{MISSING} last or not at all"
+            )
+        if sum(self.shares) != PERCENT:
+            raise DomainError(
+                f"the shares of attribute {self.name!r} must sum to {PERCENT}, got "
+                f"{sum(self.shares)}"
+            )
+
     def _check_merged(self) -> None:
         named_labels = set[str]()
+        labels = set(self._codes)
+        if self.shares:
+            labels.add(MISSING)
         for pair in self.merged:
-            if len(pair) != 2 or pair[0] in self._codes or pair[1] not in self._codes:
+            if len(pair) != 2 or pair[0] in self._codes or pair[1] not in labels:
                 raise DomainError(
                     f"attribute {self.name!r} must merge other values into one of its own, "
                     f"got {checks.shown(pair)}"
@@ -131,6 +185,27 @@ class Attribute:
     def size(self) -> int:
         """Alphabet size: the number of values."""
         return len(self.values)
+
+    @property
+    def answers(self) -> int:
+        """The number of values that a report can be of: all but "(missing)" with shares."""
+        if self.shares:
+            return self.size - (MISSING in self._codes)
+        return self.size
+
+    @property
+    def as_coded(self) -> "Attribute":
+        """The attribute as records have it: with shares, "(missing)" is its last value."""
+        if not self.shares or MISSING in self._codes:
+            return self
+        return replace(self, values=(*self.values, MISSING))
+
+    @property
+    def as_reported(self) -> "Attribute":
+        """The attribute as reports have it: with shares, without "(missing)"."""
+        if self.answers == self.size:
+            return self
+        return replace(self, values=self.values[:-1])
 
     def code(self, value: str) -> int:
         """Return the code of a value; an unknown value raises and suggests the closest
@@ -213,9 +288,17 @@ class Domain:
             replace(a, name=names.get(a.name, a.name)) for a in self._attributes
         )
 
+    def as_coded(self) -> "Domain":
+        """Return the domain of records, see `Attribute.as_coded`."""
+        return Domain(attribute.as_coded for attribute in self)
+
+    def as_reported(self) -> "Domain":
+        """Return the domain of reports, see `Attribute.as_reported`."""
+        return Domain(attribute.as_reported for attribute in self)
+
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one JSON-ready dict per attribute: name, values, edges, and merged if
-        any is.
+        """Return one JSON-ready dict per attribute: name, values, edges, and merged and
+        shares if it has any.
         """
         return [_attribute_dict(attribute) for attribute in self]
 
@@ -275,6 +358,8 @@ class Domain:
                 return f"attribute {mine.name!r}: bin edges {mine.edges} against {theirs.edges}"
             if mine.merged != theirs.merged:
                 return f"attribute {mine.name!r}: they merge other values"
+            if mine != theirs:
+                return f"attribute {mine.name!r}: they give other answers to people without one"
         return ""
 
 
@@ -287,6 +372,9 @@ def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
     }
     if attribute.merged:
         content["merged"] = [list(pair) for pair in attribute.merged]
+    if attribute.shares:
+        content["shares"] = list(attribute.shares)
+        content["protects_missing"] = attribute.protects_missing
     return content
 
 

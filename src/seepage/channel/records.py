@@ -141,6 +141,7 @@ class Records(Result):
         answers: str = "as-is",
         order: Mapping[str, Sequence[str]] | None = None,
         keep: Collection[str] = (),
+        may_decline: bool = False,
         **table: Unpack[TableKeywords],
     ) -> "Records":
         """Return the distinct records of a table, with data and options as in
@@ -172,6 +173,9 @@ class Records(Result):
             with the scales in `order` (labels in their order, by attribute); `"as-is"`:
             the values seen, numbers in bins.  Columns without two answers that are
             common enough are left out, unless in `keep`.
+        may_decline
+            Whether a person without an answer is given one at random, see `Attribute`,
+            where the domain is fixed here; always if answers are merged.
         **table
             How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
             `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -206,6 +210,7 @@ class Records(Result):
             answers=answers,
             order={} if order is None else order,
             keep=keep,
+            may_decline=may_decline,
             **table,
         )
         seed = options.rng

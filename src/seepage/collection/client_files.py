@@ -124,6 +124,8 @@ def _raw_values(attribute: Wire) -> list[str | float | None]:
             raw.append(number)
     if "other" in attribute:
         raw += ["never seen", "-1e308", None]
+    if "shares" in attribute:
+        raw += ["(missing)", None]
     return raw
 
 

@@ -36,6 +36,10 @@ NOISE_PREFIX = b"seepage noise\0"
 """Prefix of the HMAC messages that draw noise."""
 
 
+ANSWER_PREFIX = b"seepage answer\0"
+"""Prefix of the HMAC messages that draw answers for people without one."""
+
+
 MIN_KEY_BYTES = 16
 """Least length of a key."""
 
@@ -135,12 +139,30 @@ class IdentifiedPeople(NamedTuple):
     changed, which no limit covers.  Each report is drawn
     singly, in about 50 us.
 
+    The word that draws an answer for a person without one is the first 8 bytes,
+    big-endian, of
+
+        HMAC-SHA-256(key, "seepage answer" 0x00 attribute 0x00 identifier)
+
+    so that she keeps it, in any plan of this key, and the draws for two attributes are
+    independent.
+
     The key is secret: whoever knows it and a person's report can find the answer.
     """
 
     key: bytes
     collection: str
     identifiers: Sequence[str]
+
+    def answer_words(self, attribute: str, rows: Integers) -> NDArray[np.uint64]:
+        """Return the words that draw the answers of people without one, by their rows."""
+        message = ANSWER_PREFIX + attribute.encode() + b"\0"
+        digests = [
+            hmac.digest(self.key, message + self.identifiers[row].encode(), "sha256")
+            for row in rows.tolist()
+        ]
+        first_words = b"".join(digest[:8] for digest in digests)
+        return np.frombuffer(first_words, dtype=">u8").astype(np.uint64)
 
     def draw(
         self, mechanism: Mechanism, codes: Integers, rows: Integers, report: str

@@ -9,7 +9,7 @@ there are: the limits are those of one report.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -22,6 +22,7 @@ from seepage._core.errors import InputError, Setting, TableError
 from seepage._core.files import whole_file
 from seepage._core.progress import Progress
 from seepage.channel.domain import Domain
+from seepage.channel.no_answer import drawn_answers
 from seepage.collection.identified_people import (
     FIXED,
     IdentifiedPeople,
@@ -116,15 +117,17 @@ def _reports(
     schema = reports_schema(plan)
     column = options.identifier
     table = plan.provenance.reading | options.reading.keywords
-    scan = open_records(data, plan.collected, column, **table)
+    collected = plan.collected
+    scan = open_records(data, collected, column, **table)
     for batch in scan.batches(options.progress):
-        answers = dict(zip(plan.collected.names, batch.codes, strict=True))
         if key is None or column is None:
             forms = drawn_forms(plan, len(batch.codes[0]), source)
+            answers = given_answers(collected, batch.codes, source)
             arrays = perturbed_columns(plan, answers, forms, source)
         else:
             names = read_identifiers(scan.beside_values, column, batch)
             people = IdentifiedPeople(key, plan.collection, names)
+            answers = given_answers(collected, batch.codes, people)
             arrays = perturbed_columns(
                 plan, answers, derived_forms(plan, names, key), people
             )
@@ -169,9 +172,49 @@ def drawn_forms(plan: PlanContent, count: int, source: Randomness) -> Integers:
     return form_of_words(plan.forms, source.words(count))
 
 
+def given_answers(
+    domain: Domain,
+    codes: Sequence[Codes],
+    source: "Randomness | IdentifiedPeople",
+) -> dict[str, Integers]:
+    """Return the answers that people report of, by attribute: their own, or one drawn.
+
+    Parameters
+    ----------
+    domain
+        The attributes, as reported.
+    codes
+        The codes of each attribute, as coded: its number of answers means none.
+    source
+        The source of randomness, or the people from whose identifiers draws are
+        derived.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M"), shares=(0, 100))])
+    >>> answers = given_answers(domain, [np.array([0, 1, 2])], Randomness(None))
+    >>> answers["sex"].tolist()
+    [0, 1, 1]
+    """
+    answers = dict[str, Integers]()
+    for attribute, of_attribute in zip(domain, codes, strict=True):
+        own = np.asarray(of_attribute, dtype=np.int64)
+        lacking = np.flatnonzero(own == attribute.answers)
+        if attribute.shares and len(lacking):
+            if isinstance(source, Randomness):
+                words = source.words(len(lacking))
+            else:
+                words = source.answer_words(attribute.name, lacking)
+            own = own.copy()
+            own[lacking] = drawn_answers(words, attribute.shares)
+        answers[attribute.name] = own
+    return answers
+
+
 def perturbed_columns(
     plan: PlanContent,
-    answers: Mapping[str, Codes],
+    answers: Mapping[str, Integers],
     forms: Integers,
     source: "Randomness | IdentifiedPeople",
 ) -> list[pa.Array]:
@@ -205,7 +248,7 @@ def _input_codes(
     plan: PlanContent,
     index: int,
     name: str,
-    answers: Mapping[str, Codes],
+    answers: Mapping[str, Integers],
     rows: Integers,
 ) -> Any:
     """Return the inputs of one report of a form: the codes of an answer, or the flat

@@ -2,12 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.number_grammar import number_of_text
-from seepage.channel.domain import MISSING
+from seepage.channel.domain import MISSING, PERCENT
 from seepage.mechanisms.word_draws import DRAWS_BY_KIND, WordDraw, Words
 from seepage.plan.wire import Wire
 from seepage.tables.labels import BOOLEANS, EXACT, number_label
@@ -39,8 +40,10 @@ def draw_form(wire: Wire, data: bytes) -> int:
 
 def form_bytes(wire: Wire, form: int) -> int:
     """Return the number of random bytes that the reports of a form take."""
-    channels = _channels(_form(wire, form))
-    return WORD * sum(_draw(channel).words for _, channel in channels)
+    asked = _form(wire, form)
+    drawn = len(_with_shares(wire, asked))
+    words = sum(_draw(channel).words for _, channel in _channels(asked))
+    return WORD * (drawn + words)
 
 
 def perturb_record(
@@ -83,10 +86,13 @@ def perturb_record(
     answers = checks.mapping(record, "record")
     attributes = {attribute["name"]: attribute for attribute in wire["attributes"]}
     channels = _channels(asked)
-    cells = [_cell(attributes, names, answers) for names, _ in channels]
+    codes = _codes(attributes, channels, answers)
     words = iter(_words(data, form_bytes(wire, form) // WORD))
+    for name in _with_shares(wire, asked):
+        codes[name] = given_answer(attributes[name], codes[name], next(words))
     drawn = []
-    for (_, channel), cell in zip(channels, cells, strict=True):
+    for names, channel in channels:
+        cell = _cell(attributes, names, codes)
         drawn.append(draw_report(channel, cell, words))
     if asked["type"] == "matrix":
         return {"form": form, "report": drawn[0]}
@@ -131,22 +137,65 @@ def _channels(form: Wire) -> list[tuple[list[str], Wire]]:
     return [([question["attribute"]], question) for question in form["questions"]]
 
 
+def _with_shares(wire: Wire, form: Wire) -> list[str]:
+    """Return the attributes of a form whose questions a person may leave open."""
+    shared = {a["name"] for a in wire["attributes"] if "shares" in a}
+    return [name for names, _ in _channels(form) for name in names if name in shared]
+
+
+def _codes(
+    attributes: Mapping[str, Wire],
+    channels: Sequence[tuple[list[str], Wire]],
+    answers: Mapping[str, Any],
+) -> dict[str, int]:
+    """Return the codes of the answers to a form; raise if one has no code."""
+    codes = dict[str, int]()
+    for names, _ in channels:
+        for name in names:
+            code = None
+            if name in answers:
+                code = answer_code(attributes[name], answers[name])
+            if code is None:
+                size = len(attributes[name]["values"])
+                raise InputError(
+                    f"the answer to {name!r} must be one of its {size} values"
+                )
+            codes[name] = code
+    return codes
+
+
 def _cell(
-    attributes: Mapping[str, Wire], names: list[str], answers: Mapping[str, Any]
+    attributes: Mapping[str, Wire], names: list[str], codes: Mapping[str, int]
 ) -> int:
-    """Return the flat row-major index of the codes of answers; raise if one has no
-    code.
-    """
+    """Return the flat row-major index of the codes of answers."""
     cell = 0
     for name in names:
-        size = len(attributes[name]["values"])
-        code = None
-        if name in answers:
-            code = answer_code(attributes[name], answers[name])
-        if code is None:
-            raise InputError(f"the answer to {name!r} must be one of its {size} values")
-        cell = cell * size + code
+        cell = cell * len(attributes[name]["values"]) + codes[name]
     return cell
+
+
+def given_answer(attribute: Wire, code: int, word: int) -> int:
+    """Return the answer that a person reports of: her own, or one that a word draws.
+
+    Parameters
+    ----------
+    attribute
+        An attribute of the wire form, with `shares`.
+    code
+        The code of her answer; the number of values if she has none.
+    word
+        A uniform integer below 2^64.
+
+    Examples
+    --------
+    >>> sex = {"values": ["F", "M"], "shares": [40, 60]}
+    >>> [given_answer(sex, code, 2**63) for code in (0, 1, 2)]
+    [0, 1, 1]
+    """
+    if code < len(attribute["values"]):
+        return code
+    ends = list(accumulate(attribute["shares"]))
+    return bisect_right(ends, PERCENT * word >> 64)
 
 
 def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
@@ -166,7 +215,8 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
     int or None
         The first that there is: the index among `values`, or the code in `merged`, of
         the text, or else of its label (`answer_label`); for a number within `edges`
-        that of its bin; the code `other`.
+        that of its bin; the code `other`.  With `shares`, the number of values is the
+        code of no answer.
 
     Notes
     -----
@@ -185,11 +235,15 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
     1
     >>> answer_code({"values": ["0", "1"], "edges": []}, " 1.0")
     1
+    >>> answer_code({"values": ["0", "1"], "edges": [], "shares": [50, 50]}, None)
+    2
     """
     text = _answer_text(answer)
     if text is None:
         return None
     values: list[str] = attribute["values"]
+    if "shares" in attribute:
+        values = [*values, MISSING]
     codes = dict(attribute.get("merged", ()))
     codes.update((value, code) for code, value in enumerate(values))
     label = answer_label(text)

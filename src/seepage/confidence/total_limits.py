@@ -330,6 +330,7 @@ def form_total_limits(
     epsilons: Floats,
     *,
     c: float,
+    sizes: Sequence[int] | None = None,
     iterations: int = NEWTON_ITERATIONS,
     public: bool = False,
 ) -> Floats:
@@ -349,6 +350,10 @@ def form_total_limits(
         The attributes asked, by index, with their budgets.
     c
         Each limit is wrong with probability at most e^-c: see `form_level`.
+    sizes
+        The number of answers of each attribute asked; by default that of its columns.
+        A further column of it is of people without an answer, whose counts are spread
+        over the answers by fixed shares.
     iterations
         Newton iterations; fewer give wider limits, which are valid all the same.
     public
@@ -366,6 +371,12 @@ def form_total_limits(
     -----
     Equal budgets: O(s^2) passes over the cells, then Newton's method on s + 1 weights for each
     report and value: about 5 ms for six binary questions and 80 values.  Else 2^s weights.
+
+    The likelihood of a report of a person without an answer is the mean w of the weights
+    of her completions.  Counts that are spread put ln(1 - l (w_i - a)) of each completion
+    in place of ln(1 - l (w - a)), which is at least their mean, as it is concave in w: a
+    limit from spread counts is at least that from the mixtures, and n is the number of
+    people.
 
     The limit is the supremum of the total over all distributions within a radius of the
     table's, so it grows with the budgets as the total itself does [theory-population:
@@ -390,7 +401,8 @@ def form_total_limits(
     """
     budgets = np.asarray(epsilons, dtype=np.float64)
     width = counts.shape[-1]
-    sizes = np.diff(starts, append=width)[list(attributes)].tolist()
+    if sizes is None:
+        sizes = np.diff(starts, append=width)[list(attributes)].tolist()
     strata = counts.reshape(-1, math.prod(sizes), width)
     group_sizes = np.ravel(people)
     unequal = bool(len(budgets)) and bool((budgets != budgets[0]).any())
@@ -424,13 +436,14 @@ def form_total_limits(
 def _weight_ranges(
     starts: Integers,
     attributes: Sequence[int],
-    sizes: list[int],
+    sizes: Sequence[int],
     budgets: Floats,
     width: int,
 ) -> tuple[Floats, Floats]:
     """Return the minimum and the maximum weight of each report under each value.
 
-    People with value x of an attribute that is asked all answer x there.
+    People with value x of an attribute that is asked all answer x there; those without
+    an answer may give any.
     """
     reports = math.prod(sizes)
     log_maximum = np.zeros((reports, width))

@@ -175,7 +175,13 @@ class DesignOptions(PlanningOptions):
         given = super().records_options(rng, scope)
         merging = scope == "population" or bool(self.order)
         chosen = self.answers or ("merged" if merging else "as-is")
-        return {**given, "answers": chosen, "order": self.order, "keep": self._named()}
+        return {
+            **given,
+            "answers": chosen,
+            "order": self.order,
+            "keep": self._named(),
+            "may_decline": scope == "population",
+        }
 
     def _named(self) -> frozenset[str]:
         """Return the attributes that an option names: they are asked whatever their

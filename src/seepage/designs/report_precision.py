@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from seepage._core.arrays import Floats
+from seepage.channel.no_answer import completed, completed_frequencies
 from seepage.channel.records import Records
 from seepage.mechanisms.direct import GRR, SubsetSelection, best_mechanism
 
@@ -74,15 +75,18 @@ class Precisions:
         rows: Mapping[int, Floats] | None = None,
     ) -> None:
         self.rows = dict(rows or {})
-        self.sizes = records.domain.sizes
+        domain = records.domain
+        self.sizes = domain.as_reported().sizes
         number = max(records.records, 1)
-        attributes = range(len(self.sizes))
-        self.frequencies = [records.marginal(j) / number for j in attributes]
+        self.frequencies = [
+            completed_frequencies(records.marginal(j), attribute) / number
+            for j, attribute in enumerate(domain)
+        ]
         wanted = [self.rows.get(j, np.eye(size)) for j, size in enumerate(self.sizes)]
         products = zip(wanted, self.frequencies, strict=True)
         self.squares = [float(((b @ f) ** 2).sum()) for b, f in products]
         self.joint = tuple(joint)
-        self.quantities = [*((j,) for j in attributes), *self.joint]
+        self.quantities = [*((j,) for j in range(len(domain))), *self.joint]
         self._mechanism = lru_cache(None)(
             lambda name, k, epsilon: FAMILIES[name](k, epsilon)
         )
@@ -91,8 +95,11 @@ class Precisions:
 
     def _square(self, table: Sequence[int]) -> float:
         """Return the sum of the squared frequencies of a joint table."""
+        domain = self._records.domain
+        coded = self._records.counts(list(table))
+        counts, factor = completed(coded, [domain[j] for j in table])
         number = max(self._records.records, 1)
-        return float(((self._records.counts(list(table)) / number) ** 2).sum())
+        return float(((counts / factor / number) ** 2).sum())
 
     def _second_moment(self, j: int, epsilon: float) -> float:
         """Return k alpha + beta: the expected sum of squares of one report's estimate.

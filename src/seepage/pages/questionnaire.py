@@ -161,11 +161,7 @@ def questionnaire_page(
     survey = {
         "plan": client_plan(plan),
         "labels": [*texts_shown, *_answer_labels(plan.domain, strings)],
-        "fallbacks": [
-            {"attribute": attribute.name, "value": attribute.catch_all}
-            for attribute in plan.collected
-            if not attribute.edges and attribute.catch_all not in (None, OTHER)
-        ],
+        "entered": _entered_answers(plan.collected),
         "texts": strings,
         "confidence": f"{plan.confidence or 0:.0%}",
         "kind": KINDS[plan.kind],
@@ -236,6 +232,18 @@ def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
         for value in attribute.values
         if (label := special.get(value) or answer_text(value)) != value
     ]
+
+
+def _entered_answers(domain: Domain) -> list[dict[str, str]]:
+    """Return the answers that stand for having none, of attributes where one does."""
+    entered = list[dict[str, str]]()
+    for attribute in domain:
+        if attribute.shares or MISSING in attribute.values:
+            continue
+        answer = dict(attribute.merged).get(MISSING, attribute.catch_all)
+        if answer is not None:
+            entered.append({"attribute": attribute.name, "value": answer})
+    return entered
 
 
 def _tells(plan: Plan, form: Form) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Literal, cast
 import msgspec
 
 from seepage.channel.domain import Attribute
+from seepage.channel.no_answer import completed_frequencies
 from seepage.channel.pairs import PairCounts
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.question import (
@@ -37,6 +38,9 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
         The values in the order of their codes, and the bin edges of a binned number.
     merged
         Further values and what each is coded as, `"*"` for all others, see `Attribute`.
+    shares, protects_missing
+        How a person without an answer is given one, and whether having none is
+        protected, see `Attribute`.
     frequencies
         Nominal frequencies of the values, fixed in advance: they give the weights of
         the forms in an estimate.  Empty: uniform.
@@ -49,6 +53,8 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     edges: tuple[float | Literal["inf", "-inf"], ...] = ()
     frequencies: tuple[Budget, ...] = ()
     merged: tuple[tuple[str, str], ...] = ()
+    shares: tuple[int, ...] = ()
+    protects_missing: bool = False
 
     def __post_init__(self) -> None:
         if self.attribute.size and self.frequencies:
@@ -58,7 +64,12 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     def attribute(self) -> Attribute:
         """The attribute with its values and bin edges."""
         return Attribute(
-            self.name, self.values, tuple(map(float, self.edges)), self.merged
+            self.name,
+            self.values,
+            tuple(map(float, self.edges)),
+            self.merged,
+            self.shares,
+            self.protects_missing,
         )
 
 
@@ -86,12 +97,16 @@ def stored_attributes(
     return tuple(
         StoredAttribute(
             name=attribute.name,
-            values=attribute.values,
+            values=attribute.as_reported.values,
             edges=tuple(map(stored_number, attribute.edges)),
             merged=attribute.merged,
+            shares=attribute.shares,
+            protects_missing=attribute.protects_missing,
             public=attribute.name in names,
             limit=None if limit == math.inf else float(limit),
-            frequencies=tuple(rounded_frequencies(marginal))
+            frequencies=tuple(
+                rounded_frequencies(completed_frequencies(marginal, attribute))
+            )
             if with_frequencies
             else (),
         )

@@ -226,12 +226,24 @@ def _totals_on(
         return TotalsOfForm.pure(
             matrix_totals(form.channel, form.guarantee, counted, plan.public)
         )
+    if form.guarantee == "worst" and _may_decline(plan):
+        return TotalsOfForm.pure([form.record] * len(plan.domain))
     if isinstance(counted, Records) and _needs_only_its_answers(plan, form):
         exact = _exact_totals(counted, plan, form.channel.questions)
         if exact is not None:
             return TotalsOfForm.pure(exact)
+    if _may_decline(plan):
+        raise InputError(
+            "totals of a form whose questions may be left open need records, GRR reports, "
+            "and a joint table of its answers that fits"
+        )
     leakage = _totals_of_budgets(counted, plan, form)
     return TotalsOfForm(leakage.values, leakage.deltas)
+
+
+def _may_decline(plan: PlanContent) -> bool:
+    """Return whether a person may have no answer and is given one at random."""
+    return any(stored.shares for stored in plan.listed)
 
 
 def _needs_only_its_answers(plan: PlanContent, form: Form) -> bool:
@@ -241,6 +253,8 @@ def _needs_only_its_answers(plan: PlanContent, form: Form) -> bool:
     """
     if form.guarantee != "exact" or plan.basis == "bound":
         return False
+    if _may_decline(plan):
+        return True
     asks_everything = plan.is_single and len(form.attributes) == len(plan.attributes)
     return not asks_everything or bool(plan.provenance.known)
 

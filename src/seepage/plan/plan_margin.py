@@ -73,7 +73,7 @@ def _likelihoods(records: Records, form: Form) -> Floats | None:
         return channel.mechanism.channel()
     try:
         matrices = [
-            question.mechanism_for(records.domain[question.attribute].size).channel()
+            question.mechanism_for(records.domain[question.attribute].answers).channel()
             for question in channel.questions
         ]
     except InputError:  # too many reports
@@ -122,17 +122,23 @@ class _FormRows:
         return low
 
     def _rows(self, k: int) -> tuple[Floats, Booleans]:
-        """Return the rows of the values that occur, and the answers that each may have."""
+        """Return the rows of the values that occur, and the answers that each may have.
+
+        People without an answer may be given any, and are spread over the answers: rows
+        of answers are as near to each other as rows of what people have, or nearer.
+        """
         start = int(self._counter.starts[k])
         size = int(self._counter.sizes[k])
         occurs = self._counter.occurs[0, start : start + size]
         rows = self._shares[:, start : start + size].T[occurs]
         reachable = np.ones(rows.shape, dtype=np.bool_)
         if k in self._asked:
-            sizes = [int(self._counter.sizes[j]) for j in self._asked]
+            sizes = [int(self._counter.answers[j]) for j in self._asked]
             answers = np.unravel_index(np.arange(rows.shape[1]), sizes)
             own = answers[self._asked.index(k)]
-            reachable = own == np.flatnonzero(occurs)[:, None]
+            values = np.flatnonzero(occurs)[:, None]
+            is_missing = values == self._counter.answers[k]
+            reachable = (own == values) | is_missing
         return rows, reachable
 
     def _total(self, rows: Floats, reachable: Booleans, radius: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seepage._core.odds import odds_text
 from seepage._core.text import factor, nats, number_of, short_list, span
-from seepage.channel.domain import ALL_OTHERS, OTHER, Attribute
+from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
 from seepage.plan.left_out import left_out_of
@@ -128,6 +128,8 @@ def merged_text(attribute: Attribute) -> str:
     >>> merged = (("mid", "mid to top"), ("top", "mid to top"), ("*", "low"))
     >>> merged_text(Attribute("rank", ("low", "mid to top"), (), merged))
     'mid to top: mid, top; low: anything else'
+    >>> merged_text(Attribute("sex", ("F", "M"), shares=(50, 50)))
+    'prefer not to say: no answer, anything else'
     """
     values_by_answer = dict[str, list[str]]()
     for value, answer in attribute.merged:
@@ -135,8 +137,14 @@ def merged_text(attribute: Attribute) -> str:
         values_by_answer.setdefault(answer, []).append(shown)
     if OTHER in attribute.values:
         values_by_answer.setdefault(OTHER, ["anything else"])
+    if attribute.shares:
+        left_open = values_by_answer.setdefault(MISSING, [])
+        left_open.append("no answer")
+        if attribute.catch_all == MISSING:
+            left_open.append("anything else")
+    shown_as = {MISSING: "prefer not to say", OTHER: "other"}
     return "; ".join(
-        f"{answer_text(answer)}: {short_list(values, 6)}"
+        f"{shown_as.get(answer, answer_text(answer))}: {short_list(values, 6)}"
         for answer, values in values_by_answer.items()
     )
 

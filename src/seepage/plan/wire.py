@@ -112,23 +112,28 @@ def described_collection(
 
 
 def attribute_wire(attribute: Attribute) -> Wire:
-    """Return an attribute, with the codes of further values and of all others if it has
-    them.
+    """Return an attribute, with the codes of further values and of all others, and the
+    shares of its answers, if it has them.
+
+    With shares, the number of values is the code of "no answer".
     """
+    coded = attribute.as_coded
     wire: Wire = {
         "name": attribute.name,
-        "values": list(attribute.values),
+        "values": list(attribute.as_reported.values),
         "edges": [repr(float(edge)) for edge in attribute.edges],
     }
     merged = [
-        [value, attribute.code(answer)]
+        [value, coded.code(answer)]
         for value, answer in attribute.merged
         if value != ALL_OTHERS
     ]
     if merged:
         wire["merged"] = merged
     if attribute.catch_all is not None:
-        wire["other"] = attribute.code(attribute.catch_all)
+        wire["other"] = coded.code(attribute.catch_all)
+    if attribute.shares:
+        wire["shares"] = list(attribute.shares)
     return wire
 
 

@@ -1,5 +1,4 @@
-"""The domain of a table, fixed on a random part of its records, and the rule that
-merges answers.
+"""The rule that chooses the answers of each attribute, on a random part of the records.
 
 What is read off records is not independent of them: values that a sample shows are
 overcounted in it, and pools of rare ones are made of values whose counts fell low by
@@ -8,10 +7,14 @@ records, and the others, coded in it, are the only ones that certify anything fo
 population [theory-population: Which answers].
 
 Numbers get at most 6 answers, intervals of about equal mass cut at round numbers,
-values with a sixth of the people alone; rare labels are merged into "(other)",
-neighbours of an ordered scale, also one of intervals such as "<5" and "10+", with each
-other; no answer has fewer than 2,000 people of the certifying records, between 1 % and
-10 % of them.
+values with a sixth of the people alone, the outer ones open; rare labels are merged
+into "(other)", neighbours of an ordered scale, also one of intervals such as "<5" and
+"10+", with each other; no answer has fewer than 2,000 people of the certifying records,
+between 1 % and 10 % of them.
+
+A missing value is merged with no answer.  A person without an answer, or with a value
+that neither the part nor the answers have, is given one at random by the shares of the
+part: "prefer not to say" belongs to every question [theory-population: No answer].
 """
 
 import math
@@ -25,12 +28,15 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Integers
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
+from seepage.channel.no_answer import answer_shares
 from seepage.tables.answer_intervals import interval_labels, join_lightest
 from seepage.tables.bins import Edges
 from seepage.tables.column import marker_labels
 from seepage.tables.labels import bin_labels
-from seepage.tables.number_scale import number_scale
+from seepage.tables.missing_texts import means_missing
+from seepage.tables.number_scale import number_scale, scale_label
 from seepage.tables.number_summary import NumberSummary
+from seepage.tables.rare_values import PROTECTED_PEOPLE
 from seepage.tables.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -38,8 +44,8 @@ if TYPE_CHECKING:
 
 
 NEGLIGIBLE = 0.1
-"""Labels that together have less than this share of the minimum count as the commonest
-answer."""
+"""Labels that together have less than this share of the minimum are no answers: people
+who have them prefer not to say."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class AnswerRule:
     def attribute(
         self, attribute: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> Attribute:
-        """Return the attribute that every value, seen or not, is coded in.
+        """Return the attribute that every value, seen or not, is coded in, as reported.
 
         Parameters
         ----------
@@ -72,21 +78,90 @@ class AnswerRule:
         numbers
             Its numbers, if it is a column of numbers that no option bins or orders.
         """
+        answers, people = _without_missing(attribute, counts)
+        if answers is None:
+            return attribute
+        chosen = self._chosen(answers, people, numbers)
+        return self._completed(chosen, attribute, counts)
+
+    def as_they_are(self, attribute: Attribute, counts: Integers) -> Attribute:
+        """Return the attribute with all values of the part as answers."""
+        answers, _ = _without_missing(attribute, counts)
+        if answers is None:
+            return attribute
+        return self._completed(answers, attribute, counts)
+
+    def _chosen(
+        self, answers: Attribute, people: Integers, numbers: NumberSummary | None
+    ) -> Attribute:
+        """Return the attribute with its answers merged, of values that are not missing."""
         options = self.options
-        if attribute.name in options.order:
-            scale = [str(value) for value in options.order[attribute.name]]
-            return self._ordered(attribute, counts, scale)
-        if attribute.edges:
-            return self._intervals(attribute, counts, numbers)
+        name = answers.name
+        if name in options.order:
+            scale = [str(value) for value in options.order[name]]
+            return self._ordered(answers, people, scale)
+        if answers.edges:
+            return self._intervals(answers, numbers)
         if options.pool is not None:
-            return self._labels(attribute, counts, self._pooled_below(counts))
-        if not options.merges_answers or options.given_rule(attribute.name) == "none":
-            return with_catch_all(attribute, counts)
-        if counts.min() < self.least:
-            scale = number_scale(attribute.values)
+            return self._labels(answers, people, self._pooled_below(people))
+        if not options.merges_answers or options.given_rule(name) == "none":
+            return answers
+        if people.min() < self.least:
+            scale = number_scale(answers.values)
             if scale:
-                return self._ordered(attribute, counts, scale)
-        return self._labels(attribute, counts, self.least)
+                return self._ordered(answers, people, scale)
+        return self._labels(answers, people, self.least)
+
+    def _completed(
+        self, chosen: Attribute, attribute: Attribute, counts: Integers
+    ) -> Attribute:
+        """Return the attribute with what is done where a person has no answer.
+
+        Parameters
+        ----------
+        chosen
+            The attribute with its answers.
+        attribute, counts
+            The attribute with the values of the part, and their counts there.
+        """
+        if not self.options.draws_missing:
+            has_missing = MISSING in attribute.values
+            return self._with_own_missing(chosen, attribute, counts, has_missing)
+        people = people_by_answer(chosen, attribute, counts)
+        lacking = int(counts.sum() - people.sum())
+        return replace(
+            chosen,
+            shares=answer_shares(people),
+            protects_missing=self._certifying(lacking) >= PROTECTED_PEOPLE,
+        )
+
+    def _certifying(self, people: int) -> float:
+        """Return about how many certifying records as many people of the part stand for."""
+        if self.scale >= 1:
+            return people
+        return people * (1 - self.scale) / self.scale
+
+    def _with_own_missing(
+        self, chosen: Attribute, attribute: Attribute, counts: Integers, seen: bool
+    ) -> Attribute:
+        """Return the attribute with "(missing)" as an answer of its own, if it was seen.
+
+        All other values are coded as "(other)" if there is one; else as missing if that
+        was seen, and as the commonest answer if not.
+        """
+        people = people_by_answer(chosen, attribute, counts)
+        commonest = chosen.values[int(np.argmax(people))]
+        values = chosen.values
+        if seen:
+            values = (*values, MISSING)
+            commonest = MISSING
+        merged = chosen.merged
+        declared = chosen.edges and isinstance(self.options.bins_of(chosen.name), Edges)
+        if declared and not seen and not self.options.dropping:
+            merged = (*merged, (MISSING, commonest))
+        elif not declared and chosen.catch_all is None:
+            merged = (*merged, (ALL_OTHERS, commonest))
+        return replace(chosen, values=values, merged=merged)
 
     def _pooled_below(self, counts: Integers) -> float:
         """Return the number of records of the part below which `pool` merges a value."""
@@ -97,30 +172,16 @@ class AnswerRule:
         return pool * max(int(counts.sum()), 1)
 
     def _intervals(
-        self, attribute: Attribute, counts: Integers, numbers: NumberSummary | None
+        self, attribute: Attribute, numbers: NumberSummary | None
     ) -> Attribute:
         """Return intervals, the outer ones open; a declared range stays as it is."""
-        options = self.options
-        bins = len(attribute.edges) - 1
-        has_missing = attribute.size > bins
-        merges_missing = options.merges_answers and counts[bins:].sum() < self.least
-        missing = list[str]()
-        if has_missing and not merges_missing:
-            missing = [MISSING]
-        labels = attribute.values[:bins]
-        edges = attribute.edges
-        others = list[str]()
-        if not isinstance(options.bins_of(attribute.name), Edges):
-            others = [ALL_OTHERS]
-            edges = (-math.inf, *edges[1:-1], math.inf)
-            labels = bin_labels(edges)
-            if numbers is not None:
-                labels = interval_labels(edges, numbers)
-        elif not missing and not options.dropping:
-            others = [MISSING]
-        commonest = labels[int(np.argmax(counts[:bins]))]
-        merged = tuple((other, commonest) for other in others)
-        return Attribute(attribute.name, (*labels, *missing), edges, merged)
+        if isinstance(self.options.bins_of(attribute.name), Edges):
+            return attribute
+        edges = (-math.inf, *attribute.edges[1:-1], math.inf)
+        labels = bin_labels(edges)
+        if numbers is not None:
+            labels = interval_labels(edges, numbers)
+        return Attribute(attribute.name, labels, edges)
 
     def _labels(
         self, attribute: Attribute, counts: Integers, least: float
@@ -128,16 +189,14 @@ class AnswerRule:
         """Return the attribute with rare labels merged into "(other)".
 
         Where a common label must join them, it gives the answer its name: "Asian or
-        other".
+        other".  Negligible labels are no answers.
         """
         ascending = np.argsort(counts, kind="stable")  # the first ones are merged
         rare = int((counts < least).sum())
         total = int(counts[ascending[:rare]].sum())
         if self.options.merges_answers and total < NEGLIGIBLE * least:
             common = np.sort(ascending[rare:])
-            if not len(common):
-                return attribute
-            return with_catch_all(attribute.restrict(common), counts[common])
+            return attribute.restrict(common) if len(common) else attribute
         merged = rare
         while total < least and merged < attribute.size - 1:
             total += int(counts[ascending[merged]])
@@ -147,10 +206,8 @@ class AnswerRule:
         joining = [attribute.values[code] for code in ascending[rare:merged]]
         other = _name_of_others(joining, attribute.values)
         alone = [attribute.values[code] for code in np.sort(ascending[merged:])]
-        values = [value for value in alone if value not in (OTHER, MISSING)]
+        values = [value for value in alone if value != OTHER]
         values.append(other)
-        if MISSING in alone:
-            values.append(MISSING)
         pairs = list[tuple[str, str]]()
         if other != OTHER:
             pairs = [(value, other) for value in (*joining, ALL_OTHERS)]
@@ -161,9 +218,11 @@ class AnswerRule:
     ) -> Attribute:
         """Return the attribute with neighbours of an ordered scale merged until none is
         rare.
+
+        Values that mean missing are beside the scale.
         """
         for value in attribute.values:
-            if value not in scale and value != MISSING:
+            if value not in scale and not means_missing(value):
                 rule = f"a list of all its values, also {value!r}"
                 raise checks.violation(
                     f"order of {attribute.name!r}", rule, list(scale)
@@ -173,41 +232,61 @@ class AnswerRule:
         starts = join_lightest(along_scale, self.least, len(scale))
         labels = list[str]()
         merged = list[tuple[str, str]]()
-        sizes = list[int]()
         for start, stop in pairwise([*starts, len(scale)]):
             group = scale[start:stop]
-            sizes.append(sum(along_scale[start:stop]))
-            if len(group) == 1:
-                labels.append(group[0])
-            else:
-                label = f"{group[0]} to {group[-1]}"
-                labels.append(label)
+            label = scale_label(group)
+            labels.append(label)
+            if len(group) > 1:
                 merged += [(value, label) for value in group]
-        commonest = labels[sizes.index(max(sizes))]
-        merged.append((ALL_OTHERS, commonest))
-        if people.get(MISSING, 0) >= self.least:
-            labels.append(MISSING)
         return Attribute(attribute.name, tuple(labels), (), tuple(merged))
+
+
+def _without_missing(
+    attribute: Attribute, counts: Integers
+) -> tuple[Attribute | None, Integers]:
+    """Return the attribute without "(missing)", None if it has no other value, and the
+    counts of its values.
+    """
+    kept = [code for code, value in enumerate(attribute.values) if value != MISSING]
+    if not kept:
+        return None, counts[:0]
+    values = tuple(attribute.values[code] for code in kept)
+    return replace(attribute, values=values), counts[kept]
+
+
+def people_by_answer(
+    chosen: Attribute, attribute: Attribute, counts: Integers
+) -> Integers:
+    """Return the number of people of the part with each of the chosen answers.
+
+    Examples
+    --------
+    >>> job = Attribute("job", ("nurse", "pilot", "smith", "(missing)"))
+    >>> chosen = Attribute("job", ("smith", "(other)"))
+    >>> people_by_answer(chosen, job, np.array([4, 2, 9, 5])).tolist()
+    [9, 6]
+    """
+    if chosen.edges:
+        return np.asarray(counts[: chosen.size])
+    people = np.zeros(chosen.size, dtype=np.int64)
+    merged = dict(chosen.merged)
+    for value, count in zip(attribute.values, counts.tolist(), strict=True):
+        label = value
+        if value not in chosen.values:
+            label = merged.get(value, chosen.catch_all or MISSING)
+        if value != MISSING and label in chosen.values:
+            people[chosen.code(label)] += count
+    return people
 
 
 def _name_of_others(joining: Sequence[str], values: Sequence[str]) -> str:
     """Return the label of merged values: "Asian or other" if a common one joins them."""
-    if not joining or MISSING in joining or OTHER in joining:
+    if not joining or OTHER in joining:
         return OTHER
     name = " or ".join([*joining, "other"])
     if name in values:
         return OTHER
     return name
-
-
-def with_catch_all(attribute: Attribute, counts: Integers) -> Attribute:
-    """Return an attribute whose commonest value stands for all values that it does not
-    have.
-    """
-    if OTHER in attribute.values:
-        return attribute
-    commonest = attribute.values[int(np.argmax(counts))]
-    return replace(attribute, merged=((ALL_OTHERS, commonest),))
 
 
 def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
@@ -218,7 +297,7 @@ def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
     certified as missing, and collected as another answer.
     """
     markers = marker_labels(options.markers_of(attribute.name)) - {MISSING}
-    label_of = {value: value for value in attribute.values}
+    label_of = {value: value for value in attribute.as_coded.values}
     label_of.update(attribute.merged)
     missing = label_of.get(MISSING, attribute.catch_all)
     for marker in sorted(markers & label_of.keys()):

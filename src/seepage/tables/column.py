@@ -79,7 +79,7 @@ class Column:
         self._given: Attribute | None = None
         self.edges: tuple[float, ...] = ()
         if options.domain is not None:
-            self._given = options.domain[name]
+            self._given = options.domain[name].as_coded
             self.edges = self._given.edges
             if self.edges:  # of numbers, what is merged by name means missing
                 merged = {value for value, _ in self._given.merged}

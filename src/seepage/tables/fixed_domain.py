@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from seepage._core.arrays import Integers
 from seepage._core.errors import InputError, Setting, TableError, Text
-from seepage.channel.domain import Attribute, Domain
+from seepage._core.text import short_list
+from seepage.channel.domain import MISSING, Attribute, Domain
 from seepage.counting.record_samples import (
     MAX_PART,
     Priorities,
@@ -18,7 +19,7 @@ from seepage.counting.record_samples import (
     own_seed,
     part_share,
 )
-from seepage.tables.answer_rule import AnswerRule, with_catch_all, with_markers
+from seepage.tables.answer_rule import AnswerRule, with_markers
 from seepage.tables.column import Column
 from seepage.tables.frames import open_frame
 from seepage.tables.number_summary import NumberSummary
@@ -92,9 +93,17 @@ class FixedDomain:
             settings["too rare"] = list(self.left_out)
         return settings
 
+    def _unseen(self) -> str:
+        """Return how values are coded that the part does not have, in words."""
+        if any(attribute.shares for attribute in self.domain):
+            return '"other" where that is an answer, or else as no answer'
+        return (
+            '"(other)" or "(missing)" where that is an answer, or else as the commonest'
+        )
+
     def _values_merged(self) -> dict[str, int]:
         """Return the number of values of the attributes that have fewer answers."""
-        answers = {attribute.name: attribute.size for attribute in self.domain}
+        answers = {attribute.name: attribute.answers for attribute in self.domain}
         return {
             name: values
             for name, values in self.values.items()
@@ -106,8 +115,8 @@ class FixedDomain:
         if self.part is not None:
             yield (
                 f"the answers were fixed on a random part of {self.records:,} records, and the "
-                "limits are certified on the others; a value that the part does not have is coded "
-                'as "(other)", or else as the commonest answer'
+                "limits are certified on the others; nothing is promised about a value that the "
+                f"part does not have: it is coded as {self._unseen()}"
             )
         if self.protected:
             yield Text(
@@ -123,8 +132,20 @@ class FixedDomain:
                 f"): {', '.join(self.left_out)}",
             )
         if self.merging:
-            for attribute in self.domain:
+            for attribute in self.domain.as_reported():
                 yield self._answers_of(attribute)
+            yield from self._no_answer()
+
+    def _no_answer(self) -> Iterator[str]:
+        """Yield a remark on what is promised about having no answer."""
+        names = [a.name for a in self.domain if a.shares and not a.protects_missing]
+        if names:
+            yield (
+                "a person may leave any question open, and her device then draws an answer by "
+                "fixed shares; if leaving it open depends on no answer, that tells nothing. "
+                f"Nothing more is promised about having no answer of {short_list(names)}: "
+                "too few people have none"
+            )
 
     def _answers_of(self, attribute: Attribute) -> str:
         answers = ", ".join(attribute.values)
@@ -205,7 +226,7 @@ def _fix(
             parameter="answers",
         )
     return FixedDomain(
-        domain=roles.domain,
+        domain=roles.domain.as_coded(),
         part=None if whole else part,
         records=table.num_rows,
         values=_numbers_of_values(domain, counts, numbers, cuts),
@@ -260,7 +281,7 @@ def _roles(
             left_out.append(name)
             continue
         if ruled.size == 1 and attribute.size > 1:  # named: the values as they are
-            ruled = with_catch_all(attribute, marginal)
+            ruled = coder.rule.as_they_are(attribute, marginal)
         elif not is_named and not coder.shares.is_asked(coded.share):
             protected.append(name)
         attributes.append(with_markers(ruled, options))
@@ -273,10 +294,15 @@ def _numbers_of_values(
     numbers: Mapping[str, NumberSummary],
     cuts: Mapping[str, tuple[float, ...]],
 ) -> dict[str, int]:
-    """Return how many values each attribute has in the part, before any merging."""
+    """Return how many values each attribute has in the part, before any merging, without
+    missing ones.
+    """
     values = dict[str, int]()
     for attribute, marginal in zip(domain, counts, strict=True):
-        values[attribute.name] = int((marginal > 0).sum())
+        seen = zip(attribute.values, (marginal > 0).tolist(), strict=True)
+        values[attribute.name] = sum(
+            occurs for value, occurs in seen if value != MISSING
+        )
     for name, summary in numbers.items():
         if cuts[name]:
             distinct_numbers, _ = summary.distinct()

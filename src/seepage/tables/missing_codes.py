@@ -10,22 +10,8 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage.tables.labels import number_label
+from seepage.tables.missing_texts import TEXTS_FOR_MISSING
 from seepage.tables.profile import MIN_VALUES, Profile
-
-TEXTS_FOR_MISSING = {
-    "?",
-    "na",
-    "n/a",
-    "#n/a",
-    "null",
-    "nan",
-    ".",
-    "-",
-    "missing",
-    "not available",
-}
-"""Texts that mean missing wherever they occur, in small letters."""
-
 
 CODES_FOR_MISSING = re.compile(
     r"-[1-9]|-(7{2,}|8{2,}|9{2,})|[789]|9[78]|7{2,}|8{2,}|9{2,}|99+[78]"

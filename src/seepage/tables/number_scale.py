@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seepage.channel.domain import MISSING
+from seepage.tables.missing_texts import means_missing
 
 INTERVAL = re.compile(
     r"\s*(?P<below>[<≤]=?|under|below|less than|up to)?(?P<above>[>≥]=?|over|above|more than)?"
@@ -34,14 +34,14 @@ class ScalePlace:
 
 def number_scale(labels: Sequence[str]) -> list[str]:
     """Return intervals of numbers, and numbers beside them, in ascending order, without
-    missing.
+    what means missing, such as "refused".
 
     Empty where another label is among them, all are numbers, two begin alike, or fewer
     than three.
 
     Examples
     --------
-    >>> number_scale(["5", "6", "10+", "<5", "(missing)"])
+    >>> number_scale(["5", "6", "10+", "<5", "(missing)", "refused"])
     ['<5', '5', '6', '10+']
     >>> number_scale(["18-24", "65 or more", "25-64"])
     ['18-24', '25-64', '65 or more']
@@ -56,7 +56,7 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     places = dict[str, ScalePlace]()
     has_intervals = False
     for label in labels:
-        if label == MISSING:
+        if means_missing(label):
             continue
         interval = INTERVAL.fullmatch(label)
         if interval is None:
@@ -77,3 +77,33 @@ def _place(interval: re.Match[str]) -> ScalePlace:
     elif interval["above"] or interval["more"]:
         side = 1
     return ScalePlace(float(interval["low"].replace(",", "")), side)
+
+
+PLAIN_NUMBERS = re.compile(r"-?[0-9][0-9,.]*(\s*(-|to)\s*[0-9][0-9,.]*)?")
+"""A number, or an interval of two, without units."""
+
+
+def scale_label(group: Sequence[str]) -> str:
+    """Return the label of neighbours of a scale, in which each recognises herself.
+
+    Examples
+    --------
+    >>> scale_label(["7", "8", "10+"]), scale_label(["<5", "5"]), scale_label(["6"])
+    ('7 or more', 'up to 5', '6')
+    >>> scale_label(["bad", "fair"]), scale_label(["$10,000", "over $20,000"])
+    ('bad to fair', '$10,000 to over $20,000')
+    """
+    first = group[0]
+    last = group[-1]
+    if len(group) == 1:
+        return first
+    low = INTERVAL.fullmatch(first)
+    high = INTERVAL.fullmatch(last)
+    if low is not None and high is not None:
+        is_open_below = _place(low).side < 0
+        is_open_above = _place(high).side > 0
+        if is_open_above and PLAIN_NUMBERS.fullmatch(first):
+            return f"{low['low']} or more"
+        if is_open_below and last == high["low"]:
+            return f"up to {last}"
+    return f"{first} to {last}"

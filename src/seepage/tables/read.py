@@ -38,7 +38,7 @@ ENGINE_OPTIONS = ("engine", "progress")
 """Options that do not change what is counted."""
 
 
-FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep")
+FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep", "may_decline")
 """Options of fixing a domain, without effect on data that have one."""
 
 
@@ -200,6 +200,7 @@ def as_counted(
             reading[name] = value
     coding = dict(reading)
     if within is not None:
+        within = within.as_coded()
         coding["domain"] = within
     counted = _counted_already(data, coding, records=records)
     if counted is None:

@@ -515,6 +515,7 @@ RECORD_CONSTRAINTS: dict[str, checks.Check] = {
     "rng": checks.seed,
     "scope": partial(checks.choice, options=("table", "population")),
     "answers": partial(checks.choice, options=ANSWERS),
+    "may_decline": checks.flag,
 }
 """What each of the `RecordOptions` must be."""
 
@@ -529,10 +530,16 @@ class RecordOptions(DataOptions):
     answers: str = "as-is"
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     keep: Collection[str] = ()
+    may_decline: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.constrain(self, RECORD_CONSTRAINTS)
+
+    @property
+    def draws_missing(self) -> bool:
+        """Whether a person without an answer is given one at random."""
+        return self.may_decline or self.merges_answers
 
     @property
     def merges_answers(self) -> bool:

@@ -42,33 +42,47 @@ function button(text, onClick, first = false) {
 
 // Questions ----------------------------------------------------------------------------------------
 
-function choices({ attribute, values }, number) {
+/** The answers of a question by their labels; the last one, null, for whoever has none. */
+function answersOf(question) {
+  const { attribute, values } = question;
+  const listed = values.map((value) => ({ answer: value, text: label(attribute, value) }));
+  if (question.open || enteredFor(question)) listed.push({ answer: null, text: say("missing") });
+  return listed;
+}
+
+function choices(question, number) {
+  const { attribute } = question;
+  const listed = answersOf(question);
   const name = `question-${number}`;
-  if (values.length > MAX_BUTTONS) {
+  if (listed.length > MAX_BUTTONS) {
     const empty = element("option", { value: "" }, say("choose"));
-    const options = values.map((value, code) =>
-      element("option", { value: String(code) }, label(attribute, value)),
-    );
+    const options = listed.map(({ text }, index) => element("option", { value: String(index) }, text));
     const select = element("select", { name, required: true }, empty, ...options);
     select.setAttribute("aria-label", label(attribute));
     return [select];
   }
-  return values.map((value, code) => {
-    const input = element("input", { type: "radio", name, value: String(code), required: true });
-    return element("label", { className: "choice" }, input, label(attribute, value));
+  return listed.map(({ text }, index) => {
+    const input = element("input", { type: "radio", name, value: String(index), required: true });
+    return element("label", { className: "choice" }, input, text);
   });
 }
 
-/** Which answer stands for all that the question does not list, if one of those listed does. */
-function fallback({ attribute }) {
-  const found = survey.fallbacks.find((one) => one.attribute === attribute);
-  return found ? [element("p", { className: "soft" }, say("no answer fits", { answer: label(attribute, found.value) }))] : [];
+/** The answer that is entered for whoever has none, if the plan enters one of those listed. */
+function enteredFor({ attribute }) {
+  return survey.entered.find((one) => one.attribute === attribute);
+}
+
+function enteredText(question) {
+  const entered = enteredFor(question);
+  if (!entered) return [];
+  const answer = label(question.attribute, entered.value);
+  return [element("p", { className: "soft" }, say("entered", { answer }))];
 }
 
 function askQuestions(respondent, form) {
   const asked = form.questions.map((question, number) => {
     const legend = element("legend", {}, label(question.attribute));
-    return element("fieldset", {}, legend, ...choices(question, number), ...fallback(question));
+    return element("fieldset", {}, legend, ...choices(question, number), ...enteredText(question));
   });
   const submit = element("button", { type: "submit", className: "first" }, say("add noise"));
   const sheet = element("form", {}, ...asked, buttons(submit));
@@ -77,7 +91,10 @@ function askQuestions(respondent, form) {
     submit.disabled = true;
     const data = new FormData(sheet);
     const answers = Object.fromEntries(
-      form.questions.map(({ attribute, values }, i) => [attribute, values[Number(data.get(`question-${i}`))]]),
+      form.questions.map((question, i) => {
+        const { answer } = answersOf(question)[Number(data.get(`question-${i}`))];
+        return [question.attribute, answer];
+      }),
     );
     try {
       showLine(respondent, form, await respondent.report(answers));
@@ -87,7 +104,9 @@ function askQuestions(respondent, form) {
   });
   const count = form.questions.length;
   const drawn = survey.plan.wire.forms.length > 1 ? say(count > 1 ? "drawn" : "drawn one", { count }) : "";
-  show(say("questions"), element("p", {}, drawn, say("stays here")), sheet);
+  const open = form.questions.some((question) => question.open);
+  const leave = open ? [element("p", { className: "soft" }, say("left open"))] : [];
+  show(say("questions"), element("p", {}, drawn, say("stays here")), ...leave, sheet);
 }
 
 // What is sent -------------------------------------------------------------------------------------

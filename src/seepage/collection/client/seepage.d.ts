@@ -37,8 +37,15 @@ export interface Line {
 export interface Question {
   readonly attribute: string;
   readonly values: readonly string[];
-  /** The code of an answer: the index of its value; undefined if the plan has none for it. */
+  /** Whether it may be left open: then an answer is drawn by the shares of the plan. */
+  readonly open: boolean;
+  /**
+   * The code of an answer: the index of its value, the number of values for no answer; undefined if
+   * the plan has none for it.
+   */
   code(answer: Answer): number | undefined;
+  /** The answer that is reported of: her own, or, without one, that of a word. */
+  give(code: number, next: () => bigint): number;
 }
 
 export interface Channel {

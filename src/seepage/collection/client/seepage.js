@@ -10,6 +10,7 @@
 
 const SPAN = 1n << 64n;
 const WORD_BYTES = 8;
+const PERCENT = 100;
 const FORMAT = "seepage collection";
 const VERSION = 1;
 const MAX_LEVELS = 20;
@@ -113,30 +114,48 @@ function integer(text) {
 /**
  * An attribute's values, and the code of an answer, undefined if it has none: the index among them, or
  * that of `merged`, of the text, or else of its label; for a number that of its bin; or else `other`.
+ * With `shares`, the number of values is the code of no answer, and `give` draws an answer by them.
  */
-function readAttribute({ name, values, edges = [], merged = [], other }) {
+function readAttribute({ name, values, edges = [], merged = [], other, shares }) {
   const texts = Array.isArray(values) && values.every((value) => typeof value === "string");
   if (!texts || !values.length || new Set(values).size !== values.length) {
     throw new PlanError("the values of an attribute must be distinct texts");
   }
-  const codes = new Map([...merged, ...values.map((value, code) => [value, code])]);
+  const open = shares !== undefined;
+  const listed = open ? [...values, MISSING] : values;
+  const codes = new Map([...merged, ...listed.map((value, code) => [value, code])]);
   const ends = edges.map(numberOf);
   const first = values[0] === MISSING ? 1 : 0;
   const used = [...codes.values(), other ?? 0, first + Math.max(ends.length - 2, 0)];
-  if (used.some((code) => !Number.isInteger(code) || values[code] === undefined)) {
+  if (used.some((code) => !Number.isInteger(code) || listed[code] === undefined)) {
     throw new PlanError("a code must be that of a value");
   }
+  const give = open ? answerByShares(shares, values.length) : (code) => code;
   const code = (answer) => {
     const text = answerText(answer);
     if (text === undefined) return undefined;
     const label = answerLabel(text);
-    const listed = [text, label].find((each) => codes.has(each));
-    if (listed !== undefined) return codes.get(listed);
+    const known = [text, label].find((each) => codes.has(each));
+    if (known !== undefined) return codes.get(known);
     const number = numberOf(label);
     const inside = number >= ends[0] && number <= ends.at(-1);
     return inside ? first + ends.slice(1, -1).filter((end) => end <= number).length : other;
   };
-  return Object.freeze({ attribute: name, values: Object.freeze([...values]), code });
+  return Object.freeze({ attribute: name, values: Object.freeze([...values]), open, code, give });
+}
+
+/** The answer that a person reports of: her own, or, without one, that of a word by the shares. */
+function answerByShares(shares, k) {
+  const valid = Array.isArray(shares) && shares.every((share) => Number.isInteger(share) && share >= 0);
+  if (!valid || shares.length !== k || shares.reduce((sum, share) => sum + share) !== PERCENT) {
+    throw new PlanError("the shares of an attribute must be whole percents of its values");
+  }
+  let sum = 0;
+  const ends = shares.map((share) => (sum += share));
+  return (code, next) => {
+    const percent = Number((BigInt(PERCENT) * next()) >> 64n);
+    return code < k ? code : ends.findIndex((end) => percent < end);
+  };
 }
 
 /** An answer as text; undefined if it is no text, number or boolean. */
@@ -182,7 +201,8 @@ function readForm(form, number, until, attributes) {
   const channels = together
     ? [readChannel({ ...form, draw: "matrix" }, cells)]
     : form.questions.map((question, i) => readChannel(question, questions[i].values.length));
-  const words = channels.reduce((sum, channel) => sum + channel.words, 0);
+  const given = questions.filter(({ open }) => open).length;
+  const words = channels.reduce((sum, channel) => sum + channel.words, given);
   return Object.freeze({
     number,
     until,
@@ -326,8 +346,9 @@ export function codesOf(form, answers) {
 
 /** Return the reports of answers, drawn by `form.bytes` bytes: `{form, reports}` or `{form, report}`. */
 export function perturb(form, answers, octets) {
-  const codes = codesOf(form, answers);
+  const own = codesOf(form, answers);
   const next = wordsOf(octets, form.bytes / WORD_BYTES);
+  const codes = form.questions.map(({ give }, i) => give(own[i], next));
   if (form.together) {
     const cell = codes.reduce((sum, code, i) => sum * form.questions[i].values.length + code, 0);
     return { form: form.number, report: form.channels[0].perturb(cell, next) };

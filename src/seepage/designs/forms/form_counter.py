@@ -10,6 +10,8 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
+from seepage.channel.domain import PERCENT
+from seepage.channel.no_answer import completed
 from seepage.channel.records import Records
 from seepage.designs.forms.search_work import SearchWork
 
@@ -24,6 +26,10 @@ takes."""
 
 MAX_PACKED_STEMS = 24
 """Capacity of the cache of bitmaps, one entry per stem."""
+
+
+MAX_EXACT = 2**62
+"""Largest count of people times a factor that is kept in 64 bits."""
 
 
 WORD = 64
@@ -55,10 +61,11 @@ class FormTable(NamedTuple):
     attributes
         The attributes asked, by index, in the order of the axes.
     sizes
-        Their alphabet sizes.
+        The number of answers that a report of each can be of.
     counts
-        N: strata x combinations of answers (last attribute fastest) x values of all
-        attributes of the table.
+        N: strata x combinations of answers (last attribute fastest) x protected values
+        of all attributes of the table.  Expected numbers: people without an answer are
+        spread over the answers by its shares.
     shares
         P(answers and public values given the value of each attribute and the known
         values), of the same shape.
@@ -68,6 +75,28 @@ class FormTable(NamedTuple):
     sizes: Integers
     counts: Floats
     shares: Floats
+
+
+class ExactCounts(NamedTuple):
+    """The counts of one form's answers as integers, times a common factor.
+
+    Parameters
+    ----------
+    sizes
+        The number of answers of each attribute asked.
+    counts
+        N times the factor, as in `FormTable`.
+    people
+        The number of people by stratum and combination of answers, times the factor;
+        also those of whom nothing is promised.
+    factor
+        A power of 100; 1 where everyone has an answer.
+    """
+
+    sizes: tuple[int, ...]
+    counts: Integers
+    people: Integers
+    factor: int
 
 
 class FormCounter:
@@ -82,6 +111,15 @@ class FormCounter:
         adversary knows of the person.
     work
         Counts the work of tables, and of their totals.
+
+    Attributes
+    ----------
+    answers
+        The number of values of each attribute that a report can be of.
+    sizes, starts, width
+        The number of protected values of each attribute as a target, the index of the
+        first one among the columns of a table, and the number of columns.  They are the
+        answers, and "(missing)" where it is protected.
 
     Notes
     -----
@@ -102,10 +140,12 @@ class FormCounter:
         self.work = work or SearchWork()
         self.public = tuple(public)
         self.known = tuple(known)
-        self.sizes: Integers = np.array(records.domain.sizes, dtype=np.int64)
-        self.starts: Integers = np.cumsum(self.sizes) - self.sizes
-        self.width = int(self.sizes.sum())
-        self.codes = np.ascontiguousarray(records.codes, dtype=np.int64) + self.starts
+        self._alphabets: Integers = np.array(records.domain.sizes, dtype=np.int64)
+        self._first_columns: Integers = np.cumsum(self._alphabets) - self._alphabets
+        self._columns = int(self._alphabets.sum())
+        self.codes = (
+            np.ascontiguousarray(records.codes, dtype=np.int64) + self._first_columns
+        )
         self.strata = records.groups(dict.fromkeys((*known, *public)))
         groups = records.groups(dict.fromkeys(known))
         self.stratum_count = int(self.strata.max(initial=0)) + 1
@@ -116,34 +156,97 @@ class FormCounter:
             )
         group_of = np.zeros(self.stratum_count, dtype=np.int64)
         group_of[self.strata] = groups
-        self.people = self._histogram(groups, int(groups.max(initial=0)) + 1)[group_of]
+        people = self._histogram(groups, int(groups.max(initial=0)) + 1)[group_of]
+        self._protected = self._protected_columns(people.sum(axis=0))
+        self.answers: Integers = np.array(
+            [attribute.answers for attribute in records.domain], dtype=np.int64
+        )
+        owners = np.repeat(np.arange(len(self._alphabets)), self._alphabets)
+        self.sizes: Integers = np.bincount(
+            owners[self._protected], minlength=len(self._alphabets)
+        )
+        self.starts: Integers = np.cumsum(self.sizes) - self.sizes
+        self.width = int(self.sizes.sum())
+        self.people = people[:, self._protected]
         """Number of people with the known values of each stratum and each value."""
         self.occurs: Booleans = self.people > 0
         self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
 
+    def _protected_columns(self, people: Floats) -> Integers:
+        """Return the columns of values about which something is promised.
+
+        All answers; "(missing)" of an attribute with shares where it is protected, and
+        where it is a stratum that occurs.
+        """
+        columns = list[int]()
+        strata = {*self.public, *self.known}
+        for j, attribute in enumerate(self.records.domain):
+            start = int(self._first_columns[j])
+            columns += range(start, start + attribute.answers)
+            if attribute.answers == attribute.size:
+                continue
+            missing = start + attribute.answers
+            is_stratum = j in strata and bool(people[missing])
+            if attribute.protects_missing or is_stratum:
+                columns.append(missing)
+        return np.array(columns, dtype=np.int64)
+
     def cells(self, attributes: Sequence[int]) -> int:
         """Return the number of entries of a form's table."""
-        answers = math.prod(int(self.sizes[j]) for j in attributes)
+        answers = math.prod(int(self.answers[j]) for j in attributes)
         return answers * self.stratum_count * self.width
 
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
         self.work.spend(self._table_work(order))
-        large = order and self.codes.size >= COMPILED_FROM
-        compiled = large and checks.is_installed("numba")
-        counts = (
-            self._count_compiled(order)
-            if compiled
-            else self._histogram(*self._cells(order))
-        )
-        counts = counts.reshape(self.stratum_count, -1, self.width)
+        counts, factor = self._completed(order, self._coded_counts(order))
+        if self.width < self._columns:
+            counts = counts[:, :, self._protected]
+        if factor > 1:
+            counts = counts / factor
         scale = np.divide(
             1, self.people, out=np.zeros_like(self.people), where=self.occurs
         )
         return FormTable(
-            order, self.sizes[list(order)], counts, counts * scale[:, None, :]
+            order, self.answers[list(order)], counts, counts * scale[:, None, :]
         )
+
+    def exact_counts(self, attributes: Sequence[int]) -> "ExactCounts":
+        """Return the counts of a form's table as integers, times a common factor."""
+        order = tuple(attributes)
+        coded = self._coded_counts(order)
+        large = PERCENT ** len(order) * self.records.records >= MAX_EXACT
+        integers = coded.astype(np.int64).astype(object if large else np.int64)
+        counts, factor = self._completed(order, integers)
+        first = slice(0, int(self._alphabets[0]))
+        return ExactCounts(
+            sizes=tuple(self.answers[list(order)].tolist()),
+            counts=counts[:, :, self._protected],
+            people=counts[:, :, first].sum(axis=2),
+            factor=factor,
+        )
+
+    def _coded_counts(self, order: tuple[int, ...]) -> Floats:
+        """Return the counts of coded records: strata x combinations of codes x columns."""
+        large = order and self.codes.size >= COMPILED_FROM
+        if large and checks.is_installed("numba"):
+            counts = self._count_compiled(order)
+        else:
+            counts = self._histogram(*self._cells(order))
+        return counts.reshape(self.stratum_count, -1, self._columns)
+
+    def _completed(self, order: tuple[int, ...], counts: Any) -> tuple[Any, int]:
+        """Return counts in which people without an answer are spread, and their factor."""
+        sizes = self._alphabets[list(order)].tolist()
+        if sizes == self.answers[list(order)].tolist():
+            return counts, 1
+        domain = self.records.domain
+        by_answer = counts.reshape(len(counts), *sizes, self._columns)
+        by_answer = np.moveaxis(by_answer, 0, -1)
+        spread, factor = completed(by_answer, [domain[j] for j in order])
+        table = np.moveaxis(spread, -1, 0)
+        return table.reshape(len(counts), -1, self._columns), factor
 
     def _table_work(self, order: tuple[int, ...]) -> float:
         """Return the work of counting a form."""
@@ -160,7 +263,7 @@ class FormCounter:
         cell = self.strata
         count = self.stratum_count
         for j in order:
-            size = int(self.sizes[j])
+            size = int(self._alphabets[j])
             cell = cell * size + self.records.codes[:, j]
             count = count * size
         return cell, count
@@ -169,9 +272,9 @@ class FormCounter:
         """Return the number of people by cell and value, by one histogram per
         attribute.
         """
-        counts = np.zeros((rows, self.width))
-        for k, start in enumerate(self.starts):
-            size = int(self.sizes[k])
+        counts = np.zeros((rows, self._columns))
+        for k, start in enumerate(self._first_columns):
+            size = int(self._alphabets[k])
             index = cell * size + self.records.codes[:, k]
             part = np.bincount(index, self.records.weights, minlength=rows * size)
             counts[:, start : start + size] = part.reshape(rows, size)
@@ -186,7 +289,7 @@ class FormCounter:
         bits = range(int(weights.max(initial=1)).bit_length())
         indices = [np.flatnonzero((weights >> bit) & 1) for bit in bits]
         rows = np.concatenate(indices)
-        columns = self.codes[rows].astype(np.min_scalar_type(self.width))
+        columns = self.codes[rows].astype(np.min_scalar_type(self._columns))
         return rows, np.repeat(bits, list(map(len, indices))), columns
 
     def _pack(self, stem: tuple[int, ...]) -> tuple[Any, Integers, Integers, int]:
@@ -209,7 +312,7 @@ class FormCounter:
         )
         is_first = ranks % WORD == 0
         bitmaps = _compiled(_make_bitmaps)(
-            columns, order, np.cumsum(is_first) - 1, ranks % WORD, self.width
+            columns, order, np.cumsum(is_first) - 1, ranks % WORD, self._columns
         )
         cells, weight_bits = np.divmod(keys[is_first], spread)
         return bitmaps, cells, 1 << weight_bits, count
@@ -217,8 +320,8 @@ class FormCounter:
     def _count_compiled(self, order: tuple[int, ...]) -> Floats:
         """Return N from the records sorted by the stem, all attributes but the last."""
         *packed, count = self._packed(order[:-1])
-        start = int(self.starts[order[-1]])
-        size = int(self.sizes[order[-1]])
+        start = int(self._first_columns[order[-1]])
+        size = int(self._alphabets[order[-1]])
         return np.asarray(_compiled(_count_with)(*packed, start, size, count))
 
 

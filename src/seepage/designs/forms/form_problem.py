@@ -236,7 +236,7 @@ def make_form_problem(
 
     The work of counting forms is added to that of the search.
     """
-    domain = records.domain
+    domain = records.domain.as_reported()
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
     left_out = {*options.left_out, *protected_only(records)}

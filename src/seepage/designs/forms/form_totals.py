@@ -47,6 +47,10 @@ WORK_PER_CELL = 2e-5
 """Work of the totals of a form: at least, and per entry of its table."""
 
 
+COMPLETION = 3
+"""Rounded operations by which people without an answer are spread over the answers."""
+
+
 class ExactFormTotals:
     """`exact` totals of forms of GRR reports, on the joint distribution of a table.
 
@@ -83,7 +87,8 @@ class ExactFormTotals:
 
     def __init__(self, counter: FormCounter) -> None:
         self.counter = counter
-        self._guards = np.array([rounding([int(size)]) for size in counter.sizes])
+        sizes = np.maximum(counter.sizes, counter.answers).tolist()
+        self._guards = np.array([rounding([size + COMPLETION]) for size in sizes])
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's table has at most `MAX_CELLS` entries."""
@@ -102,7 +107,7 @@ class ExactFormTotals:
             totals = np.minimum(totals, summed_up(budgets.tolist()))
         for attribute, budget in zip(table.attributes, budgets.tolist(), strict=True):
             if (
-                self.counter.sizes[attribute] > 1
+                self.counter.answers[attribute] > 1
                 and attribute not in self.counter.known
             ):
                 totals[attribute] = max(totals[attribute], budget)

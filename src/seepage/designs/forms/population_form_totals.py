@@ -83,7 +83,7 @@ class PopulationFormTotals:
         self.counter = counter
         self.confidence = confidence
         sizes = counter.sizes
-        self.collected_sizes = sizes[list(collected)]
+        self.collected_sizes = counter.answers[list(collected)]
         self.largest = min(largest, len(self.collected_sizes))
         self.public = counter.public
         self.known = counter.known
@@ -143,11 +143,12 @@ class PopulationFormTotals:
                 [table.attributes[axis] for axis in unknown],
                 budgets,
                 c=c,
+                sizes=table.sizes[unknown].tolist(),
                 iterations=rounds,
                 public=bool(self.public),
             )
         totals[list(self.known)] = 0.0
-        totals[counter.sizes == 1] = 0.0
+        totals[counter.sizes == 1] = 0.0  # nothing is told between one value and none
         return totals
 
     def rarest(self, protected: Booleans) -> str:

@@ -160,6 +160,9 @@ class TableCertifier(Certifier):
         self.problem = problem
         self.records = records
         self.stratified = bool(problem.public or problem.known)
+        sizes = problem.domain.sizes
+        self.declining = records.domain.sizes != sizes
+        """Whether somebody may have no answer: then forms are of GRR reports alone."""
         self._prices = np.zeros(0)
         self._refined: dict[tuple[tuple[str, ...], bytes], Form] = {}
         """Refined forms at the last prices: rounds without an improving form repeat
@@ -177,7 +180,8 @@ class TableCertifier(Certifier):
         caps = self.problem.caps
         forms = list[Form]()
         names = ["grr"] * len(caps)
-        for j in () if self.stratified else problem.everything:
+        only_grr = self.stratified or self.declining
+        for j in () if only_grr else problem.everything:
             names[j] = problem.precisions.best_mechanism(j, float(caps[j]))
         budgets = np.where(np.array(names) != "grr", caps, 0.0)
         if budgets.any():

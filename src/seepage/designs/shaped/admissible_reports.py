@@ -86,6 +86,9 @@ class AnswerCounts(NamedTuple):
     targets: Mapping[str, Integers]
     """Numbers of records of each protected attribute, asked or not: one row per value,
     one column per cell."""
+    factor: int = 1
+    """All counts are numbers of records times this factor: those without an answer are
+    spread over the answers."""
 
     @classmethod
     def of(
@@ -96,14 +99,15 @@ class AnswerCounts(NamedTuple):
         """
         domain = counter.records.domain
         asked = tuple(sources)
-        table = counter.table([domain.index(name) for name in asked])
-        cells = table.counts.sum(axis=0).T.astype(np.int64)
+        table = counter.exact_counts([domain.index(name) for name in asked])
+        cells = table.counts.sum(axis=0).T
         values = [
             cells[start : start + size]
             for start, size in zip(counter.starts, counter.sizes, strict=True)
         ]
         by_cell = {name: values[domain.index(name)] for name in targets}
-        return cls(asked, tuple(table.sizes.tolist()), values[0].sum(axis=0), by_cell)
+        people = table.people.sum(axis=0)
+        return cls(asked, table.sizes, people, by_cell, table.factor)
 
     def ratio_limit(self, name: str, limit: float) -> RatioLimit:
         """Return the limit of a protected attribute, over the values that occur."""
@@ -111,12 +115,17 @@ class AnswerCounts(NamedTuple):
         return RatioLimit(name, counts[counts.sum(axis=1) > 0], limit)
 
     def possible(self, name: str) -> Booleans:
-        """Return whether each value of a protected attribute may occur in each cell."""
+        """Return whether each value of a protected attribute may occur in each cell.
+
+        People without an answer may be in any.
+        """
         values = np.arange(len(self.targets[name]))[:, None]
         if name not in self.sources:
             return np.ones(self.targets[name].shape, dtype=bool)
+        axis = self.sources.index(name)
         answers = np.unravel_index(np.arange(len(self.counts)), self.sizes)
-        return np.asarray(answers[self.sources.index(name)] == values)
+        is_missing = values == self.sizes[axis]
+        return np.asarray((answers[axis] == values) | is_missing)
 
 
 def answer_limits(

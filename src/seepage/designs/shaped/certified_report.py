@@ -110,7 +110,8 @@ class CertifiedReports(AdmissibleReports):
         level: float,
     ) -> None:
         super().__init__(limits, frequencies)
-        counts = np.vstack([table.targets[name] for name in target_limits])
+        counted = [table.targets[name] for name in target_limits]
+        counts = np.vstack(counted) / table.factor
         totals = counts.sum(axis=1)
         self._shares = np.maximum(counts, PSEUDO_COUNT) / np.maximum(totals, 1)[:, None]
         self._possible = np.vstack([table.possible(name) for name in target_limits])

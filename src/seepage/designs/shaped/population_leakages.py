@@ -95,7 +95,7 @@ def _mean_limits(
     The latter over the values x' != x.  Both have one row per report and one column per
     value.
     """
-    counts = table.targets[name]
+    counts = table.targets[name] / table.factor
     totals = counts.sum(axis=1)
     shares = counts / np.maximum(totals, 1)[:, None]
     within = np.where(table.possible(name), weights[:, None, :], np.nan)

@@ -92,17 +92,16 @@ def report_totals(
     with such values is at least what its report leaks under every distribution.
     """
     asked = [counter.records.domain.index(name) for name in sources]
-    table = counter.table(asked)
+    table = counter.exact_counts(asked)
     sizes = counter.sizes.tolist()
     totals = list[float]()
     for index, start in enumerate(counter.starts.tolist()):
         counts = table.counts[:, :, start : start + sizes[index]].transpose(2, 0, 1)
         occurs = counts.any(axis=(1, 2))
-        means = scaled_means(thresholds, counts[occurs].astype(np.int64))
+        means = scaled_means(thresholds, counts[occurs])
         total = _log_ratio_above(means)
         if index in asked and not occurs.all():
-            asked_sizes = [sizes[source] for source in asked]
-            least = least_leakage(thresholds, asked_sizes, asked.index(index))
+            least = least_leakage(thresholds, table.sizes, asked.index(index))
             total = max(total, least)
         totals.append(total)
     return totals

@@ -1,0 +1,46 @@
+"""Texts by which surveys say that a question has no answer."""
+
+TEXTS_FOR_MISSING = {
+    "?",
+    "na",
+    "n/a",
+    "#n/a",
+    "null",
+    "nan",
+    ".",
+    "-",
+    "missing",
+    "not available",
+}
+"""Texts that mean missing wherever they occur, in small letters."""
+
+
+REFUSALS = {
+    "refused",
+    "refusal",
+    "declined",
+    "no answer",
+    "no response",
+    "not answered",
+    "not stated",
+    "prefer not to say",
+    "prefer not to answer",
+    "don't know",
+    "do not know",
+    "dont know",
+    "dk",
+    "unknown",
+}
+"""Answers that are none, in small letters: missing beside the numbers of a scale."""
+
+
+def means_missing(label: str) -> bool:
+    """Return whether a label beside numbers means that there is no answer.
+
+    Examples
+    --------
+    >>> means_missing("Refused"), means_missing("(missing)"), means_missing("never")
+    (True, True, False)
+    """
+    word = label.strip().lower()
+    return word in TEXTS_FOR_MISSING or word in REFUSALS or word == "(missing)"
