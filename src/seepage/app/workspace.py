@@ -57,20 +57,32 @@ def private_folder(base: Path | None = None) -> Iterator[Path]:
     try:
         base.mkdir(parents=True, exist_ok=True, mode=0o700)
         remove_abandoned(base)
-        folder = base / secrets.token_hex(8)
-        folder.mkdir(mode=0o700)
+        folder, lock = _locked_folder(base)
     except OSError as problem:
         raise InputError(
             f"the app needs a private folder in {str(base)!r}, and it could not be "
             f"made: {problem.strerror}"
         ) from None
-    with (folder / LOCK).open("w") as lock:
-        _try_lock(lock)
-        try:
-            yield folder
-        finally:
-            lock.close()
-            shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        lock.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked_folder(base: Path) -> tuple[Path, IO[str]]:
+    """Return a new folder, and its lock file, which is held.
+
+    Another run that starts may lock the file first, and remove the folder: then another
+    folder is made.
+    """
+    while True:
+        folder = base / secrets.token_hex(8)
+        folder.mkdir(mode=0o700)
+        lock = (folder / LOCK).open("w")
+        if _try_lock(lock):
+            return folder, lock
+        lock.close()
 
 
 def remove_abandoned(base: Path) -> int:
