@@ -150,7 +150,7 @@ class PlanCheck(Result):
         basis = self.guarantee
         if self.kind != "certified":
             basis += f", {self.kind}"
-        if self.within and self.margin is not None:
+        if self.within and self.margin is not None and self.margin >= 1e-3:
             verdict += f", also for rows within {math.floor(1e3 * self.margin) / 1e3:g}"
         return f"PlanCheck({verdict}; {basis} on {self.records:,} records)"
 
