@@ -327,3 +327,31 @@ def test_every_registered_analyser_has_a_mark_of_its_own() -> None:
     from seepage.charts.benchmark_charts import SHAPES
 
     assert len(set(SHAPES)) == len(SHAPES) >= len(ANALYSERS)
+
+
+def test_a_delta_that_no_mechanism_uses_raises():
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    with pytest.raises(sp.InputError, match="used by none of grr, oue"):
+        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "oue"], delta=0.01)
+    scores = sp.benchmark_mechanisms(
+        pairs, [1.0], mechanisms=["grr", "approximate-grr"], delta=0.01
+    ).scores
+    assert scores[0].delta == 0
+    assert 0 < scores[1].delta <= 0.01
+
+
+def test_scores_of_analysers_state_the_delta_of_the_reference():
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    options = {"analysers": ["SPL-ANL"], "delta": 0.01}
+    [bound] = sp.benchmark_analysers(pairs, [1.0], **options).scores
+    largest = sp.leakage_matrix(pairs, 1.0, delta=0.01).deltas.max()
+    assert bound.delta == pytest.approx(largest)
+    [own] = sp.benchmark_analysers(
+        pairs, [1.0], reference="approximate-grr", **options
+    ).scores
+    assert 0 < own.delta <= 0.01
+    for reference in ("grr", "SPL-ANL"):
+        with pytest.raises(sp.InputError, match="delta"):
+            sp.benchmark_analysers(pairs, [1.0], reference=reference, **options)
+    [pure] = sp.benchmark_analysers(pairs, [1.0], analysers=["SPL-ANL"]).scores
+    assert pure.delta == 0

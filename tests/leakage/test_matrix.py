@@ -569,3 +569,19 @@ def test_leaks_of_pooled_values_have_no_limits():
         f"{plain.source} -> {plain.target}: {plain.leakage:.2f} nats"
     )
     assert plain.to_dict()["upper"] == math.inf
+
+
+def test_with_a_least_probability_the_bound_of_a_delta_is_pure():
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    relaxed = sp.leakage_matrix(pairs, 1.0, delta=0.01)
+    pure = sp.leakage_matrix(pairs, 1.0, delta=0.01, c_min={"sex": 0.2, "*": 0.1})
+    assert relaxed.tcpl_delta == pytest.approx(relaxed.deltas.sum())
+    assert relaxed.tcpl_delta > 0
+    assert not pure.deltas.any()
+    assert (pure.values >= relaxed.values).all()
+    for source, least in (("sex", 0.2), ("race", 0.1)):
+        channel = pure.channel("income", source)
+        single = sp.leakage_bound(channel, 1.0, delta=0.01, c_min=least)
+        assert pure["income", source].value == pytest.approx(single.value)
+    with pytest.raises(sp.InputError, match="has its own probabilities"):
+        sp.leakage_matrix(pairs, 1.0, mechanism="grr", c_min=0.1)

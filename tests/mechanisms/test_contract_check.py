@@ -233,3 +233,16 @@ def test_a_binary_report_of_ten_values_says_what_it_estimates():
     ):
         duchi.estimate(reports)
     assert sp.check_mechanism(duchi) == {}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_matrices_with_empty_cells_keep_the_contract(seed):
+    """Columns that are partly or wholly empty, at a stated epsilon."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 5))
+    outputs = int(rng.integers(2, 6))
+    matrix = rng.dirichlet(np.ones(outputs), k) * (rng.random((k, outputs)) < 0.75)
+    matrix[matrix.sum(axis=1) == 0] = 1.0
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    mechanism = sp.MatrixMechanism(matrix, epsilon=float(rng.uniform(0, 3)))
+    assert sp.check_mechanism(mechanism) == {}

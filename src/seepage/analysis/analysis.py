@@ -190,6 +190,7 @@ class Analysis(Result):
             if not matrix.pairs.pooled
             else None,
             "tcpl": matrix.tcpl,
+            "tcpl_delta": matrix.tcpl_delta,
             "verdict": self.verdict.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks()],
             "same": same_attributes(matrix.pairs),
@@ -273,7 +274,8 @@ def stated_distances(uncertainty: Any, matrix: LeakageMatrix) -> tuple[float, ..
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:
     """Return a total's JSON without the fields that it shares with the analysis."""
-    shared = {"attributes", "cpl", "tcpl", "epsilon", "mechanism", "view", "guarantee"}
+    shared = {"attributes", "cpl", "tcpl", "tcpl_delta", "epsilon", "mechanism"}
+    shared |= {"view", "guarantee"}
     return {key: value for key, value in total.to_dict().items() if key not in shared}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage._core import checks
-from seepage.leakage.release_options import MatrixOptions
+from seepage.leakage.release_options import ChannelOptions
 from seepage.totals.total_settings import TotalSettings
 
 CONSTRAINTS: dict[str, checks.Check] = {
@@ -18,7 +18,7 @@ CONSTRAINTS: dict[str, checks.Check] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalysisOptions(MatrixOptions, TotalSettings):
+class AnalysisOptions(ChannelOptions, TotalSettings):
     """Options of `analyse`, which describes them."""
 
     limit: Any = None

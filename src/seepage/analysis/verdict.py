@@ -92,6 +92,15 @@ class Judgement:
             return nearest, nearest
         return lower_text(self.lower), upper_text(self.upper)
 
+    @property
+    def at_least(self) -> str:
+        """The lower bound and what attains it, in words; "" if nothing is certain, as
+        of reports that hold but for a delta.
+        """
+        if self.lower <= 0:
+            return ""
+        return f"{self.texts[0]} {self.lower_by}"
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Verdict(Result):

@@ -41,6 +41,9 @@ class AnalyserScore:
     ----------
     data, analyser, epsilon, reference
         The data set, the analyser, the budget and the reference, by name.
+    delta
+        The largest delta of a reference leakage: analysers are compared with the
+        leakages that hold with it.
     undershoot, overshoot
         See `benchmark_analysers`; both between 0 and 1 for leakages up to epsilon.
     region
@@ -50,6 +53,7 @@ class AnalyserScore:
     data: str
     analyser: str
     epsilon: float
+    delta: float
     reference: str
     undershoot: float
     overshoot: float
@@ -85,8 +89,8 @@ def benchmark_analysers(
     analysers
         Names of analysers, or analysers; all registered ones by default.
     delta
-        The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
-        with a delta.
+        The delta of the bound, or of a reference that needs one, such as `"gauss"`;
+        reference leakages hold with a delta.
     rng
         Seed of what is simulated; the same seed gives the same numbers.
     **table
@@ -125,11 +129,12 @@ def benchmark_analysers(
                     raise
                 left_out.append((name, analyser.name, str(reason)))
             else:
-                gaps = gaps_between(expected, leakages, epsilon)
+                gaps = gaps_between(expected.values, leakages, epsilon)
                 score = AnalyserScore(
                     data=name,
                     analyser=analyser.name,
                     epsilon=epsilon,
+                    delta=float(expected.deltas.max(initial=0.0)),
                     reference=label,
                     undershoot=gaps.undershoot,
                     overshoot=gaps.overshoot,

@@ -1,5 +1,6 @@
 """Analysers of leakage by name, and the reference that they are scored against."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,14 +126,30 @@ def analyse_with(analyser: Analyser, pairs: PairCounts, epsilons: Floats) -> Flo
     return values
 
 
+@dataclass(frozen=True, eq=False)
+class ReferenceLeakages:
+    """The leakages that analysers are compared with, and their deltas.
+
+    Parameters
+    ----------
+    values, deltas
+        Rows are targets, columns sources.
+    """
+
+    values: Floats
+    deltas: Floats
+
+
 def reference_leakages(
     reference: Any, pairs: PairCounts, epsilon: float, rng: int, delta: Any = 0.0
-) -> Floats:
+) -> ReferenceLeakages:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
     if not isinstance(reference, str) or reference == "":
         return _leakages_of_mechanism(pairs, epsilon, reference, delta, "report")
+    if reference in ("bound", "Algorithm 2"):
+        return _leakages_of_mechanism(pairs, epsilon, None, delta, "report")
     kind, _, name = reference.partition(":")
-    if kind in MECHANISMS and MECHANISMS[kind].approximate:
+    if kind in MECHANISMS:
         return _leakages_of_mechanism(pairs, epsilon, kind, delta, name or "report")
     if kind == "statistical":
         from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
@@ -140,19 +157,23 @@ def reference_leakages(
         estimates = estimate_leakage(
             pairs, epsilon, mechanism=name, delta=delta, surrogates=0, rng=rng
         )
-        return estimates.plug_in
-    if reference == "bound":
-        reference = "Algorithm 2"
+        return ReferenceLeakages(estimates.plug_in, np.zeros_like(estimates.plug_in))
     analyser = analyser_of_name(reference, "reference")
-    return analyse_with(analyser, pairs, np.full(len(pairs.domain), epsilon))
+    if delta:
+        raise InputError(
+            f"delta {delta:g} is not used by the reference {reference!r}",
+            parameter="delta",
+        )
+    values = analyse_with(analyser, pairs, np.full(len(pairs.domain), epsilon))
+    return ReferenceLeakages(values, np.zeros_like(values))
 
 
 def _leakages_of_mechanism(
     pairs: PairCounts, epsilon: float, mechanism: Any, delta: Any, view: Any
-) -> Floats:
-    """Return the leakages of one mechanism, at this delta."""
+) -> ReferenceLeakages:
+    """Return the leakages of one mechanism, or the bound over all, at this delta."""
     matrix = leakage_matrix(pairs, epsilon, mechanism=mechanism, delta=delta, view=view)
-    return matrix.values
+    return ReferenceLeakages(matrix.values, matrix.deltas)
 
 
 PUBLISHED = (

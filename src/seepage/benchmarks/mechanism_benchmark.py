@@ -91,7 +91,7 @@ def benchmark_mechanisms(
         a choice has no name.
     delta
         The delta of mechanisms that need one, such as `"gauss"`; their leakages hold
-        with a delta.
+        with a delta.  Raises if no mechanism uses it.
     rng
         Seed of what is simulated; the same seed gives the same numbers.
     **table
@@ -121,6 +121,7 @@ def benchmark_mechanisms(
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
     labelled = _labelled(mechanisms)
+    _check_delta_is_used(delta, labelled)
     panels = []
     for epsilon in budgets:
         for label, choice in labelled.items():
@@ -164,6 +165,22 @@ class Panel:
                 approximate = MECHANISMS.find(mechanism).approximate
             deltas.append(self.slack if approximate else 0.0)
         return deltas
+
+
+def _check_delta_is_used(delta: float, choices: Mapping[str, Any]) -> None:
+    """Raise for a delta above 0 where every mechanism has delta 0 or one of its own."""
+    if checks.delta(delta) == 0:
+        return
+    for choice in choices.values():
+        for part in panel_parts(choice):
+            if isinstance(part, str) and MECHANISMS.find(part).approximate:
+                return
+    approximate = [name for name, family in MECHANISMS.items() if family.approximate]
+    raise InputError(
+        f"delta {delta:g} is used by none of {', '.join(choices)}, which have delta 0; "
+        f"name one that needs it: {', '.join(approximate)}",
+        parameter="delta",
+    )
 
 
 def _takes_a_budget(choice: Any) -> bool:

@@ -100,7 +100,7 @@ def _judgement_row(judgement: Any) -> list[str]:
     """Return limit, what holds for every report, what holds but for a delta, and the
     state.
     """
-    lower, upper = judgement.texts
+    _, upper = judgement.texts
     at_most = "unknown"
     if judgement.upper_by:
         at_most = f"{upper} {judgement.upper_by}"
@@ -111,7 +111,7 @@ def _judgement_row(judgement: Any) -> list[str]:
     return [
         _short(judgement.attribute),
         f"{judgement.limit:g}",
-        f"{lower} {judgement.lower_by}",
+        judgement.at_least or "-",
         at_most,
         but_for_delta,
         str(judgement.state),

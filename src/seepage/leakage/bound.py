@@ -104,7 +104,7 @@ def leakage_bound(
     slack = checks.delta(delta)
     if c_min is not None:
         least = checks.inner_probability(c_min, "c_min")
-        budget = _pure_budget(budget, slack, least)
+        budget = pure_budget(budget, slack, least)
         slack = 0.0
     radii = row_radii(uncertainty, len(as_matrix(channel)))
     if not radii.any():
@@ -112,7 +112,7 @@ def leakage_bound(
     return uncertain_leakage(channel, radii, LikelySets("all", budget), delta=slack)
 
 
-def _pure_budget(epsilon: float, delta: float, c_min: float) -> float:
+def pure_budget(epsilon: float, delta: float, c_min: float) -> float:
     """Return eps' = ln(e^epsilon + delta / c_min), rounded up: the epsilon of a
     mechanism whose reports all have a probability of at least c_min.
     """

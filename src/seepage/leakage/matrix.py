@@ -14,10 +14,10 @@ from seepage._core.errors import DomainError, InputError
 from seepage._core.results import SHOWN_ROWS, Result, html_table
 from seepage._core.text import delta_text, how_many
 from seepage.channel.channel import Channel
-from seepage.channel.domain import MISSING, Domain
+from seepage.channel.domain import MISSING, Domain, for_each
 from seepage.channel.pairs import PairCounts, smoothed
 from seepage.confidence.leakage_intervals import LeakageIntervals, population_intervals
-from seepage.leakage.bound import relaxation
+from seepage.leakage.bound import pure_budget, relaxation
 from seepage.leakage.exact_leakage import mixed_ratios_by_pair
 from seepage.leakage.leakage import Leakage
 from seepage.leakage.likely_sets import LikelySets, by_kind
@@ -265,9 +265,14 @@ class LeakageMatrix(Result):
     @property
     def tcpl(self) -> float:
         """The sum over all ordered pairs: total correlation-induced leakage [paper,
-        II-D].
+        II-D]; it holds with `tcpl_delta`.
         """
         return float(self.values.sum())
+
+    @property
+    def tcpl_delta(self) -> float:
+        """The sum of the deltas of all leakages."""
+        return float(self.deltas.sum())
 
     def channel(
         self, target: str | SupportsIndex, source: str | SupportsIndex
@@ -477,6 +482,7 @@ def leakage_matrix(
     prior: float = 0.0,
     truncate: float = 0.0,
     uncertainty: Any = 0.0,
+    c_min: Any = None,
     **table: Unpack[TableKeywords],
 ) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
@@ -509,6 +515,9 @@ def leakage_matrix(
         The total variation distance from the table's within which the rows of every
         channel lie, as for another wave of the same survey: the leakages are the largest
         over all such rows.  Or one for each target, or what `compare_tables` returned.
+    c_min
+        A lower bound on P(report given value), one for all attributes or one for each:
+        the bound then has delta 0, see `leakage_bound`.
     **table
         How the data are read: `columns`, `drop`, `bins`, `missing`, `max_values`,
         `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -547,6 +556,7 @@ def leakage_matrix(
         prior=prior,
         truncate=truncate,
         uncertainty=uncertainty,
+        c_min=c_min,
         **table,
     )
     pairs = as_pairs(data, **options.reading)
@@ -565,7 +575,29 @@ def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
     smoothing = {name: getattr(options, name, 0.0) for name in NO_SMOOTHING}
     _check_records(pairs)
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
+    c_min = getattr(options, "c_min", None)
+    if c_min is not None:
+        released = _pure_releases(pairs.domain, released, c_min)
     return LeakageMatrix(pairs, released, options.view, smoothing)
+
+
+def _pure_releases(
+    domain: Domain, released: Sequence[Release], c_min: Any
+) -> list[Release]:
+    """Return releases of any mechanism with these budgets whose reports all have a
+    probability of at least c_min: pure, with a larger epsilon.
+    """
+    pure = list[Release]()
+    for release, least in zip(released, for_each(domain, c_min, "c_min"), strict=True):
+        if release.mechanism is not None or release.public:
+            raise InputError(
+                "c_min is for any mechanism with a budget, and a mechanism that is named "
+                "has its own probabilities",
+                parameter="c_min",
+            )
+        probability = checks.inner_probability(least, "c_min")
+        pure.append(Release(pure_budget(release.epsilon, release.delta, probability)))
+    return pure
 
 
 def matrix_of_releases(

@@ -35,8 +35,10 @@ class ReleaseOptions(DataOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatrixOptions(ReleaseOptions):
-    """Options of `leakage_matrix`, which describes them."""
+class ChannelOptions(ReleaseOptions):
+    """Options of the channels that leakages are computed from: smoothing, and how far
+    their rows may be from the table's.
+    """
 
     min_count: float = 0.0
     prior: float = 0.0
@@ -46,3 +48,10 @@ class MatrixOptions(ReleaseOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.constrain(self, SMOOTHING_CONSTRAINTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixOptions(ChannelOptions):
+    """Options of `leakage_matrix`, which describes them."""
+
+    c_min: Any = None

@@ -61,6 +61,10 @@ EXACT = 1e-9
 """Relative difference up to which two exact values are equal."""
 
 
+NOISELESS = 1e-14
+"""Stated variance below which an estimate has no noise but rounding."""
+
+
 MAX_ENUMERATED = 10
 """Largest alphabet whose sets are enumerated."""
 
@@ -189,11 +193,17 @@ def _accepted(tested: Mechanism, candidates: Any) -> Any:
 
 def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Floats:
     """Return the leakage of each report about the target: ln of the largest ratio of
-    two rows.
+    two rows; 0 for a report that no value has.
     """
     logarithms = tested.log_likelihood(reports)
-    rows = channel @ np.exp(logarithms - logarithms.max(axis=1, keepdims=True)).T
-    return np.asarray(np.log(rows.max(axis=0) / rows.min(axis=0)))
+    likeliest = logarithms.max(axis=1, keepdims=True)
+    is_possible = np.isfinite(likeliest[:, 0])
+    likelihoods = np.exp(logarithms[is_possible] - likeliest[is_possible])
+    rows = channel @ likelihoods.T
+    leakages = np.zeros(len(logarithms))
+    with np.errstate(divide="ignore"):
+        leakages[is_possible] = np.log(rows.max(axis=0) / rows.min(axis=0))
+    return leakages
 
 
 def _probabilities(tested: Mechanism) -> str:
@@ -245,13 +255,15 @@ def _estimates(tested: Mechanism) -> str:
     truth = np.bincount(codes, minlength=k) / rows
     reports = tested.perturb(np.tile(codes, RUNS), 31)
     runs = [tested.estimate(reports[i * rows : (i + 1) * rows]) for i in range(RUNS)]
-    stated = np.sqrt(np.maximum(tested.variance(rows, truth), EXACT**2))
+    variance = tested.variance(rows, truth)
+    stated = np.sqrt(np.maximum(variance, EXACT**2))
     scores = (np.array([run.frequencies for run in runs]) - truth) / stated
     bias = scores.mean(axis=0)
     spread = np.square(scores).mean(axis=0)
     if np.abs(bias).max() > 5 / math.sqrt(RUNS):
         value = int(np.abs(bias).argmax())
         return f"biased by {bias[value] * stated[value]:.3g} for value {value}"
+    spread[variance < NOISELESS] = 1.0
     value = int(np.abs(spread - 1).argmax())
     if k == 1 or abs(spread[value] - 1) <= 5 * math.sqrt(2 / RUNS):
         return ""
@@ -281,7 +293,7 @@ def _leakage(tested: Mechanism) -> str:
         most = 0.0
         for group in groups:
             most = max(most, float(report_leakages(tested, group, channel).max()))
-        if stated < most * (1 - EXACT):
+        if stated < most * (1 - EXACT) - EXACT:
             return f"states {stated:.4f}, and a report leaks {most:.4f}"
         if is_enumerated and stated > most * (1 + EXACT) + EXACT:
             return f"states {stated:.4f}, and no report leaks more than {most:.4f}"

@@ -113,7 +113,7 @@ def simulated_mechanisms(
 
     If only the budget is known, GRR for binary attributes: every epsilon-LDP report of
     a binary value is a post-processing of randomised response [Kairouz, Oh and
-    Viswanath 2015], which is therefore the worst case.
+    Viswanath 2015], which is therefore the worst case.  At budget 0 any mechanism.
 
     Raises a GuaranteeError if the mechanism of a larger attribute is not known, or if
     the log-likelihoods exceed `MAX_LOG_LIKELIHOODS`; `what` is the subject of the
@@ -129,7 +129,8 @@ def simulated_mechanisms(
     for attribute, release in zip(domain, released, strict=True):
         mechanism = release.mechanism
         if mechanism is None and not release.public:
-            if attribute.size > 2 or release.delta > 0:
+            tells_nothing = release.epsilon == 0 and release.delta == 0
+            if (attribute.size > 2 or release.delta > 0) and not tells_nothing:
                 alternative = ""
                 if "totals" in what:
                     alternative = ", or use 'merged', which needs budgets alone"

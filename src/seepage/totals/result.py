@@ -27,7 +27,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import GuaranteeError
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import summed_up
-from seepage._core.text import delta_text
+from seepage._core.text import delta_text, short_list
 from seepage.channel.domain import Domain
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.mechanisms.release import View
@@ -63,6 +63,11 @@ class TotalLeakage(Result):
         For each attribute the witness that attains its total, or None.
     notes
         Caveats: values too rare to certify, values that never occur.
+    sources
+        The attributes whose reports are seen; None for all.
+    own
+        Whether the reports include the target's own: the total L(Z -> X_k) of other
+        sources Z alone if not.
     scope
         `"table"`: for the table's own joint distribution; `"population"`: for the
         distribution that its records were drawn from.  The sum of all budgets,
@@ -78,6 +83,8 @@ class TotalLeakage(Result):
     evidence: tuple[JointWitness | None, ...] = ()
     notes: tuple[str, ...] = ()
     scope: str = "table"
+    sources: tuple[str, ...] | None = None
+    own: bool = True
 
     def __post_init__(self) -> None:
         checks.constrain(self, CONSTRAINTS)
@@ -115,8 +122,15 @@ class TotalLeakage(Result):
 
     @property
     def tcpl(self) -> float:
-        """The sum of CPL over all ordered pairs [paper, II-D]."""
+        """The sum of CPL over all ordered pairs [paper, II-D]; it holds with
+        `tcpl_delta`.
+        """
         return self.matrix.tcpl
+
+    @property
+    def tcpl_delta(self) -> float:
+        """The sum of the deltas of all CPL."""
+        return self.matrix.tcpl_delta
 
     @cached_property
     def worst(self) -> Floats:
@@ -172,8 +186,8 @@ class TotalLeakage(Result):
 
         Infinite numbers are the strings `"inf"` and `"-inf"`; undefined ones are null.
         """
-        names = ("guarantee", "kind", "view", "confidence", "scope")
-        numbers = ("deltas", "dpl", "cpl", "tcpl", "worst")
+        names = ("guarantee", "kind", "view", "confidence", "scope", "sources", "own")
+        numbers = ("deltas", "dpl", "cpl", "tcpl", "tcpl_delta", "worst")
         content = {
             **{name: getattr(self, name) for name in names},
             "attributes": self.domain.names,
@@ -215,8 +229,12 @@ class TotalLeakage(Result):
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}{self.delta_text}"
         people = ""
+        if self.sources is not None:
+            people = f", from {short_list(self.sources, 3)}"
+        if not self.own:
+            people += ", without the own report"
         if self.scope == "population":
-            people = f", for the population with confidence {self.confidence}"
+            people += f", for the population with confidence {self.confidence}"
         return f"TotalLeakage({self.guarantee!r}, {self.kind}{people}, {largest})"
 
 

@@ -1,9 +1,9 @@
 """`total_leakage`: the totals of a table under named guarantees, one or several."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from typing import Any, Unpack
@@ -24,7 +24,7 @@ from seepage.confidence.total_limits import (
 from seepage.leakage.matrix import LeakageMatrix, matrix_of
 from seepage.leakage.release_options import ReleaseOptions
 from seepage.mechanisms.likelihood_columns import pure_columns
-from seepage.mechanisms.release import View
+from seepage.mechanisms.release import Release, View
 from seepage.tables.read import as_counted, as_pairs, check_domain_stands
 from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.totals.composition import (
@@ -55,6 +55,8 @@ FROM_PAIRS = ("worst", "independent", "sum")
 
 CONSTRAINTS: dict[str, checks.Check] = {
     "scope": partial(checks.choice, options=("table", "population")),
+    "sources": checks.texts,
+    "own": checks.flag,
 }
 """What each option of `total_leakage` alone must be; guarantees depend on the data."""
 
@@ -64,6 +66,8 @@ class TotalOptions(ReleaseOptions, TotalSettings):
     """Options of `total_leakage`, which describes them."""
 
     guarantee: str = "auto"
+    sources: Sequence[str] | None = None
+    own: bool = True
     sample: int | None = None
     scope: str = "table"
 
@@ -80,6 +84,8 @@ def total_leakage(
     view: View = "report",
     delta: Any = 0.0,
     guarantee: str = "auto",
+    sources: Sequence[str] | None = None,
+    own: bool = True,
     sample: int | None = None,
     scope: str = "table",
     target_delta: float = 0.01,
@@ -118,6 +124,12 @@ def total_leakage(
         Totals of a sample of records (`sample=n` here or in `Records.from_data`, or
         pair counts of a sample) are of kind `"assumed"`, except `"worst"`: records left
         out may leak more.
+    sources
+        The attributes whose reports the adversary sees; all by default.  Public
+        attributes are always seen.
+    own
+        Whether these include the target's own report.  Without it the total is that of
+        other sources, L(Z -> X_k) [paper, II-D].
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
     scope
@@ -148,7 +160,8 @@ def total_leakage(
     Notes
     -----
     A guarantee that cannot be computed raises a `GuaranteeError` with reason and alternative.
-    For costs see the module of each guarantee.
+    For costs see the module of each guarantee; without the own report one total for each
+    attribute that is a source.
 
     Examples
     --------
@@ -167,6 +180,15 @@ def total_leakage(
     ...     4
     ... ).tolist()
     [1.0, 1.0, 1.0]
+
+    What the two coins together tell about whether they differ, and each about itself
+    without its own report:
+
+    >>> others = total_leakage(
+    ...     coins, epsilon=1.0, mechanism="grr", sources=["a", "b"], own=False
+    ... )
+    >>> others.values.round(4).tolist()
+    [0.0, 0.0, 0.4338]
     """
     check_keywords(table, total_leakage)
     options = TotalOptions(
@@ -175,6 +197,8 @@ def total_leakage(
         view=view,
         delta=delta,
         guarantee=guarantee,
+        sources=sources,
+        own=own,
         sample=sample,
         scope=scope,
         target_delta=target_delta,
@@ -192,11 +216,141 @@ def total_of_data(data: Any, options: TotalOptions) -> TotalLeakage:
     guarantee = checks.choice(options.guarantee, "guarantee", names)
     counted = _counted(data, options, needs_records=guarantee not in FROM_PAIRS)
     matrix = matrix_of(as_pairs(counted), options)
+    if options.sources is not None or not options.own:
+        return _total_of_sources(guarantee, counted, matrix, options)
     if guarantee == "auto":
         guarantee = choose_guarantee(counted, matrix, options.scope)
+    return _total_of_releases(guarantee, counted, matrix, options)
+
+
+def _total_of_releases(
+    guarantee: str,
+    counted: PairCounts | Records,
+    matrix: LeakageMatrix,
+    options: TotalOptions,
+) -> TotalLeakage:
+    """Return the totals of all reports of a matrix, for the scope of the options."""
     if options.scope == "population" and guarantee != "worst":
         return population_total(guarantee, counted, matrix, options)
     return compute_total(guarantee, counted, matrix, options)
+
+
+def _total_of_sources(
+    guarantee: str,
+    counted: PairCounts | Records,
+    matrix: LeakageMatrix,
+    options: TotalOptions,
+) -> TotalLeakage:
+    """Return the totals of the reports of some sources, with or without the own one."""
+    names = matrix.domain.names
+    sources = tuple(names if options.sources is None else options.sources)
+    seen = [matrix.domain.index(name) for name in dict.fromkeys(sources)]
+    seen += [k for k, release in enumerate(matrix.releases) if release.public]
+    runs = _runs(sorted(set(seen)), len(names), options.own)
+    shared = replace(options, confidence=1 - (1 - options.confidence) / len(runs))
+    base = only(matrix, seen)
+    if guarantee == "auto":
+        try:
+            totals = [_total_of_run("exact", counted, matrix, shared, r) for r in runs]
+        except GuaranteeError:
+            guarantee = choose_guarantee(counted, base, options.scope)
+        else:
+            return _joined(totals, runs, base, options)
+    totals = [_total_of_run(guarantee, counted, matrix, shared, run) for run in runs]
+    return _joined(totals, runs, base, options)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The reports of some attributes, and the targets whose totals they are for.
+
+    Parameters
+    ----------
+    seen
+        The attributes whose reports are seen.
+    targets
+        The targets.
+    """
+
+    seen: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+def _runs(seen: Sequence[int], count: int, own: bool) -> list[Run]:
+    """Return a run for each set of reports that totals are of: for a target that is not
+    a source, and without its own report for one that is.
+    """
+    runs = [Run(tuple(seen), (k,)) for k in range(count) if k not in seen]
+    if own and seen:
+        return [Run(tuple(seen), tuple(seen)), *runs]
+    without_own = [Run(tuple(j for j in seen if j != k), (k,)) for k in seen]
+    return [*runs, *without_own]
+
+
+def _total_of_run(
+    guarantee: str,
+    counted: PairCounts | Records,
+    matrix: LeakageMatrix,
+    options: TotalOptions,
+    run: Run,
+) -> TotalLeakage:
+    """Return the totals of a run, from the attributes that it is about only."""
+    needed = sorted({*run.seen, *run.targets})
+    part = only(matrix, run.seen)
+    selected = LeakageMatrix(
+        part.pairs.select(needed),
+        [part.releases[k] for k in needed],
+        part.view,
+        part.smoothing,
+    )
+    return _total_of_releases(guarantee, counted.select(needed), selected, options)
+
+
+def _joined(
+    totals: Sequence[TotalLeakage],
+    runs: Sequence[Run],
+    matrix: LeakageMatrix,
+    options: TotalOptions,
+) -> TotalLeakage:
+    """Return the totals of all runs as one."""
+    names = matrix.domain.names
+    values = np.zeros(len(names))
+    deltas = np.zeros(len(names))
+    evidence: list[JointWitness | None] = [None] * len(names)
+    notes = dict[str, None]()
+    for run, total in zip(runs, totals, strict=True):
+        notes |= dict.fromkeys(total.notes)
+        for k in run.targets:
+            place = total.domain.index(names[k])
+            values[k] = total.values[place]
+            deltas[k] = total.deltas[place]
+            if total.evidence:
+                evidence[k] = total.evidence[place]
+    confidence = None
+    if totals[0].confidence is not None:
+        confidence = options.confidence
+    return replace(
+        totals[0],
+        values=values,
+        deltas=deltas,
+        matrix=matrix,
+        confidence=confidence,
+        evidence=tuple(evidence),
+        notes=tuple(notes),
+        sources=None if options.sources is None else tuple(options.sources),
+        own=options.own,
+    )
+
+
+def only(matrix: LeakageMatrix, seen: Collection[int]) -> LeakageMatrix:
+    """Return the matrix in which the attributes that are not seen have budget 0."""
+    released = [
+        release if k in seen or release.public else Release(0.0)
+        for k, release in enumerate(matrix.releases)
+    ]
+    return LeakageMatrix(
+        matrix.pairs, released, matrix.view, matrix.smoothing, matrix.uncertainty
+    )
 
 
 def _counted(
