@@ -1,7 +1,7 @@
 """`Design`: forms, shares and totals found by a search."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain, combinations
@@ -12,6 +12,7 @@ import numpy as np
 
 from seepage._core.errors import InputError, Setting, Text
 from seepage._core.rounding import round_down, summed_up
+from seepage._core.text import number_of
 from seepage.designs.change_prices import change_prices
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.a_optimal import ShareSolution
@@ -28,6 +29,7 @@ from seepage.designs.forms.form_search import (
 from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.question import stored_number
 from seepage.designs.forms.search_work import SearchWork
+from seepage.designs.search_progress import best_so_far
 from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.strategies import compare_designs
 from seepage.designs.want import wanted_errors
@@ -48,6 +50,11 @@ class Design:
 
     Attributes
     ----------
+    rounds
+        The number of complete rounds of the search.
+    sets
+        The attributes of each form that the search chose, from which another one can
+        start.
     ended
         Why the search ended: `"no better form"`, `"work"`, `"time"` or `"interrupted"`.
     people
@@ -86,6 +93,9 @@ class Design:
         self.full_forms: list[Form] = []
         self.singles: list[Form] = []
         self.ended = "no better form"
+        self.rounds = 0
+        self.considered = 0
+        self.sets: list[list[str]] = []
         self.inner = (
             False  # whether it only searches forms to shape, on a part of the records
         )
@@ -191,16 +201,28 @@ class Design:
         if self.ended == "interrupted":
             return
         complete = copy(self.pool)
+        if self.options.rounds == self.rounds:
+            self.ended = "interrupted"
+            return
         try:
             self.search_forms.fit_pairs()
             for _ in rounds:
-                complete = copy(self.pool)
+                complete = self._completed()
                 self._show_progress()
+                if self.rounds == self.options.rounds:
+                    raise KeyboardInterrupt
         except KeyboardInterrupt:
             self.pool = complete
             self.ended = "interrupted"
         else:
             self.ended = self._end()
+
+    def _completed(self) -> FormPool:
+        """Count a complete round; return its forms and shares."""
+        if not self.inner:
+            self.rounds += 1
+        self.considered = sum(map(bool, self.search_forms.fitted.values()))
+        return copy(self.pool)
 
     def _end(self) -> str:
         """Return why the last rounds ended."""
@@ -210,6 +232,26 @@ class Design:
             return "work"
         return "no better form"
 
+    def add_sets(self, sets: Sequence[Sequence[str]]) -> list[Form]:
+        """Add forms of sets of attributes by name, and return them.
+
+        Attributes that are not asked are left out of a set; sets that may not be asked
+        together are skipped.
+        """
+        names = self.problem.domain.names
+        asked = {names[j]: j for j in self.problem.everything}
+        forms = list[Form]()
+        for each in sets:
+            indices = tuple(sorted({asked[name] for name in each if name in asked}))
+            small = self.search_forms.is_small(indices)
+            if len(indices) > 1 and small and self.problem.is_allowed(indices):
+                certified = self._certified(indices)
+                if certified is not None:
+                    forms.append(certified)
+        self.pool.add(forms)
+        self.pool.solve_master(1e-4, 4000)
+        return forms
+
     def _show_progress(self) -> None:
         progress = self.options.progress
         work = self.work
@@ -217,10 +259,8 @@ class Design:
             progress(int(min(work.done, work.limit)), math.ceil(work.limit))
         describe = getattr(progress, "describe", None)
         if describe is not None:
-            error = self.pool.solution.objective / self.records.records
-            describe(
-                f"designing, error {error / (self.problem.importance > 0).sum():.4g}"
-            )
+            left = self.search_forms.rounds_left
+            describe(best_so_far(self.problem, self.pool, self.options, left))
 
     def finish(self, notes: Iterable[str]) -> None:
         """Compute the result, with the totals of its forms that are proven."""
@@ -229,7 +269,9 @@ class Design:
         order = sorted(
             np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index]
         )
-        forms = self.certifier.proven([self.pool.forms[index] for index in order])
+        found = [self.pool.forms[index] for index in order]
+        self.sets = [list(form.attributes) for form in found]
+        forms = self.certifier.proven(found)
         if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
@@ -282,10 +324,12 @@ class Design:
             **({"columns": self.records.columns} if self.records.columns else {}),
             "known": self.known,
             "design": {
-                "forms considered": sum(map(bool, self.search_forms.fitted.values())),
+                "forms considered": self.considered,
                 "gap": self.gap,
                 "error": self.error,
                 "ended": self.ended,
+                "rounds": self.rounds,
+                "sets": self.sets,
                 "wanted": self.wanted,
             },
         }
@@ -324,7 +368,12 @@ class Design:
                 f"hold with confidence {self.options.confidence:g}"
             )
         if self.ended == "interrupted":
-            yield "the search was interrupted: the plan is the best so far"
+            yield Text(
+                f"the search was interrupted after {number_of(self.rounds, 'round')}, and the "
+                "plan is the best until then (",
+                Setting("rounds"),
+                f" {self.rounds} gives it again)",
+            )
         if self.ended == "time":
             yield Text(
                 "the cap on the time ended the search, so that the same command may give "

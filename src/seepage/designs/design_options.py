@@ -22,6 +22,11 @@ MAX_SEED = 2**64 - 1
 """Maximum seed: the plan states it, as an integer in JSON."""
 
 
+DEFAULT_WIDTH = 0.03
+"""Half-width that every share is to have, unless the plan states another or a number of
+people."""
+
+
 MAX_LOOKS = 1000
 """Maximum number of looks at the same records: each has a share of the error
 probability."""
@@ -110,7 +115,9 @@ class DesignKeywords(TableKeywords, total=False):
     title: str | None
     author: str | None
     sample: int | None
+    start: Any
     effort: float
+    rounds: int | None
     seconds: float
     rng: Any
 
@@ -132,6 +139,7 @@ CONSTRAINTS: dict[str, checks.Check] = {
     "order": _scales,
     "shape": partial(checks.choice, options=("never", "forms")),
     "effort": positive_number,
+    "rounds": partial(checks.integer, minimum=0),
     "seconds": positive_number,
     "rng": partial(checks.required_seed, maximum=MAX_SEED),
 }
@@ -160,7 +168,9 @@ class DesignOptions(PlanningOptions):
     answers: str | None = None
     order: Any = field(default_factory=dict)
     shape: str = "forms"
+    start: Any = None
     effort: float = 1.0
+    rounds: int | None = None
     seconds: float = 120.0
     rng: Any = 0
 

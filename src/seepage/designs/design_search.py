@@ -18,6 +18,9 @@ from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.tables.check import settle
 from seepage.tables.read import as_records, check_whole_table
 
+WARM_WORK = 0.2
+"""Share of the work for a search that starts from the forms of another design."""
+
 
 def designed(data: Any, options: DesignOptions) -> "Design":
     """Return the most accurate collection by forms whose totals provably stay within
@@ -72,7 +75,10 @@ def search_design(
 
     Its notes start with those given.
     """
-    work = SearchWork(DEFAULT_WORK * options.effort, options.seconds)
+    limit = DEFAULT_WORK * options.effort
+    if options.start:
+        limit *= WARM_WORK
+    work = SearchWork(limit, options.seconds)
     with one_blas_thread():  # the order of sums depends on their number
         return _search_with(work, records, options, notes)
 
@@ -103,8 +109,9 @@ def _search_with(
         certifier = TableCertifier(problem, records)
     design = Design(certifier, work, options)
     design.start()
+    warm = design.add_sets(options.start or ())
     if shaped:
-        shape_forms(design)
+        shape_forms(design, warm)
     design.search()
     design.finish(notes)
     return design

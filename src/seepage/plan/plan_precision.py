@@ -21,6 +21,8 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.results import json_ready
 from seepage._core.text import rounded_people
+from seepage.designs.design_options import DEFAULT_WIDTH
+from seepage.designs.search_progress import NORMAL
 from seepage.designs.strategies import NO_NOISE, Strategy
 from seepage.plan.content import BY_FORM, PlanContent
 from seepage.plan.report_vectors import (
@@ -31,21 +33,12 @@ from seepage.plan.report_vectors import (
 )
 from seepage.totals.guarantees import GUARANTEES
 
-NORMAL = 1.96
-"""Half-width of a 95 % interval, in standard errors."""
-
-
 UNCOVERED = 0.05
 """Share of collections in which an interval need not hold."""
 
 
 DEFAULT_PEOPLE = 10_000
 """Number of people for half-widths if the plan has no number of records."""
-
-
-DEFAULT_WIDTH = 0.03
-"""Half-width that every share is to have, unless the plan states another or a number of
-people."""
 
 
 NO_BETTER = 1.03

@@ -9,6 +9,7 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
 from seepage.designs.design_options import (
+    DEFAULT_WIDTH,
     DesignKeywords,
     DesignOptions,
     design_limit,
@@ -17,7 +18,7 @@ from seepage.designs.design_options import (
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.tables.opened_table import merged_reading
 from seepage.workflow.plan import Plan
-from seepage.workflow.within_limits import plan_of_design
+from seepage.workflow.within_limits import plan_of_design, start_sets
 
 MAX_LIMITS = 20
 """Maximum number of limits that are compared: each has a share of the confidence."""
@@ -150,7 +151,7 @@ def compare_limits(
         table has, and 3 points).  Also `known`, `public`, `left_out`, `keep`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
         `confidence`, `looks`, `answers`, `order`, `shape`, `mechanism`, `title`,
-        `author`, `sample`, `effort`, `seconds` and `rng`; and of reading a table
+        `author`, `sample`, `start`, `effort`, `rounds`, `seconds` and `rng`; and of reading a table
         `columns`, `drop`, `bins`, `missing`, `max_values`, `missing_markers`,
         `delimiter`, `column_names`, `encoding`, `domain`, `pool`, `person`, `engine`
         and `progress`.
@@ -173,7 +174,6 @@ def compare_limits(
     True
     """
     from seepage.designs.design_search import read_records, search_design
-    from seepage.plan.plan_precision import DEFAULT_WIDTH
 
     keywords = DesignKeywords.__annotations__
     checks.options(options, keywords, ["data", "limits", *keywords])
@@ -190,11 +190,12 @@ def compare_limits(
     plans = list[Plan]()
     records, notes = read_records(data, shared)
     level = divided(shared.confidence, len(each))
+    start = start_sets(shared.start)
     for limit_options in each:
-        searched = replace(limit_options, confidence=level)
+        searched = replace(limit_options, confidence=level, start=start)
         result = search_design(records, searched, notes)
         plans.append(plan_of_design(result))
-        if result.ended == "interrupted":
+        if result.ended == "interrupted" and shared.rounds is None:
             break
     confidence = None
     if shared.scope == "population":

@@ -230,7 +230,9 @@ def design(
     title: str | None = None,
     author: str | None = None,
     sample: int | None = None,
+    start: Any = None,
     effort: float = 1.0,
+    rounds: int | None = None,
     seconds: float = 120.0,
     rng: Any = 0,
     **table: Unpack[TableKeywords],
@@ -328,10 +330,18 @@ def design(
         then changes a report's log-likelihood by at most its limit, and the leakage
         about the whole record is at most that of the product of the same form.
         `"never"`: each answer has its own report.
+    start
+        A plan, or its path, to start from: its sets of questions are tried first, so
+        that one change of the options costs a fifth of the work.  Questions that are
+        not asked any more are left out of them, and budgets are computed anew.  Each
+        plan is one more look at the records (`looks`).
     effort
         How much the search computes, as a multiple of the default: 4 may find a
         slightly better plan, 0.1 is a quick look.  The search ends by what it has
         computed, so the same call gives the same plan on a fast and on a busy machine.
+    rounds
+        End the search after this many rounds: a search that was interrupted states how
+        many repeat it.
     seconds
         Cap on the time of the search, after which the best design so far is returned,
         certified like any other; the plan says so.  Ctrl-C ends the search too.
@@ -399,7 +409,9 @@ def design(
         title=title,
         author=author,
         sample=sample,
+        start=start_sets(start),
         effort=effort,
+        rounds=rounds,
         seconds=seconds,
         rng=rng,
         **table,
@@ -408,6 +420,19 @@ def design(
     if plan.provenance.settings.keys() & RARE_SETTINGS:
         warnings.warn(DataWarning(left_out_sentence(plan)), stacklevel=2)
     return plan
+
+
+def start_sets(start: Any) -> tuple[tuple[str, ...], ...] | None:
+    """Return the sets of questions of a plan, or of the file of one; None for None.
+
+    Those that its search chose, before any record certified them.
+    """
+    if start is None:
+        return None
+    plan = start if isinstance(start, Plan) else Plan.load(start)
+    searched: Any = plan.provenance.settings.get("design", {})
+    sets = searched.get("sets") or [form.attributes for form in plan.forms]
+    return tuple(tuple(names) for names in sets)
 
 
 RARE_SETTINGS = {"protected", "too rare"}

@@ -87,6 +87,8 @@ class FormSearch:
         Upper bound of the equal budget of each pair of attributes.
     grid, table
         Budgets, and the precision of each attribute at each of them.
+    rounds_left
+        Rounds without an improving form after which the current step ends.
     ratios
         Factors of the gains of forms of 1, 2, ... questions, the last for all larger
         ones: what is expected of shaping them in a search for forms to shape.
@@ -96,6 +98,7 @@ class FormSearch:
         self.problem = problem
         self.work = work
         self.ratios: Sequence[float] = (1.0,)
+        self.rounds_left = MAX_IDLE_ROUNDS
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
         self.fitted: dict[Indices, Form | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
@@ -273,7 +276,9 @@ def generate_forms(
     """
     idle = 0
     singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
-    while idle < (patience if thorough else 1) and not search.work.expired():
+    if not thorough:
+        patience = 1
+    while idle < patience and not search.work.expired():
         solution = pool.solution
         new = list[Form]()
         seen = set[tuple[str, ...]]()
@@ -300,6 +305,7 @@ def generate_forms(
         improved = pool.solve_master(1e-4, 300)
         stalled = not thorough and improved.objective > STALL_RATIO * solution.objective
         idle = 0 if len(pool.forms) > before and not stalled else idle + 1
+        search.rounds_left = patience - idle
         yield improved
 
 

@@ -118,6 +118,10 @@ WORK_PER_START_CUBE = 4e-6
 cells."""
 
 
+CERTIFIED_WORK = 4
+"""Factor of this work for the population, where each program is solved with new cuts."""
+
+
 class ShapingMeter:
     """Counts the work of shaping one form, in a thread of its own.
 
@@ -127,11 +131,13 @@ class ShapingMeter:
         The combinations of answers of the form.
     stopped
         Set when the search ends early.
+    factor
+        The programs of one start, as a multiple of those for the table.
     """
 
-    def __init__(self, cells: int, stopped: Event) -> None:
+    def __init__(self, cells: int, stopped: Event, factor: int = 1) -> None:
         self.work = 0.0
-        self._price = (
+        self._price = factor * (
             WORK_PER_START
             + WORK_PER_START_CELL * cells
             + WORK_PER_START_CUBE * cells**3
@@ -265,6 +271,15 @@ class FormShaper:
             idle = 0 if gained else idle + 1
             forms = self._candidates(pool, search, after)
 
+    def shape_all(
+        self, pool: FormPool, forms: Sequence[Form]
+    ) -> Iterator[ShareSolution]:
+        """Shape forms that may gain, and yield the solution; none for none."""
+        able = list(filter(self.can_improve, forms))
+        if able and not self.work.expired():
+            pool.add(self.shaped(able, pool.solution.prices, ROUGH))
+            yield pool.solve_master(1e-4, 4000)
+
     def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
         """Shape the shaped forms of the solution again, with `FINE` effort at its
         prices.
@@ -288,7 +303,8 @@ class FormShaper:
         """Return the shaped forms with a larger gain than the forms given, in their
         order.
         """
-        meters = [ShapingMeter(self._cells(form), self.stop) for form in forms]
+        factor = 1 if self.confidence is None else CERTIFIED_WORK
+        meters = [ShapingMeter(self._cells(form), self.stop, factor) for form in forms]
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
         try:
             futures = [
@@ -476,9 +492,11 @@ forms ends, that each search for forms to shape takes at most, and at which shap
 ends; certification follows."""
 
 
-def shape_forms(run: "Design") -> None:
+def shape_forms(run: "Design", warm: Sequence[Form] = ()) -> None:
     """Search for forms that can be shaped, and add the improving shaped forms to the
     pool.
+
+    The forms that a warm start has added are shaped first.
     """
     if run.certifier.scope == "population":
         _shape_for_population(run)
@@ -486,6 +504,7 @@ def shape_forms(run: "Design") -> None:
     with run.work.stage(SEARCH_END):
         run.search(FIRST_IDLE_ROUNDS)
     shaper = FormShaper(run.certifier, run.problem.scorer.counter, run.work)
+    run.run_rounds(shaper.shape_all(run.pool, warm))
     with run.work.stage(SHAPING_END):
         for _ in range(MAX_PASSES):
             before = run.pool.solution.objective

@@ -1,0 +1,133 @@
+"""A search that starts from a plan, and one that was stopped and is repeated."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import seepage as sp
+from command import run
+from searches import find_design
+from seepage.designs import design as design_module
+from seepage.designs.design_search import WARM_WORK
+from seepage.designs.forms.search_work import DEFAULT_WORK
+from seepage.workflow.within_limits import start_sets
+
+OPTIONS = {"scope": "table", "shape": "never", "effort": 0.05}
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(8)
+    sick = rng.integers(0, 2, 3_000)
+    columns = {
+        f"q{index}": np.where(rng.random(3_000) < 0.6, sick, rng.integers(0, 2, 3_000))
+        for index in range(8)
+    }
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def plan(people):
+    return sp.design(people, 2.0, **OPTIONS)
+
+
+def test_a_warm_start_is_as_good_with_a_fifth_of_the_work(people, plan):
+    cold = find_design(people, 2.0, **OPTIONS)
+    warm = find_design(people, 2.0, start=start_sets(plan), **OPTIONS)
+    assert warm.error <= cold.error * 1.01
+    assert warm.work.limit == pytest.approx(WARM_WORK * 0.05 * DEFAULT_WORK)
+
+
+def test_questions_that_are_not_asked_any_more_are_left_out_of_the_forms(people, plan):
+    changed = sp.design(
+        people,
+        2.0,
+        start=plan,
+        left_out=["q0"],
+        never=[("q1", "q2")],
+        largest=3,
+        **OPTIONS,
+    )
+    for form in changed.forms:
+        assert "q0" not in form.attributes
+        assert not {"q1", "q2"} <= {*form.attributes}
+        assert len(form.attributes) <= 3
+    assert max(changed.totals) <= 2.0
+
+
+def test_a_plan_of_other_columns_is_no_obstacle(plan):
+    survey = sp.make_survey(500).select(["coffee", "sleep"])
+    changed = sp.design(survey, 2.0, start=plan, **OPTIONS)
+    assert changed.digest != plan.digest
+    assert {*changed.collected.names} == {"coffee", "sleep"}
+
+
+def test_the_file_of_a_plan_is_a_start_and_gives_the_same(people, plan, tmp_path):
+    plan.save(tmp_path / "plan.json")
+    changes = {"largest": 2, **OPTIONS}
+    by_object = sp.design(people, 2.0, start=plan, **changes)
+    by_path = sp.design(people, 2.0, start=tmp_path / "plan.json", **changes)
+    assert by_object.digest == by_path.digest
+
+
+def test_what_is_no_plan_raises(people, tmp_path):
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(sp.InputError):
+        sp.design(people, 2.0, start=tmp_path / "plan.json", **OPTIONS)
+    with pytest.raises((sp.InputError, OSError)):
+        sp.design(people, 2.0, start=tmp_path / "missing.json", **OPTIONS)
+
+
+def test_the_command_starts_from_a_plan(people, plan, tmp_path):
+    pa.csv.write_csv(people, tmp_path / "people.csv")
+    plan.save(tmp_path / "plan.json")
+    words = ("design", tmp_path / "people.csv", "--limit", 2, "--effort", 0.05)
+    done = run(*words, "--scope", "table", "--from", tmp_path / "plan.json")
+    assert done.returncode == 0, done.stderr
+    assert "people" in done.stdout
+
+
+def test_an_interrupted_search_is_repeated_by_its_rounds(people, monkeypatch):
+    shown = []
+
+    def interrupt(*arguments):
+        shown.append(arguments)
+        if len(shown) == 3:
+            raise KeyboardInterrupt
+        return "best so far"
+
+    class Progress:
+        def __call__(self, done, total):
+            assert 0 <= done <= total
+
+        def describe(self, text):
+            self.text = text
+
+    with monkeypatch.context() as patch:
+        patch.setattr(design_module, "best_so_far", interrupt)
+        stopped = sp.design(people, 2.0, progress=Progress(), **OPTIONS)
+    rounds = stopped.provenance.settings["design"]["rounds"]
+    assert stopped.provenance.settings["design"]["ended"] == "interrupted"
+    assert any(f"rounds {rounds} gives it again" in note for note in stopped.notes)
+    again = sp.design(people, 2.0, rounds=rounds, **OPTIONS)
+    assert again.digest == stopped.digest
+
+
+def test_progress_is_in_words(people):
+    texts = []
+
+    class Progress:
+        def __call__(self, done, total):
+            assert math.isfinite(total)
+
+        def describe(self, text):
+            texts.append(text)
+
+    sp.design(people, 2.0, progress=Progress(), **OPTIONS)
+    sp.design(people, 2.0, progress=Progress(), people=500, **OPTIONS)
+    texts = [text for text in texts if text.startswith("best so far")]
+    assert any(" people; stops after " in text for text in texts)
+    assert any(" points; stops after " in text for text in texts)
