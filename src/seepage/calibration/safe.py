@@ -67,9 +67,10 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     """
     if options.is_uncertain and options.guarantee == "auto":
         options = replace(options, guarantee="independent")
-    settled = settle(data, options, asked=True, stacklevel=4)
     certain = options.guarantee in FOR_POPULATION and options.scope != "table"
-    reading = options.records_options(options.rng, "population" if certain else "table")
+    whom = "population" if certain else "table"
+    settled = settle(data, options, asked=True, stacklevel=4, scope=whom)
+    reading = options.records_options(options.rng, whom)
     counted = as_counted(settled.data, **reading | settled.table)
     check_all_records(counted)
     if isinstance(counted, Records):

@@ -220,7 +220,7 @@ class Records(Result):
         if options.sample is not None:
             sample_seed = own_seed("sample", seed)
             new_gathering = partial(RecordSample, options.sample, sample_seed)
-        spark = uses_spark(data, options.engine, options.person)
+        spark = uses_spark(data, options.engine, options.person_column)
         sources = source_files(data)
         fixed = None
         part = None
@@ -240,7 +240,7 @@ class Records(Result):
         records = cls(domain, rows.T, weights, population=population)
         records.fixed = fixed
         records.declared = declared
-        records.person = options.person
+        records.person = options.person_column
         records.complete = options.dropping
         records.sources = sources
         if options.pool is not None:

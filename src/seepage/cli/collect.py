@@ -16,6 +16,7 @@ from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE, IntegerRange
+from seepage.tables.table_options import NO_PERSON
 
 EXIT_FAILED = 1
 
@@ -292,6 +293,8 @@ def perturb(
         )
     forms = "" if promised.is_single else f", {len(promised.forms)} forms"
     person = chosen["person"] or promised.person
+    if person == NO_PERSON:
+        person = None
     each = f", one for each {person!r}" if person else ""
     click.echo(
         f"{count:,} reports of {len(promised.collected)} attributes{forms}{each} -> {output}"

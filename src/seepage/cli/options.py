@@ -55,7 +55,7 @@ PERSON = click.option(
     "--person",
     metavar="COLUMN",
     help="The column that identifies the person, whose first record that is not dropped "
-    "is kept; it is not an attribute.",
+    "is kept; it is not an attribute. none: each record is a person.",
 )
 
 TABLE = grouped(

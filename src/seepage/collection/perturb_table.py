@@ -314,8 +314,8 @@ def open_records(
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if identifier is not None:
         needed[identifier] = "reports are derived from"
-    if options.person is not None:
-        needed[options.person] = "one report is sent for each"
+    if options.person_column is not None:
+        needed[options.person_column] = "one report is sent for each"
     for name, needs in needed.items():
         if name not in source.names:
             hint = checks.near_miss(name, source.names)

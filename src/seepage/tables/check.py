@@ -25,9 +25,11 @@ from seepage.tables.profile import MIN_VALUES, Profile, profile_of
 from seepage.tables.rare_values import rare_below
 from seepage.tables.read import is_counted, is_dataset, open_table
 from seepage.tables.relations import Relation, relations
+from seepage.tables.repeated_people import repeated_values
 from seepage.tables.sources import Source, readable
 from seepage.tables.table_options import (
     CodingKeywords,
+    NO_PERSON,
     TableOptions,
     check_known,
     is_spark_frame,
@@ -126,7 +128,9 @@ class Settled:
     unused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
+def settle(
+    data: Any, options: Any, *, asked: bool, stacklevel: int, scope: str = "table"
+) -> Settled:
     """Return data with table options that leave out what is no answer; warn of this
     once.
 
@@ -141,10 +145,20 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
         understate the leakage.
     stacklevel
         The caller to whom the warning is attributed, as in `warnings.warn`.
+    scope
+        For whom limits are certified: for the `"population"` a table with several
+        records of a person raises, unless the option `person` settles it.
     """
-    if options.domain is not None or is_dataset(data) or is_counted(data):
+    if is_dataset(data) or is_counted(data):
+        return Settled(data, {}, [], is_small=False)
+    certifies_people = scope == "population" and options.person is None
+    if options.domain is not None:
+        if certifies_people:
+            _check_people(_opened(data, options), options)
         return Settled(data, {}, [], is_small=False)
     opened = _opened(data, options)
+    if certifies_people:
+        _check_people(opened, options)
     result = _check_table(opened, options, options.keep, asked=asked)
     if not result.used:
         raise TableError(
@@ -154,7 +168,7 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
         )
     table = dict[str, Any]()
     if result.left_out:
-        left_out = {*result.left_out, options.person}
+        left_out = {*result.left_out, options.person_column}
         table["columns"] = [name for name in opened.names if name not in left_out]
     beside = {c.name: c.beside_numbers for c in result if c.beside_numbers}
     if beside:
@@ -165,6 +179,28 @@ def settle(data: Any, options: Any, *, asked: bool, stacklevel: int) -> Settled:
     if not is_spark_frame(data):
         data = opened
     return Settled(data, table, notes, result.whole, result.unused())
+
+
+def _check_people(table: OpenTable, options: TableOptions) -> None:
+    """Raise if several records are of one person, also by a column that is not used."""
+    every = TableOptions(missing_markers=options.missing_markers)
+    try:
+        people = _check_table(table, every, (), asked=False).people
+    except TableError:  # a column that is dropped cannot be read
+        people = _check_table(table, options, (), asked=False).people
+    if not people:
+        return
+    person = people[0]
+    raise TableError(
+        f"several records seem to be of one person: {person.name!r} has {person.reason}; "
+        "what is certified for a population rests on one record per person: name the "
+        "column (",
+        Setting("person", person.name),
+        "), or say that each record is a person (",
+        Setting("person", NO_PERSON),
+        ")",
+        parameter="person",
+    )
 
 
 def _more_markers(
@@ -219,14 +255,18 @@ def _judge_columns(
         if judgement.kind in ANSWERS:
             answers.append(profile)
     related = relations(answers)
+    repeats = repeated_values(profiles, judgements)
+    people = {column.name: column for column in repeats if column.is_person}
     columns = list[ColumnCheck]()
     for profile, judgement in zip(profiles, judgements, strict=True):
+        if profile.name in people and judgement.kind in ANSWERS:
+            judgement = KindJudgement("identifier", people[profile.name].reason)
         relation = related.get(profile.name, Relation())
         column = _described(profile, judgement, relation)
         if column.kind == "constant" and not whole:  # later records may differ
             column = replace(column, kind="answer")
         columns.append(column)
-    return DataCheck(tuple(columns), table.num_rows, whole)
+    return DataCheck(tuple(columns), table.num_rows, whole, tuple(repeats))
 
 
 def _profiles(table: pa.Table, source: Source, options: TableOptions) -> list[Profile]:

@@ -11,6 +11,7 @@ from seepage._core.results import Result
 from seepage._core.text import short_list
 from seepage.tables.kinds import ANSWERS, NO_ANSWERS
 from seepage.tables.rare_values import rare_below
+from seepage.tables.repeated_people import RepeatedValues
 
 SAME = "same as another"
 """Kind of a column that another one determines and that determines it: asked once."""
@@ -117,11 +118,15 @@ class DataCheck(Result):
         The number of records looked at.
     whole
         Whether these are all records.
+    repeats
+        Columns of people or regions with several records, in which other answers never
+        change.
     """
 
     columns: tuple[ColumnCheck, ...]
     records: int
     whole: bool
+    repeats: tuple[RepeatedValues, ...] = ()
 
     def __iter__(self) -> Iterator[ColumnCheck]:
         return iter(self.columns)
@@ -178,6 +183,17 @@ class DataCheck(Result):
                 names.append(column.name)
         return tuple(names)
 
+    @property
+    def people(self) -> tuple[RepeatedValues, ...]:
+        """The columns that identify people with several records, the likeliest first."""
+        persons = [column for column in self.repeats if column.is_person]
+        return tuple(sorted(persons, key=lambda column: -len(column.constant)))
+
+    @property
+    def regions(self) -> tuple[RepeatedValues, ...]:
+        """The columns of regions or the like, with answers that are the region's."""
+        return tuple(column for column in self.repeats if not column.is_person)
+
     def notes(self) -> list[Text]:
         """Return what was left out and what must be decided, one sentence each."""
         notes = list[Text]()
@@ -207,6 +223,13 @@ class DataCheck(Result):
         if self.repeated:
             notes.append(
                 Text(f"{REPEATED} (", Setting("person", self.repeated[0]), ")")
+            )
+        for region in self.regions:
+            notes.append(
+                Text(
+                    f"{region.name} may be a region or the like: {region.reason}; its "
+                    "people are no independent sample"
+                )
             )
         return notes
 
@@ -256,7 +279,12 @@ class DataCheck(Result):
         yield Finding(
             REPEATED.capitalize(),
             "person",
-            dict.fromkeys(self.repeated, "several records have the same"),
+            {name: self._repetition(name) for name in self.repeated},
+        )
+        yield Finding(
+            "Regions or the like: their people are no independent sample",
+            "drop",
+            {region.name: region.reason for region in self.regions},
         )
         yield Finding(
             "Asked once: a design leaves it out unless named", "columns", asked_once
@@ -303,6 +331,13 @@ class DataCheck(Result):
             {f"{c.name} ({c.rare})": "" for c in self if c.rare},
         )
 
+    def _repetition(self, name: str) -> str:
+        """Return what tells that several records are of one person."""
+        for person in self.people:
+            if person.name == name:
+                return person.reason
+        return "several records have the same"
+
     def _headline(self) -> str:
         out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
         return f"DataCheck({self.records:,} records, {len(self)} columns{out})"
@@ -320,7 +355,11 @@ class DataCheck(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as plain JSON."""
-        return {**vars(self), "columns": [vars(column) for column in self]}
+        return {
+            **vars(self),
+            "columns": [vars(column) for column in self],
+            "repeats": [vars(column) for column in self.repeats],
+        }
 
 
 def _with_kind(column: ColumnCheck) -> str:

@@ -202,7 +202,7 @@ def _fix(
     """
     whole = options.scope == "table"
     names = options.choose(source.names)
-    table, part = read_part(source, names, options.person, rng, whole=whole)
+    table, part = read_part(source, names, options.person_column, rng, whole=whole)
     scale = min(1.0, part.threshold / 2**64)
     if certifying is None:
         certifying = _certifying(table.num_rows, scale, whole=whole)

@@ -19,7 +19,15 @@ ANSWERS = ("answer", "ordered", "number", "code")
 """Kinds of columns that are asked and analysed."""
 
 
-NO_ANSWERS = ("constant", "identifier", "running number", "weight", "date", "free text")
+NO_ANSWERS = (
+    "constant",
+    "identifier",
+    "running number",
+    "weight",
+    "time",
+    "date",
+    "free text",
+)
 """Kinds of columns that are not, unless an option names them."""
 
 
@@ -82,11 +90,30 @@ CODE = re.compile(r"(?=.*[0-9])[A-Z0-9][A-Z0-9. -]{1,9}")
 """Texts that are codes."""
 
 
+MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+"""The name of a month, or how it begins."""
+
+
 DATE = re.compile(
-    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}"
-    r"|[0-9]{1,2}:[0-9]{2}(:[0-9]{2}.*)?"
+    r"(?i)[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([T ].*)?"
+    r"|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}|[0-9]{1,2}:[0-9]{2}(:[0-9]{2}.*)?"
+    rf"|{MONTH}[-/. ]+[0-9]{{2,4}}|[0-9]{{2,4}}[-/. ]+{MONTH}"
+    rf"|[0-9]{{1,2}}[-/. ]+{MONTH}[-/. ]+[0-9]{{2,4}}"
+    r"|[0-9]{4}[-/. ]?[qmw][0-9]{1,2}|[0-9]{4}[-/.][0-9]{2}"
 )
 """Texts that are dates or times."""
+
+
+TIME_NAME = re.compile(
+    r"(?i)^(year|yr|wave|round|quarter|qtr|iyear|imonth|iday|month)$"
+    r"|^(survey|interview|int|study|sample|data|issue|exam|visit|collection|cohort_wave)"
+    r"[_. ]?(year|yr|month|wave|date|d|week|quarter|round)$"
+)
+"""Names of when a record was collected."""
+
+
+MAX_WAVES = 400
+"""Maximum number of times at which records were collected."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +182,15 @@ def survey_weight(column: Profile) -> KindJudgement | None:
     return None
 
 
+def time_number(column: Profile) -> KindJudgement | None:
+    """Judge whether the column numbers years, waves or months of the collection."""
+    if not TIME_NAME.search(column.name) or not column.are_integers:
+        return None
+    if column.values > MAX_WAVES or column.low < 0:
+        return None
+    return KindJudgement("time", "its name: when a record was collected")
+
+
 def running_number(column: Profile) -> KindJudgement | None:
     """Judge whether the column numbers the records in their order."""
     if column.present < MIN_RECORDS or not _may_number_records(column):
@@ -212,6 +248,13 @@ def dates(column: Profile) -> KindJudgement | None:
     return None
 
 
+def time_text(column: Profile) -> KindJudgement | None:
+    """Judge whether texts name years, waves or months of the collection."""
+    if not TIME_NAME.search(column.name) or column.values > MAX_WAVES:
+        return None
+    return KindJudgement("time", "its name: when a record was collected")
+
+
 def long_texts(column: Profile) -> KindJudgement | None:
     """Judge whether the column holds texts of several words that rarely repeat."""
     if column.values <= MIN_RECORDS and not _differ_in_nearly_all(column):
@@ -252,6 +295,7 @@ Rule: TypeAlias = Callable[[Profile], KindJudgement | None]
 
 NUMBER_RULES: tuple[Rule, ...] = (
     survey_weight,
+    time_number,
     running_number,
     named_identifier,
     unnamed_identifier,
@@ -259,5 +303,5 @@ NUMBER_RULES: tuple[Rule, ...] = (
 """Rules on columns of numbers: the first one that tells a kind decides."""
 
 
-TEXT_RULES: tuple[Rule, ...] = (dates, long_texts, text_identifier, many_texts)
+TEXT_RULES: tuple[Rule, ...] = (dates, time_text, long_texts, text_identifier, many_texts)
 """Rules on columns with texts: the first one that tells a kind decides."""

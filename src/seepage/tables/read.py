@@ -261,7 +261,7 @@ def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
     from seepage.tables.sources import source_files
 
     options = DataOptions(**coding)
-    spark = uses_spark(data, options.engine, options.person)
+    spark = uses_spark(data, options.engine, options.person_column)
     sources = source_files(data)
     if spark:
         from seepage.counting.spark.engine import count_with_spark

@@ -177,7 +177,7 @@ class TableScan:
 
     def _new_choice(self) -> RecordChoice | None:
         """Return the choice among the records of each person; None for all records."""
-        person = self.options.person
+        person = self.options.person_column
         if person is None and self.part is None:
             return None
         return RecordChoice(person, fields=self.source.fields, part=self.part)
@@ -185,7 +185,7 @@ class TableScan:
     def _columns_read(self) -> list[str]:
         """Return the columns to read: those to code, the person's, and that beside."""
         names = list(self.names)
-        for name in (self.options.person, self.beside):
+        for name in (self.options.person_column, self.beside):
             if name is not None and name not in names:
                 names.append(name)
         return names

@@ -54,6 +54,10 @@ ANSWERS = ("merged", "as-is")
 """Values of the option `answers`, see `seepage.tables.answer_rule`."""
 
 
+NO_PERSON = "none"
+"""The value of the option `person` for tables with one record per person."""
+
+
 MISSING_VALUES = ("category", "drop")
 """Values of the option `missing`."""
 
@@ -190,7 +194,8 @@ class TableKeywords(CodingKeywords, total=False):
     person
         The column that identifies the person, whose first record that is not dropped is
         kept; it is not an attribute.  Values and bins are still those of the whole
-        table.
+        table.  `"none"`: each record is a person, also where a column looks as if
+        several records were of one.
     engine
         `"auto"` (the default): NumPy, or Numba if the work exceeds the time to load it;
         `"spark"`: the executors of the active Spark session read the Parquet files.
@@ -251,7 +256,8 @@ class TableOptions:
     person
         The column that identifies the person, whose first record that is not dropped is
         kept; it is not an attribute.  Values and bins are still those of the whole
-        table.
+        table.  `"none"`: each record is a person, also where a column looks as if
+        several records were of one.
 
     Examples
     --------
@@ -333,6 +339,13 @@ class TableOptions:
         return changed(self, TableOptions)
 
     @property
+    def person_column(self) -> str | None:
+        """The column that identifies the person; None if each record is a person."""
+        if self.person == NO_PERSON:
+            return None
+        return self.person
+
+    @property
     def dropping(self) -> bool:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"
@@ -368,14 +381,15 @@ class TableOptions:
         selected = names if self.columns is None else self.columns
         check_known([*selected, *self.drop], names)
         check_known(_named_in(self.missing_markers), names, "missing_markers")
-        if self.person is not None:
-            check_known([self.person], names, "person")
-            if self.columns is not None and self.person in self.columns:
+        person = self.person_column
+        if person is not None:
+            check_known([person], names, "person")
+            if self.columns is not None and person in self.columns:
                 raise TableError(
-                    f"columns must not name the person, got {self.person!r} in both",
+                    f"columns must not name the person, got {person!r} in both",
                     parameter="columns",
                 )
-        left_out = {*self.drop, self.person}
+        left_out = {*self.drop, person}
         kept = [name for name in selected if name not in left_out]
         _check_distinct(kept, "the list of columns")
         if not all(kept):

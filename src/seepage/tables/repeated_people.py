@@ -1,0 +1,251 @@
+"""Columns whose values stand in several records, all of them of one person.
+
+A certificate for the population needs one record per person.  A column identifies people
+who occur several times if it has many values with few records each, and others never
+change within one of its values, although they change from one value to the next: sex and
+birth year within a person's number, but not an income's group within an income, which
+changes a few times along the incomes, and not wages within a state, which has many
+records of each value.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage._core.text import short_list
+from seepage.tables.kinds import ANSWERS, ID_NAME, MIN_LIKELY_TWINS, KindJudgement
+from seepage.tables.profile import MIN_VALUES, Profile
+
+MAX_RECORDS_PER_PERSON = 15
+"""Maximum mean number of records of a value of a person; regions have more."""
+
+
+REGION_NAME = re.compile(
+    r"(?i)school|^sch|class|teacher|^tch|district|^dist|county|country|state|city|town"
+    r"|region|province|municip|hospital|clinic|village|cluster|^psu$|firm|compan|store"
+    r"|^iso[23]?c?$|sector|industr|occ|job|model|brand|product"
+)
+"""Names of what people belong to."""
+
+
+LEAST_REPEATED = 0.1
+"""Share of the records that are not the first of their value, at least."""
+
+
+FIRST_PAIRS = 2**7
+"""Pairs of records of one value on which all columns are compared first."""
+
+
+MAX_PAIRS = 2**13
+"""Pairs of records of one value on which the columns that remain are compared."""
+
+
+CONSTANT = 0.97
+"""Share of the pairs of records of one value in which a constant column agrees."""
+
+
+MOST_BY_CHANCE = 0.85
+"""Largest probability that two records agree by chance in a column that tells
+something."""
+
+
+ONCE = 0.999
+"""Share of the records that have a value and a time of their own in a panel."""
+
+
+LEAST_CONSTANT = 0.25
+"""Share of the answers that are constant within a person, at least; of a column whose
+name is that of an identifier one suffices."""
+
+
+@dataclass(frozen=True)
+class RepeatedValues:
+    """A column whose values are those of people, or of regions, with several records.
+
+    Parameters
+    ----------
+    name
+        The column.
+    values, records
+        The number of its values, and of the records that have one.
+    constant
+        Answers that never change within a value, though they do between values.
+    once_per
+        A time at which no value has two records; None for none.
+    is_person
+        Whether it has few records of each value, as people have; else a region.
+    """
+
+    name: str
+    values: int
+    records: int
+    constant: tuple[str, ...]
+    once_per: str | None
+    is_person: bool
+
+    @property
+    def reason(self) -> str:
+        """What tells it, in words."""
+        counts = f"{self.values:,} values in {self.records:,} records"
+        if not self.constant:
+            return f"{counts}, none of them twice in one {self.once_per}"
+        verb = "changes" if len(self.constant) == 1 else "change"
+        return f"{counts}, and {short_list(self.constant)} never {verb} within one"
+
+
+def repeated_values(
+    profiles: Sequence[Profile], judgements: Sequence[KindJudgement]
+) -> list[RepeatedValues]:
+    """Return the columns that identify people or regions with several records.
+
+    O(columns) for the codes of some pairs of records of each column with many values,
+    O(records log records) for each of them whose first pairs agree in other columns.
+    """
+    is_answer = np.array([judgement.kind in ANSWERS for judgement in judgements])
+    chance = np.array([_chance(profile) for profile in profiles])
+    codes = np.array([profile.codes for profile in profiles])
+    times = list[int]()
+    for index, judgement in enumerate(judgements):
+        if judgement.kind in ("time", "date"):
+            times.append(index)
+    repeated = list[RepeatedValues]()
+    for index, profile in enumerate(profiles):
+        judgement = judgements[index]
+        if not _may_repeat(profile, judgement):
+            continue
+        others = is_answer & (chance < MOST_BY_CHANCE)
+        others[index] = False
+        constant = _constant_within(codes, index, profile, others, chance)
+        if constant.sum() < _least_constant(profile, judgement, others):
+            constant[:] = False
+        once_per = _time_of_each(profile, [profiles[k] for k in times])
+        if once_per is None and not constant.any():
+            continue
+        names = [profiles[k].name for k in np.flatnonzero(constant).tolist()]
+        repeated.append(
+            RepeatedValues(
+                name=profile.name,
+                values=profile.values,
+                records=profile.present,
+                constant=tuple(names),
+                once_per=once_per,
+                is_person=_is_person(profile),
+            )
+        )
+    return repeated
+
+
+def _is_person(profile: Profile) -> bool:
+    """Return whether a column of repeated values is one of people, not of regions."""
+    if REGION_NAME.search(profile.name):
+        return False
+    is_few = profile.present <= MAX_RECORDS_PER_PERSON * profile.values
+    return is_few or bool(ID_NAME.search(profile.name))
+
+
+def _least_constant(
+    profile: Profile, judgement: KindJudgement, others: Booleans
+) -> float:
+    """Return how many answers must be constant within the values of a column."""
+    if judgement.kind == "identifier" or ID_NAME.search(profile.name):
+        return 1
+    return max(2.0, LEAST_CONSTANT * float(others.sum()))
+
+
+def _time_of_each(profile: Profile, times: Sequence[Profile]) -> str | None:
+    """Return a time at which no value of a column has two records, though by chance
+    some would; None for none.
+    """
+    for time in times:
+        if time.name == profile.name:
+            continue
+        is_present = (profile.codes < profile.values) & (time.codes < time.values)
+        records = int(is_present.sum())
+        likely_twins = records**2 / (2 * profile.values * max(time.values, 1))
+        if likely_twins <= MIN_LIKELY_TWINS:
+            continue
+        cells = profile.codes[is_present] * (time.values + 1) + time.codes[is_present]
+        if len(np.unique(cells)) >= ONCE * records:
+            return time.name
+    return None
+
+
+def _chance(profile: Profile) -> float:
+    """Return the probability that two random records have the same value."""
+    counts = np.append(profile.counts, profile.missing)
+    shares = counts / max(profile.records, 1)
+    return float(shares @ shares)
+
+
+def _may_repeat(profile: Profile, judgement: KindJudgement) -> bool:
+    """Return whether a column has many integers or texts, a share of which repeat."""
+    if judgement.kind in ("constant", "weight", "date", "running number", "time"):
+        return False
+    if profile.values <= MIN_VALUES:
+        return False
+    if not profile.texts and not profile.are_integers:
+        return False
+    return profile.present - profile.values >= LEAST_REPEATED * profile.present
+
+
+def _constant_within(
+    codes: Integers,
+    index: int,
+    profile: Profile,
+    others: Booleans,
+    chance: Floats,
+) -> Booleans:
+    """Return which other columns are constant within a value, and change between them.
+
+    A column that changes seldom along the values in their order is a recoding of them
+    rather than something about a person.
+    """
+    own = codes[index]
+    order = np.argsort(_ranks(profile)[own], kind="stable")
+    order = order[own[order] < profile.values]
+    is_pair = own[order][1:] == own[order][:-1]
+    constant = others.copy()
+    for most in (FIRST_PAIRS, MAX_PAIRS):
+        places = _spread(np.flatnonzero(is_pair), most)
+        constant &= _agreement(codes, constant, order, places) >= CONSTANT
+        if not constant.any():
+            return constant
+    places = _spread(np.flatnonzero(~is_pair), MAX_PAIRS)
+    between = _agreement(codes, constant, order, places)
+    return constant & (between <= (1 + chance) / 2)
+
+
+def _ranks(profile: Profile) -> Integers:
+    """Return the rank of each value, numbers by size and texts by label; missing last."""
+    if profile.texts:
+        order = np.argsort(np.array(profile.labels, dtype=object), kind="stable")
+    else:
+        order = np.argsort(profile.numbers, kind="stable")
+    ranks = np.empty(profile.values + 1, dtype=np.int64)
+    ranks[order] = np.arange(profile.values)
+    ranks[profile.values] = profile.values
+    return ranks
+
+
+def _spread(places: Integers, most: int) -> Integers:
+    """Return at most so many of some places, evenly spread."""
+    return places[:: -(-len(places) // most) or 1]
+
+
+def _agreement(
+    codes: Integers, columns: Booleans, order: Integers, places: Integers
+) -> Floats:
+    """Return the share of neighbours along an order that agree in each of some columns;
+    0 for the others.
+    """
+    agreement = np.zeros(len(codes))
+    if not len(places):
+        return agreement
+    left = order[places]
+    right = order[places + 1]
+    for k in np.flatnonzero(columns).tolist():
+        agreement[k] = np.mean(codes[k, left] == codes[k, right])
+    return agreement
