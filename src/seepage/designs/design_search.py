@@ -51,9 +51,7 @@ def designed(data: Any, options: DesignOptions) -> "Design":
 
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
     """Return the records to design with, and notes on the columns that are left out."""
-    settled = settle(
-        data, options, asked=True, stacklevel=5, scope=options.scope
-    )
+    settled = settle(data, options, asked=True, stacklevel=5, scope=options.scope)
     reading = options.records_options(options.rng, options.scope)
     records = as_records(settled.data, **reading | settled.table)
     records.columns = settled.unused

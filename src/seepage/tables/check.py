@@ -173,7 +173,7 @@ def settle(
     beside = {c.name: c.beside_numbers for c in result if c.beside_numbers}
     if beside:
         table["missing_markers"] = _more_markers(options.missing_markers, beside)
-    notes = result.notes()
+    notes = result.notes(person_is_settled=options.person is not None)
     if notes:
         warnings.warn(DataWarning(join_texts("; ", notes)), stacklevel=stacklevel)
     if not is_spark_frame(data):
@@ -250,17 +250,19 @@ def _judge_columns(
     table, whole = first_records(source, names, MAX_RECORDS)
     profiles = _profiles(table, source, options)
     judgements = [kind_of(profile) for profile in profiles]
+    repeats = repeated_values(profiles, judgements)
+    people = {column.name: column for column in repeats if column.is_person}
+    for index, profile in enumerate(profiles):
+        if profile.name in people and judgements[index].kind in ANSWERS:
+            reason = people[profile.name].reason
+            judgements[index] = KindJudgement("identifier", reason)
     answers = list[Profile]()
     for profile, judgement in zip(profiles, judgements, strict=True):
         if judgement.kind in ANSWERS:
             answers.append(profile)
     related = relations(answers)
-    repeats = repeated_values(profiles, judgements)
-    people = {column.name: column for column in repeats if column.is_person}
     columns = list[ColumnCheck]()
     for profile, judgement in zip(profiles, judgements, strict=True):
-        if profile.name in people and judgement.kind in ANSWERS:
-            judgement = KindJudgement("identifier", people[profile.name].reason)
         relation = related.get(profile.name, Relation())
         column = _described(profile, judgement, relation)
         if column.kind == "constant" and not whole:  # later records may differ

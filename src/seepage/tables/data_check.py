@@ -194,8 +194,14 @@ class DataCheck(Result):
         """The columns of regions or the like, with answers that are the region's."""
         return tuple(column for column in self.repeats if not column.is_person)
 
-    def notes(self) -> list[Text]:
-        """Return what was left out and what must be decided, one sentence each."""
+    def notes(self, *, person_is_settled: bool = False) -> list[Text]:
+        """Return what was left out and what must be decided, one sentence each.
+
+        Parameters
+        ----------
+        person_is_settled
+            Whether an option says which column identifies a person, or that none does.
+        """
         notes = list[Text]()
         if self.left_out:
             columns = short_list([_with_kind(c) for c in self if not c.used], 8)
@@ -220,7 +226,7 @@ class DataCheck(Result):
             notes.append(
                 Text(f"texts beside numbers, read as missing: {short_list(beside)}")
             )
-        if self.repeated:
+        if self.repeated and not person_is_settled:
             notes.append(
                 Text(f"{REPEATED} (", Setting("person", self.repeated[0]), ")")
             )

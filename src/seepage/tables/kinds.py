@@ -303,5 +303,11 @@ NUMBER_RULES: tuple[Rule, ...] = (
 """Rules on columns of numbers: the first one that tells a kind decides."""
 
 
-TEXT_RULES: tuple[Rule, ...] = (dates, time_text, long_texts, text_identifier, many_texts)
+TEXT_RULES: tuple[Rule, ...] = (
+    dates,
+    time_text,
+    long_texts,
+    text_identifier,
+    many_texts,
+)
 """Rules on columns with texts: the first one that tells a kind decides."""

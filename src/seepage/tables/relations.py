@@ -1,12 +1,13 @@
 """What columns tell of each other: which determine others or mark their missing values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from seepage._core.arrays import Booleans, Integers
 from seepage.tables.kinds import MIN_RECORDS
+from seepage.tables.number_relations import monotone_copies, recodings, sums
 from seepage.tables.profile import Profile
 
 MIN_TABLE = 100
@@ -40,9 +41,10 @@ class Relation:
     Parameters
     ----------
     same
-        The column that says the same: each determines the other.
+        The column that says the same: each determines the other, or both are numbers in
+        one order.
     follows
-        Columns that determine it.
+        Columns that determine it: alone, or as the terms of a sum.
     skipped
         Where it is missing, and only there: another column and its values.
     """
@@ -78,10 +80,25 @@ def relations(profiles: Sequence[Profile]) -> dict[str, Relation]:
         determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
         if skips[i, j] and j not in skipped and _marks_missing(occurs):
             skipped[j] = _Skip(i, _values_where_missing(profiles[i], occurs))
-    return {
-        column.name: _relation(profiles, j, determines, skipped)
-        for j, column in enumerate(profiles)
-    }
+    related = dict[str, Relation]()
+    copies = monotone_copies(profiles)
+    added = sums(profiles)
+    recoded = recodings(profiles)
+    for j, column in enumerate(profiles):
+        relation = _relation(profiles, j, determines, skipped)
+        if relation.same is None and j in copies:
+            relation = replace(relation, same=profiles[copies[j]].name, follows=())
+        if relation.same is None:
+            causes = [*added.get(j, ()), *([recoded[j]] if j in recoded else [])]
+            relation = _also_follows(relation, [profiles[k].name for k in causes])
+        related[column.name] = relation
+    return related
+
+
+def _also_follows(relation: Relation, names: Sequence[str]) -> Relation:
+    """Return a relation with further columns that determine the column."""
+    further = [name for name in names if name not in relation.follows]
+    return replace(relation, follows=(*relation.follows, *further))
 
 
 def _candidates(

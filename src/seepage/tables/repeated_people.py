@@ -56,6 +56,11 @@ ONCE = 0.999
 """Share of the records that have a value and a time of their own in a panel."""
 
 
+FEWER_VALUES = 0.25
+"""Number of values of what people share with others, as a share of their number, at
+most: a column of more is a copy of the numbers."""
+
+
 LEAST_CONSTANT = 0.25
 """Share of the answers that are constant within a person, at least; of a column whose
 name is that of an identifier one suffices."""
@@ -106,7 +111,8 @@ def repeated_values(
     """
     is_answer = np.array([judgement.kind in ANSWERS for judgement in judgements])
     chance = np.array([_chance(profile) for profile in profiles])
-    codes = np.array([profile.codes for profile in profiles])
+    sizes = np.array([profile.values for profile in profiles])
+    codes = [profile.codes for profile in profiles]
     times = list[int]()
     for index, judgement in enumerate(judgements):
         if judgement.kind in ("time", "date"):
@@ -117,6 +123,7 @@ def repeated_values(
         if not _may_repeat(profile, judgement):
             continue
         others = is_answer & (chance < MOST_BY_CHANCE)
+        others &= sizes <= FEWER_VALUES * profile.values
         others[index] = False
         constant = _constant_within(codes, index, profile, others, chance)
         if constant.sum() < _least_constant(profile, judgement, others):
@@ -192,7 +199,7 @@ def _may_repeat(profile: Profile, judgement: KindJudgement) -> bool:
 
 
 def _constant_within(
-    codes: Integers,
+    codes: Sequence[Integers],
     index: int,
     profile: Profile,
     others: Booleans,
@@ -236,7 +243,7 @@ def _spread(places: Integers, most: int) -> Integers:
 
 
 def _agreement(
-    codes: Integers, columns: Booleans, order: Integers, places: Integers
+    codes: Sequence[Integers], columns: Booleans, order: Integers, places: Integers
 ) -> Floats:
     """Return the share of neighbours along an order that agree in each of some columns;
     0 for the others.
@@ -247,5 +254,5 @@ def _agreement(
     left = order[places]
     right = order[places + 1]
     for k in np.flatnonzero(columns).tolist():
-        agreement[k] = np.mean(codes[k, left] == codes[k, right])
+        agreement[k] = np.mean(codes[k][left] == codes[k][right])
     return agreement
