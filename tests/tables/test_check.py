@@ -169,17 +169,15 @@ def test_planted_columns_are_found_and_answers_are_left_alone():
         "seen": "date",
         "visit": "date",
         "final_wt": "weight",
+        "year": "time",
         "country": "constant",
         "nothing": "constant",
         "degree": "same as another",
     }
     assert found["postcode"].kind == "code"
     assert found["schooling"].kind == "answer"
-    assert [found[name].kind for name in ("degree", "year", "score")] == [
-        "same as another",
-        "ordered",
-        "number",
-    ]
+    assert found["degree"].kind == "same as another"
+    assert found["score"].kind == "number"
     assert {name: found[name].codes for name in found.used if found[name].codes} == {
         "health": ("7", "9"),
         "days": ("77", "99"),
@@ -312,7 +310,7 @@ def test_the_result_is_a_table_that_names_index():
     found = sp.check(people())
     assert len(found) == len(list(found)) == 23
     assert repr(found) == (
-        "DataCheck(3,000 records, 23 columns; left out: respondent, row, email and 7 more)"
+        "DataCheck(3,000 records, 23 columns; left out: respondent, row, email and 8 more)"
     )
     frame = found.to_pandas().set_index("column")
     assert frame.loc["health", "codes"] == "7, 9"
@@ -345,7 +343,7 @@ def test_the_text_of_300_columns_fits_a_terminal(tmp_path):
 def test_the_command_names_its_own_options(tmp_path):
     people().to_csv(tmp_path / "people.csv", index=False)
     done = run("check", "people.csv", "--missing-marker", "health=7", cwd=tmp_path)
-    assert "not analysed unless named (--columns)" in done.stdout
+    assert "not analysed unless named (--keep)" in done.stdout
     assert "  health: '9'" in done.stdout
     assert "(--missing-marker)" in done.stdout
     assert "  packs: missing exactly where smoker is no" in done.stdout
@@ -387,7 +385,7 @@ def test_analyse_leaves_out_what_is_no_answer_and_says_so_once():
     assert seen[0].filename == __file__
     assert str(seen[0].message) == (
         "left out, no answers: row (running number), remark (free text), final_wt (weight); to use "
-        "them (columns); may mean missing: '7', '9' of health (missing_markers)"
+        "them (keep); may mean missing: '7', '9' of health (missing_markers)"
     )
     assert found.matrix.domain.names == ("smoker", "degree", "schooling", "health")
     assert "; ".join(found.notes) == str(seen[0].message)
@@ -490,5 +488,5 @@ def test_commands_print_what_was_left_out(tmp_path):
     assert "may mean missing: '7', '9' of health (--missing-marker)" in done.stderr
     made = run("design", "people.csv", "--limit", "1", "--seconds", "0.5", cwd=tmp_path)
     assert "left out, no answers: row (running number)" in made.stdout
-    assert "(--columns)" in made.stdout
+    assert "(--keep)" in made.stdout
     assert "Warning" not in made.stderr

@@ -36,6 +36,13 @@ def test_monotone_copies_are_the_same_as_the_first():
     assert {"linc", "minus"} <= set(found.left_out)
 
 
+def test_columns_that_are_mostly_zero_are_no_copies():
+    gain = np.where(RNG.random(N) < 0.08, RNG.integers(1, 9_000, N), 0)
+    loss = np.where((RNG.random(N) < 0.05) & (gain == 0), RNG.integers(1, 4_000, N), 0)
+    found = sp.check(pd.DataFrame({"gain": gain, "loss": loss}))
+    assert found["loss"].same is None
+
+
 def test_a_recoding_follows_from_its_numbers():
     found = sp.check(TABLE)
     assert found["bracket"].follows == ("income",)

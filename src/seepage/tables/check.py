@@ -28,8 +28,8 @@ from seepage.tables.relations import Relation, relations
 from seepage.tables.repeated_people import repeated_values
 from seepage.tables.sources import Source, readable
 from seepage.tables.table_options import (
-    CodingKeywords,
     NO_PERSON,
+    CodingKeywords,
     TableOptions,
     check_known,
     is_spark_frame,

@@ -28,6 +28,11 @@ LEAST_DISTINCT = 0.5
 """Number of distinct numbers of a copy as a share of those of the other, at least."""
 
 
+MOST_PAIRS = 1.05
+"""Number of distinct pairs of numbers of two copies as a multiple of the distinct
+numbers, at most."""
+
+
 LEAST_KNOWN = 0.5
 """Share of the records in which both of two copies are known, at least."""
 
@@ -150,6 +155,9 @@ def _is_in_order(first: Floats, second: Floats) -> bool:
     right = second[known]
     distinct = len(np.unique(left)), len(np.unique(right))
     if min(distinct) < LEAST_DISTINCT * max(distinct):
+        return False
+    pairs = len(np.unique(np.stack([left, right]), axis=1).T)
+    if pairs > MOST_PAIRS * max(distinct):  # equal numbers with different copies
         return False
     return _rises(left, right) or _rises(left, -right)
 
