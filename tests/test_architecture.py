@@ -54,6 +54,7 @@ KNOTS = {
     "channel.records": {"tables", "counting.spark", "channel.pooling"},
     "datasets.published_file": {"tables.read"},
     "tables": {"counting.spark"},
+    "tables.data_check": {"pages"},
     "workflow.plan": {"pages"},
     "analysis.analysis": {"pages"},
     "analysis.table_comparison": {"pages"},

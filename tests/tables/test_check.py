@@ -489,4 +489,5 @@ def test_commands_print_what_was_left_out(tmp_path):
     made = run("design", "people.csv", "--limit", "1", "--seconds", "0.5", cwd=tmp_path)
     assert "nothing is promised about" in made.stdout
     assert "row (running number)" in made.stdout
+    assert "may mean missing: '7', '9' of health (--missing-marker)" in made.stdout
     assert "Warning" not in made.stderr

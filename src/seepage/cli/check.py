@@ -33,6 +33,7 @@ EXIT_FAILED = 1
 )
 @options.KEEP
 @options.TABLE
+@options.page("the columns")
 @options.RESULT
 def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
     """Check DATA: the kind of each column, and what to decide before it is analysed.
@@ -47,6 +48,7 @@ def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
     \b
     Examples:
       seepage check survey.csv
+      seepage check survey.csv --report check.html
       seepage check survey.csv --missing-marker health=9 --format csv -o columns.csv
       seepage check plan.json --data 2026.csv --fail-if exceeded
     """
@@ -60,8 +62,11 @@ def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
 
     report = check_data(data, **explicit_keywords(("keep", *options.TABLE_KEYWORDS)))
     width = shutil.get_terminal_size().columns
+    name = Path(data).name
     console.write_result(
-        report, lambda: with_option_names(report.text(Path(data).name, width))
+        report,
+        lambda: with_option_names(report.text(name, width)),
+        page=lambda path: report.report(path, name=name),
     )
 
 
@@ -72,6 +77,7 @@ def _check_plan(file: str, table: str | None, fail_if: str | None) -> None:
     if table is None:
         raise InputError("a plan is checked on a table: name it by --data")
     reject(["keep"], "a plan has its own columns")
+    reject(["report"], "seepage report writes the page of a plan")
     plan = Plan.load(file)
     result = plan.check(table, **explicit_keywords(options.TABLE_KEYWORDS))
     console.write_result(

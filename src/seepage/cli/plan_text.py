@@ -13,6 +13,7 @@ from seepage._core.text import (
 )
 from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned
+from seepage.tables.data_check import TO_DECIDE
 
 SHOWN_FORMS = 12
 """Maximum number of groups in the details of a design."""
@@ -45,11 +46,21 @@ def design_summary(plan: Any) -> str:
         precision_sentence(precision),
         promised(plan, "The plan"),
         left_out_sentence(plan),
+        *_notes_to_decide(plan),
         proportion_sentence(precision),
         no_better(plan, precision),
     ]
     text = "\n".join(sentence for sentence in sentences if sentence)
     return f"{text}\n\n{_strategies_text(precision)}"
+
+
+def _notes_to_decide(plan: Any) -> list[str]:
+    """Return the notes on the table that somebody must decide about."""
+    return [
+        with_option_names(note)
+        for note in plan.notes
+        if str(note).startswith(TO_DECIDE)
+    ]
 
 
 def _strategies_text(precision: Any) -> str:

@@ -34,6 +34,7 @@ from seepage.tables.table_options import (
     check_known,
     is_spark_frame,
 )
+from seepage.tables.value_shares import value_shares
 
 MAX_RECORDS = 1 << 17
 """Records that are read."""
@@ -318,6 +319,7 @@ def _described(
         same=relation.same,
         follows=relation.follows,
         skipped=relation.skipped,
+        shares=value_shares(profile, judgement.kind),
     )
 
 

@@ -1,17 +1,21 @@
 """`DataCheck`: what was found about the columns of a table, as notes and as text."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
+from seepage._core import checks
 from seepage._core.errors import InputError, Setting, Text
+from seepage._core.files import write_text
 from seepage._core.number_grammar import NUMBER
 from seepage._core.results import Result
 from seepage._core.text import short_list
 from seepage.tables.kinds import ANSWERS, NO_ANSWERS
 from seepage.tables.rare_values import rare_below
 from seepage.tables.repeated_people import RepeatedValues
+from seepage.tables.value_shares import ValueShares
 
 SAME = "same as another"
 """Kind of a column that another one determines and that determines it: asked once."""
@@ -20,6 +24,18 @@ SAME = "same as another"
 REPEATED = "several records of a person: the population needs one of each"
 """How identifiers that occur twice are told: the promise is for one record per
 person."""
+
+
+MAY_BE_MISSING = "may mean missing"
+"""How values are told that may be no answers."""
+
+
+BESIDE_NUMBERS = "texts beside numbers, read as missing"
+"""How texts are told that are read as missing."""
+
+
+TO_DECIDE = (MAY_BE_MISSING, BESIDE_NUMBERS, REPEATED)
+"""How notes begin that somebody must decide about."""
 
 
 MAX_NAME = 40
@@ -51,6 +67,8 @@ class ColumnCheck:
         Columns that determine it.
     skipped
         Where it is missing, and only there: another column and its values.
+    shares
+        The shares of its values, or of bins of a number, for a picture.
     """
 
     name: str
@@ -64,6 +82,7 @@ class ColumnCheck:
     same: str | None = None
     follows: tuple[str, ...] = ()
     skipped: str | None = None
+    shares: ValueShares = ()
 
     @property
     def beside_numbers(self) -> tuple[str, ...]:
@@ -220,12 +239,10 @@ class DataCheck(Result):
                 f"{codes} of {short_list(names)}" for codes, names in coded.items()
             ]
             markers = Setting("missing_markers")
-            notes.append(Text(f"may mean missing: {short_list(codes)} (", markers, ")"))
+            notes.append(Text(f"{MAY_BE_MISSING}: {short_list(codes)} (", markers, ")"))
         beside = [column.name for column in self if column.beside_numbers]
         if beside:
-            notes.append(
-                Text(f"texts beside numbers, read as missing: {short_list(beside)}")
-            )
+            notes.append(Text(f"{BESIDE_NUMBERS}: {short_list(beside)}"))
         if self.repeated and not person_is_settled:
             notes.append(
                 Text(f"{REPEATED} (", Setting("person", self.repeated[0]), ")")
@@ -357,7 +374,22 @@ class DataCheck(Result):
             columns[field.name] = [getattr(column, field.name) for column in self]
         for name in ("codes", "follows"):
             columns[name] = [", ".join(values) for values in columns[name]]
+        del columns["shares"]
         return {"column": columns.pop("name"), **columns}
+
+    def report(self, path: str | os.PathLike[str], *, name: str = "the table") -> None:
+        """Write the check as one self-contained HTML page, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The page.
+        name
+            The name of the table.
+        """
+        from seepage.pages.check_page import check_page
+
+        write_text(checks.path(path), check_page(self, name=checks.text(name, "name")))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as plain JSON."""

@@ -219,7 +219,8 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
             A column of stable identifiers from which forms and noise are derived, so
             that a person who is asked again gets the same form, and sends the same
             report for the same answers, but another one for a changed answer, which
-            proves the change; and the secret key, bytes or the path of its file (see `seepage.collection.perturb_table.IdentifiedPeople`).
+            proves the change; and the secret key, bytes or the path of its file (see
+            `seepage.collection.perturb_table.IdentifiedPeople`).
         progress
             Called with the number of records done and their total, None if unknown.
         **table
