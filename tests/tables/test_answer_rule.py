@@ -172,9 +172,7 @@ def test_a_codebook_marks_scales(tmp_path):
     assert DesignOptions(limit=2.0, order=book).order == SCALE
     table = tmp_path / "people.csv"
     PEOPLE[["health", "sex"]].to_csv(table, index=False)
-    told = run(
-        "design", table, "--limit", "2", "--order", book, "--details"
-    ).stdout
+    told = run("design", table, "--limit", "2", "--order", book, "--details").stdout
     assert "health: bad to fair, good, best (4 values)" in told
     book.write_text(book.read_text().replace(",3\n", ",last\n"))
     with pytest.raises(sp.InputError, match=r"order must be a number, got 'last'"):
