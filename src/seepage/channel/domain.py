@@ -4,6 +4,7 @@ Here are `Domain` and `Attribute`, the columns of a table, their values, and the
 of these; and `Channel`, a row-stochastic matrix P(output given input) of two of them.
 """
 
+import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,9 @@ class Attribute:
         How a person without an answer is given one at random, on her device: the share
         of each answer in whole percent, fixed in advance.  Empty: missing is a value
         like others, or raises.
+    scores, score_errors
+        The number that each answer stands for in a mean, such as the mean within an
+        interval, and its standard error.  Empty: the value itself, or a midpoint.
     protects_missing
         Whether what is promised about answers is also promised about having none; only
         where people of the table have none.
@@ -80,6 +84,8 @@ class Attribute:
     merged: tuple[tuple[str, str], ...] = ()
     shares: tuple[int, ...] = ()
     protects_missing: bool = False
+    scores: tuple[float, ...] = ()
+    score_errors: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -89,9 +95,13 @@ class Attribute:
         object.__setattr__(self, "values", tuple(checks.items(self.values, "values")))
         object.__setattr__(self, "edges", tuple(checks.numbers(self.edges, "edges")))
         object.__setattr__(self, "shares", tuple(checks.items(self.shares, "shares")))
+        for name in ("scores", "score_errors"):
+            numbers = tuple(checks.numbers(getattr(self, name), name))
+            object.__setattr__(self, name, numbers)
         self._check_values()
         self._check_shares()
         self._check_edges()
+        self._check_scores()
         pairs = [
             checks.texts(pair, "merged") for pair in checks.items(self.merged, "merged")
         ]
@@ -163,6 +173,18 @@ class Attribute:
         if self.edges and len(named_labels) > 1:
             raise DomainError(
                 f"attribute {self.name!r} has bins and must merge into one of them"
+            )
+
+    def _check_scores(self) -> None:
+        are_given = bool(self.scores or self.score_errors)
+        if not are_given:
+            return
+        sizes = {len(self.scores), len(self.score_errors)}
+        are_finite = all(map(math.isfinite, (*self.scores, *self.score_errors)))
+        if sizes != {self.answers} or not are_finite or min(self.score_errors) < 0:
+            raise DomainError(
+                f"attribute {self.name!r} must have a finite score and an error of at "
+                "least 0 for each answer"
             )
 
     def _check_edges(self) -> None:
@@ -297,8 +319,8 @@ class Domain:
         return Domain(attribute.as_reported for attribute in self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one JSON-ready dict per attribute: name, values, edges, and merged and
-        shares if it has any.
+        """Return one JSON-ready dict per attribute: name, values, edges, and merged,
+        scores and shares if it has any.
         """
         return [_attribute_dict(attribute) for attribute in self]
 
@@ -359,7 +381,7 @@ class Domain:
             if mine.merged != theirs.merged:
                 return f"attribute {mine.name!r}: they merge other values"
             if mine != theirs:
-                return f"attribute {mine.name!r}: they give other answers to people without one"
+                return f"attribute {mine.name!r}: other shares or scores of its answers"
         return ""
 
 
@@ -372,6 +394,9 @@ def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
     }
     if attribute.merged:
         content["merged"] = [list(pair) for pair in attribute.merged]
+    if attribute.scores:
+        content["scores"] = list(attribute.scores)
+        content["score_errors"] = list(attribute.score_errors)
     if attribute.shares:
         content["shares"] = list(attribute.shares)
         content["protects_missing"] = attribute.protects_missing

@@ -7,7 +7,7 @@ intervals are in `estimated_cells`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from seepage.collection.estimated_cells import (
     as_labels,
     as_texts,
 )
+from seepage.collection.frequencies import score_error
 from seepage.collection.ratio_intervals import SharePair, ratio_intervals, within_unit
 from seepage.collection.report_batches import open_reports
 from seepage.designs.want import attribute_scores
@@ -193,8 +194,9 @@ class Table(EstimatedCells):
         given
             Attributes in whose groups means are taken; by default everybody.
         scores
-            One number for each value; by default the values as numbers, or the
-            midpoints of bins.
+            One number for each value; by default the values as numbers, the means
+            within intervals on the part that fixed them, whose errors widen the
+            intervals, or the midpoints of bins.
         """
         axis = self._axis(name)
         numbers = attribute_scores(self.attributes[axis], scores)
@@ -206,11 +208,37 @@ class Table(EstimatedCells):
         if not axes:
             everybody = np.ones((1, len(self.values)))
             means = self._ratios(what, (), everybody * numbers[codes], everybody)
-            return means._number(0)
+            return self._widened(means, axis, numbers, everybody)._number(0)
         groups = summing_matrix(self._shape, axes)
         attributes = tuple(self.attributes[other] for other in axes)
         what += f" given {' and '.join(attribute.name for attribute in attributes)}"
-        return self._ratios(what, attributes, groups * numbers[codes], groups)
+        means = self._ratios(what, attributes, groups * numbers[codes], groups)
+        return self._widened(means, axis, numbers, groups)
+
+    def _widened(
+        self, means: EstimatedCells, axis: int, scores: Floats, groups: Floats
+    ) -> EstimatedCells:
+        """Return means with the errors of the scores of an attribute's values."""
+        attribute = self.attributes[axis]
+        cells = groups * self.values
+        by_value = summing_matrix(self._shape, [axis])
+        totals = cells.sum(axis=1)
+        errors = np.zeros(len(totals))
+        for group, total in enumerate(totals.tolist()):
+            if total > 0:
+                shares = by_value @ cells[group] / total
+                errors[group] = score_error(attribute, scores, shares)
+        if not errors.any():
+            return means
+        further = (NORMAL_QUANTILE * errors)[:, None]
+        middle = means.values[:, None]
+        widths = np.hypot(means.intervals - middle, further)
+        intervals = middle + widths * np.array([-1.0, 1.0])
+        return replace(
+            means,
+            standard_errors=np.hypot(means.standard_errors, errors),
+            intervals=intervals,
+        )
 
     # Comparisons of two groups --------------------------------------------------------
 

@@ -26,7 +26,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.log_ratios import nearest_distribution
 from seepage._core.results import Result, json_ready
-from seepage.channel.domain import Domain
+from seepage.channel.domain import Attribute, Domain
 from seepage.collection.cell_sums import CellSums, add_reports
 from seepage.collection.estimated_cells import Estimated
 from seepage.collection.report_batches import open_reports
@@ -86,8 +86,9 @@ class Frequencies(Result):
     def mean(self, name: str) -> Estimated:
         """Return the mean of a numeric answer that the plan was designed for (`want`).
 
-        It is that of the scores of the values: the values as numbers, midpoints of
-        bins, or given.
+        It is that of the scores of the values: the values as numbers, the means within
+        intervals on the part that fixed them, whose errors widen the interval,
+        midpoints of bins, or given.
         """
         if checks.text(name, "name") not in self.means:
             raise InputError(
@@ -195,7 +196,8 @@ def estimate_frequencies(
     means = {}
     for name, numbers in scores.items():
         if name in estimates:
-            means[name] = _mean(sums[name], numbers)
+            error = score_error(plan.domain[name], numbers, sums[name].mean)
+            means[name] = _mean(sums[name], numbers).widened(error)
     return Frequencies(
         domain=plan.collected,
         estimates=estimates,
@@ -203,6 +205,17 @@ def estimate_frequencies(
         unestimated=tuple(name for name in names if name not in estimates),
         means=means,
     )
+
+
+def score_error(attribute: Attribute, scores: Floats, shares: Floats) -> float:
+    """Return the standard error of a mean by that of its scores: sum_v f_v^2 e_v^2.
+
+    0 for scores that are not those of the attribute: they are the question's own.
+    """
+    if tuple(scores) != attribute.scores:
+        return 0.0
+    errors = np.clip(shares, 0.0, 1.0) * np.array(attribute.score_errors)
+    return float(np.sqrt((errors**2).sum()))
 
 
 def _mean(sums: CellSums, scores: Floats) -> Estimated:

@@ -26,6 +26,7 @@ from seepage._core.number_grammar import number_of_text
 from seepage._core.wanted_text import MEAN, SCORES, TIMES
 from seepage.channel.domain import Attribute, Domain
 from seepage.designs.design_options import wanted_statistics
+from seepage.tables.interval_scores import integer_midpoints
 
 RIDGE = 1e-4
 """Weight of the frequencies of an answer whose mean is wanted: it costs 0.1 % of the
@@ -107,8 +108,8 @@ def _parsed(
 def attribute_scores(
     attribute: Attribute, scores: Any = None, what: str = "scores"
 ) -> Floats:
-    """Return one number for each value: those given, the values as numbers, or
-    midpoints of bins.
+    """Return one number for each value: those given, those of the attribute, such as
+    the means within intervals, the values as numbers, or midpoints of bins.
 
     Examples
     --------
@@ -117,7 +118,12 @@ def attribute_scores(
     """
     edges = np.array(attribute.edges)
     name = attribute.name
+    if scores is None and attribute.scores:
+        return np.array(attribute.scores)
     if scores is None and len(edges) == attribute.size + 1 and np.isfinite(edges).all():
+        of_integers = integer_midpoints(attribute.values, attribute.edges)
+        if of_integers is not None:
+            return of_integers
         return np.asarray((edges[1:] + edges[:-1]) / 2.0)
     given = attribute.values if scores is None else checks.items(scores, what)
     numbers = np.array([_score(number) for number in given])

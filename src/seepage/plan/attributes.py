@@ -41,6 +41,8 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     shares, protects_missing
         How a person without an answer is given one, and whether having none is
         protected, see `Attribute`.
+    scores, score_errors
+        The number that each answer stands for in a mean, and its error.
     frequencies
         Nominal frequencies of the values, fixed in advance: they give the weights of
         the forms in an estimate.  Empty: uniform.
@@ -55,6 +57,8 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     merged: tuple[tuple[str, str], ...] = ()
     shares: tuple[int, ...] = ()
     protects_missing: bool = False
+    scores: tuple[float, ...] = ()
+    score_errors: tuple[Budget, ...] = ()
 
     def __post_init__(self) -> None:
         if self.attribute.size and self.frequencies:
@@ -70,6 +74,8 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
             self.merged,
             self.shares,
             self.protects_missing,
+            self.scores,
+            self.score_errors,
         )
 
 
@@ -102,6 +108,8 @@ def stored_attributes(
             merged=attribute.merged,
             shares=attribute.shares,
             protects_missing=attribute.protects_missing,
+            scores=attribute.scores,
+            score_errors=attribute.score_errors,
             public=attribute.name in names,
             limit=None if limit == math.inf else float(limit),
             frequencies=tuple(

@@ -22,6 +22,7 @@ from seepage.counting.record_samples import (
 from seepage.tables.answer_rule import AnswerRule, with_markers
 from seepage.tables.column import Column
 from seepage.tables.frames import open_frame
+from seepage.tables.interval_scores import with_scores
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
@@ -207,9 +208,14 @@ def _fix(
     if certifying is None:
         certifying = _certifying(table.num_rows, scale, whole=whole)
     shares = LeastShares.of(certifying)
+    summaries = _summaries(table, options, source.fields)
     numbers = dict[str, NumberSummary]()
     if options.merges_answers:
-        numbers = _numbers(table, options, source.fields)
+        numbers = {
+            name: summary
+            for name, summary in summaries.items()
+            if options.given_rule(name) is None
+        }
     cuts = dict[str, tuple[float, ...]]()
     for name, summary in numbers.items():
         tried = shares.tried(kept=name in options.keep)
@@ -220,13 +226,14 @@ def _fix(
     people = max(int(counts[0].sum()), 1)
     coder = ColumnCoder(AnswerRule(options, 0.0, scale), people, shares)
     roles = _roles(coder, domain, counts, numbers)
+    with_means = [with_scores(a, summaries.get(a.name)) for a in roles.domain]
     if not set(roles.domain.names) - set(roles.protected):
         raise InputError(
             "no column has two answers with enough people; ask for the values as they are",
             parameter="answers",
         )
     return FixedDomain(
-        domain=roles.domain.as_coded(),
+        domain=Domain(with_means).as_coded(),
         part=None if whole else part,
         records=table.num_rows,
         values=_numbers_of_values(domain, counts, numbers, cuts),
@@ -310,17 +317,14 @@ def _numbers_of_values(
     return values
 
 
-def _numbers(
+def _summaries(
     table: pa.Table, options: "RecordOptions", fields: bool
 ) -> dict[str, NumberSummary]:
-    """Return summaries of the columns of numbers that the options neither bin nor
-    order.
-    """
+    """Return summaries of the columns of numbers that the options do not order."""
     columns = list[Column]()
     for name in table.column_names:
-        settled = options.given_rule(name) is not None or name in options.order
         may_hold_numbers = fields or is_number_type(table.schema.field(name).type)
-        if may_hold_numbers and not settled:
+        if may_hold_numbers and name not in options.order:
             columns.append(Column(name, options, fields=fields))
     if not columns:
         return {}

@@ -301,7 +301,8 @@ def design(
         in place of those of a numeric answer (`"mean hours"`).  The error of a joint
         table, also given as a tuple of names, counts like that of an attribute; some
         form asks for all of them.  The mean is that of the values as numbers, of the
-        midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
+        means within intervals on the part that fixed them (open ones too), midpoints of
+        bins, or of scores: `"mean hours = 10, 30, 50"`.
     scope
         For whom every limit holds: the `"population"` that the records are a random
         sample of, or the people in the `"table"` only.  For the population there must
