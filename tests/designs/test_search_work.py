@@ -1,11 +1,15 @@
 """A search ends by what it has computed: the same plan at any speed of the machine."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
 import seepage as sp
+from searches import find_design
 from seepage.designs.forms import search_work
 from seepage.designs.forms.search_work import SearchWork
 
@@ -82,3 +86,42 @@ def test_time_ends_a_search_only_at_the_cap():
     time.sleep(0.001)
     assert work.expired()
     assert work.is_capped
+
+
+@pytest.mark.parametrize("objective", ["mean", "largest"])
+def test_a_plan_says_what_the_last_quarter_of_its_search_gained(objective):
+    survey = sp.make_survey(1_000, rng=5).select(COLUMNS)
+    found = find_design(survey, 2.0, scope="table", effort=0.01, objective=objective)
+    done, last = found.history[-1]
+    before = [error for work, error in found.history if work <= 0.75 * done]
+    assert found.settings["design"]["late gain"] == round(
+        max(0.0, 1 - last / before[-1]), 4
+    )
+    assert 0 <= found.late_gain < 0.5
+
+
+HASHED = """
+import warnings
+import seepage as sp
+
+warnings.simplefilter("ignore")
+survey = sp.make_survey(400, rng=5).select(["coffee", "screen", "sleep"])
+for scope in ("table", "population"):
+    print(sp.design(survey, 2.0, scope=scope, effort=0.005).digest)
+"""
+
+
+def test_the_order_of_sets_and_the_threads_of_blas_do_not_change_the_plan():
+    """A process of its own for each, since both are fixed when it starts."""
+    digests = set()
+    for seed, threads in (("1", "1"), ("2", "4")):
+        environment = {"PYTHONHASHSEED": seed, "OPENBLAS_NUM_THREADS": threads}
+        done = subprocess.run(
+            [sys.executable, "-c", HASHED],
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(done.stdout)
+    assert len(digests) == 1

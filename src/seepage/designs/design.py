@@ -52,6 +52,8 @@ class Design:
     ----------
     rounds
         The number of complete rounds of the search.
+    history
+        The work done and the objective after each round.
     sets
         The attributes of each form that the search chose, from which another one can
         start.
@@ -95,6 +97,7 @@ class Design:
         self.ended = "no better form"
         self.rounds = 0
         self.considered = 0
+        self.history: list[tuple[float, float]] = []
         self.sets: list[list[str]] = []
         self.inner = (
             False  # whether it only searches forms to shape, on a part of the records
@@ -221,6 +224,7 @@ class Design:
         """Count a complete round; return its forms and shares."""
         if not self.inner:
             self.rounds += 1
+            self.history.append((self.work.done, self.pool.error))
         self.considered = sum(map(bool, self.search_forms.fitted.values()))
         return copy(self.pool)
 
@@ -313,6 +317,21 @@ class Design:
         return float(importance[used] @ self.errors[used] / importance.sum())
 
     @property
+    def late_gain(self) -> float:
+        """By how much the last quarter of the search lowered the error, relatively.
+
+        What a longer search may bring: no bound over all forms is known that would say
+        more.
+        """
+        if not self.history:
+            return 0.0
+        done, objective = self.history[-1]
+        late = [before for work, before in self.history if work <= 0.75 * done]
+        if not late or not math.isfinite(late[-1]):
+            return 0.0
+        return round(max(0.0, 1 - objective / late[-1]), 4)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What the plan states of the options, the records and the search."""
         return {
@@ -326,6 +345,7 @@ class Design:
             "design": {
                 "forms considered": self.considered,
                 "gap": self.gap,
+                "late gain": self.late_gain,
                 "error": self.error,
                 "ended": self.ended,
                 "rounds": self.rounds,

@@ -180,6 +180,16 @@ class FormPool:
         """Objective, gap and prices at the current shares."""
         return evaluate(self.rows, self.problem.importance, self.shares)
 
+    @property
+    def error(self) -> float:
+        """The error that is minimised, at the current shares: the mean or the largest."""
+        scale = self.problem.scale
+        if scale is None:
+            return self.solution.objective
+        used = scale > 0
+        with np.errstate(divide="ignore"):
+            return float((scale[used] / (self.shares @ self.rows)[used]).max())
+
     def support(self, least: float = 1e-4) -> list[Form]:
         """Return the forms with a share above `least`, in descending order of the
         shares.
