@@ -28,10 +28,13 @@ $(DEV_READY): requirements-dev.lock $(READY)
 setup: $(DEV_READY) ## Make the virtual environment in .venv with locked packages
 
 .PHONY: demo
-demo: $(READY) ## An analysis and a plan: the pages adult.html (bundled Adult) and plan.html (a synthetic survey)
-	$(BIN)/seepage analyse adult --epsilon 1 --report adult.html
-	$(BIN)/seepage datasets survey -o people.csv
-	$(BIN)/seepage design people.csv --columns employment,coffee,screen,sleep --limit 2 --seconds 5 -o plan.json --report plan.html
+demo: $(READY) ## An analysis (bundled Adult) and a plan (a synthetic survey); the last lines name the two pages
+	@$(BIN)/seepage analyse adult --epsilon 1 --report adult.html >/dev/null
+	@$(BIN)/seepage datasets survey -o people.csv
+	@$(BIN)/seepage design people.csv --columns employment,coffee,screen,sleep --limit 7.4x --effort 0.2 -o plan.json --report plan.html >/dev/null
+	@echo "Open these two pages in a browser; seepage open does the same with your own table:"
+	@echo "  $(CURDIR)/adult.html"
+	@echo "  $(CURDIR)/plan.html"
 
 .PHONY: lint
 lint: $(DEV_READY) ## Ruff, codespell and mypy --strict
