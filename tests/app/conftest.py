@@ -75,3 +75,33 @@ def disk():
         pytest.skip("needs a SQLite library whose functions are visible")
     with SpiedDisk(sqlite) as spied:
         yield spied
+
+
+@pytest.fixture
+def visit(browser, app):
+    """Open the app in a browser of its own; any error or refused answer is a fault."""
+    trouble = []
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("dialog", lambda dialog: trouble.append(dialog.message))
+    page.on(
+        "console",
+        lambda line: (
+            trouble.append(line.text)
+            if line.type == "error" and "422" not in line.text  # an entry not taken
+            else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda request: (
+            trouble.append(request.url)
+            if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+            else None
+        ),
+    )
+    page.goto(app.address)
+    yield page
+    context.close()
+    assert trouble == []

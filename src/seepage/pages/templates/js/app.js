@@ -54,6 +54,10 @@ if (drop) {
   });
 }
 
+document.addEventListener("htmx:error", () => {
+  document.getElementById("ended").hidden = false;
+});
+
 for (const range of document.querySelectorAll("input[data-stops]")) {
   const stops = range.dataset.stops.split(" ");
   const output = document.getElementById(range.dataset.output);
