@@ -24,6 +24,7 @@ def column(name):
         role="ask",
         missing=0.0,
         codes=(),
+        beside=(),
         values=(),
         asked=None,
     )

@@ -1,5 +1,6 @@
 """What was decided in the app, as keywords of the design; results that are taken."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -28,13 +29,16 @@ def column(name, role="ask"):
         role=role,
         missing=0.0,
         codes=(),
+        beside=(),
         values=(("yes", 0.5), ("no", 0.5)),
         asked=AnswerShares(answers=(("yes", 0.5), ("no", 0.5)), number=2),
     )
 
 
-def check(*columns):
-    return CheckSummary(columns=columns, records=100, is_whole=True, part=20)
+def check(*columns, people=()):
+    return CheckSummary(
+        columns=columns, records=100, is_whole=True, part=20, people=people
+    )
 
 
 def plan(number, digest="d", **values):
@@ -107,6 +111,24 @@ def test_nothing_asked_is_one_line(study):
         study.choose(name, ColumnChoice("never"))
     with pytest.raises(InputError, match="no column is asked"):
         study.design_keywords()
+
+
+def test_who_is_a_person_must_be_said_where_rows_repeat(study):
+    people = (("id", "several records have the same"),)
+    study.take_check(check(column("ill"), column("id", "never"), people=people))
+    with pytest.raises(InputError, match="who is a person"):
+        study.design_keywords()
+    study.is_each_row_a_person = True
+    assert study.design_keywords()["person"] == "none"
+    study.choose("id", ColumnChoice("person"))
+    assert study.design_keywords()["person"] == "id"
+
+
+def test_texts_beside_numbers_are_missing_in_the_part_too(study):
+    numbers = replace(column("age"), beside=("refused",))
+    study.take_check(check(column("ill"), numbers))
+    assert study.exploring["missing_markers"] == {"age": ("refused",)}
+    assert "missing_markers" not in study.reading  # a design does so by itself
 
 
 def test_a_check_keeps_what_was_decided(study):

@@ -19,6 +19,7 @@ from seepage.app.explored_part import (
     asked_answers,
     coded_part,
     read_explored,
+    with_texts_beside,
 )
 from seepage.app.summaries import AnswerShares, CheckedColumn, CheckSummary
 from seepage.channel.domain import MISSING
@@ -65,7 +66,10 @@ def check_columns(
     progress(1, 3)
     part = read_explored(data, _all_names(data), keywords)
     progress(2, 3)
-    fixed, asked = _asked_shares(data, part, used or check.used, keywords, folder)
+    names = used or check.used
+    beside = {column.name: column.beside_numbers for column in check}
+    reading = with_texts_beside(keywords, names, beside)
+    fixed, asked = _asked_shares(data, part, names, reading, folder)
     columns = tuple(
         CheckedColumn(
             name=column.name,
@@ -74,6 +78,7 @@ def check_columns(
             role=_proposed_role(column.name, fixed),
             missing=column.missing,
             codes=column.questions,
+            beside=column.beside_numbers,
             values=_commonest_values(part.table[column.name]),
             asked=asked.get(column.name),
         )
@@ -85,6 +90,7 @@ def check_columns(
         records=check.records,
         is_whole=check.whole,
         part=part.table.num_rows,
+        people=tuple((person.name, person.reason) for person in check.people),
     )
 
 
@@ -93,7 +99,9 @@ def reread_column(
 ) -> CheckedColumn:
     """Return a column with its answers as they are asked under other decisions."""
     names = [column.name]
-    reading = {**keywords, "keep": (column.name,)}
+    beside = {column.name: column.beside}
+    reading = with_texts_beside(keywords, [column.name], beside)
+    reading["keep"] = (column.name,)
     part = read_explored(data, names, reading)
     _, asked = _asked_shares(data, part, names, reading, folder)
     if column.name not in asked:

@@ -170,6 +170,21 @@ def _entered_choice(
     )
 
 
+async def take_person(study: Study, request: Request) -> Response:
+    """Take who is a person: whom a column names, or each row."""
+    name = entry(await form_entries(request), "person")
+    if study.check is None:
+        raise InputError("there is no table yet")
+    if name == "":
+        study.is_each_row_a_person = True
+    elif name in study.choices:
+        study.choose(name, replace(study.choices[name], role="person"))
+    else:
+        raise InputError("there is no such column")
+    study.forget_results()
+    return redirect_to(study, "columns")
+
+
 async def show_editor(study: Study, request: Request) -> Response:
     """Show how a column is read, to change it."""
     position = _column_position(study, request.query_params)
@@ -230,6 +245,7 @@ COLUMNS_ROUTES = (
     StudyRoute("columns", show_columns),
     StudyRoute("column", show_editor),
     StudyRoute("role", take_role, "POST"),
+    StudyRoute("person", take_person, "POST"),
     StudyRoute("reading", take_reading, "POST"),
 )
 """Addresses of the second step."""

@@ -43,7 +43,7 @@ def read_explored(
     """Return the part's records with some columns."""
     origin, reading = table_of(data, {})
     source = open_source(origin, RecordOptions(**reading))
-    person = keywords.get("person")
+    person = RecordOptions(person=keywords.get("person")).person_column
     table, _ = read_part(source, list(names), person, SEED, whole=False)
     return ExploredPart(table, source.fields)
 
@@ -57,6 +57,29 @@ def write_explored(part: ExploredPart, folder: Path) -> Path:
         path = folder / "part.parquet"
         pq.write_table(part.table, path)
     return path
+
+
+def with_texts_beside(
+    keywords: Mapping[str, Any],
+    names: Sequence[str],
+    beside: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """Return keywords of reading by which texts beside numbers are missing, as a design
+    reads them.
+
+    Examples
+    --------
+    >>> with_texts_beside({}, ["age"], {"age": ("refused",), "sex": ()})
+    {'missing_markers': {'age': ('refused',)}}
+    """
+    markers = dict(keywords.get("missing_markers", {}))
+    for name in names:
+        texts = (*markers.get(name, ()), *beside.get(name, ()))
+        if texts:
+            markers[name] = tuple(dict.fromkeys(texts))
+    if not markers:
+        return dict(keywords)
+    return {**keywords, "missing_markers": markers}
 
 
 def asked_answers(

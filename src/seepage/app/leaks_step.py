@@ -124,7 +124,7 @@ def start_analysis(study: Study) -> None:
         leak_work.analyse_part,
         study.data,
         study.used,
-        study.reading,
+        study.exploring,
         study.folder,
     )
     study.start_task("leaks", task)

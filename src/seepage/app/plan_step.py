@@ -110,7 +110,7 @@ def _start_estimate(study: Study) -> None:
         plan_work.estimate_plan,
         study.data,
         study.used,
-        study.reading,
+        study.exploring,
         study.estimate_keywords(),
         study.folder,
     )

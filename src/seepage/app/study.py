@@ -21,6 +21,7 @@ from seepage.app.column_choices import (
     reading_keywords,
     role_keywords,
 )
+from seepage.app.explored_part import with_texts_beside
 from seepage.app.leak_work import ANALYSIS_PAGE
 from seepage.app.looks import LOOKS, Looks
 from seepage.app.plan_wish import (
@@ -41,6 +42,7 @@ from seepage.app.summaries import (
 from seepage.app.tasks import BackgroundTask, Fault
 from seepage.designs.changes import Change
 from seepage.tables.codebooks import CodebookRow
+from seepage.tables.table_options import NO_PERSON
 
 MAX_COMPARED = 3
 """Number of plans that are kept to compare."""
@@ -85,6 +87,9 @@ class Study:
         What was found about the columns.
     choices
         What is decided about each column.
+    is_each_row_a_person
+        Whether it was decided that each record is of another person, though a column
+        looks as if it identified people with several.
     codebook
         The lines of a codebook that waits for its table.
     analysis
@@ -114,6 +119,7 @@ class Study:
     source: DataSource | None = None
     check: CheckSummary | None = None
     choices: dict[str, ColumnChoice] = field(default_factory=dict)
+    is_each_row_a_person: bool = False
     codebook: list[CodebookRow] = field(default_factory=list)
     analysis: AnalysisSummary | None = None
     entries: dict[str, str] = field(default_factory=lambda: dict(FIRST_ENTRIES))
@@ -134,6 +140,7 @@ class Study:
         self.source = source
         self.check = None
         self.choices = {}
+        self.is_each_row_a_person = False
         self.pairs = []
         self.plans = []
         self.estimate = None
@@ -225,7 +232,22 @@ class Study:
     @property
     def reading(self) -> dict[str, Any]:
         """The keywords of reading the table that follow from the decisions."""
-        return reading_keywords(self.choices)
+        keywords = reading_keywords(self.choices)
+        if self.is_each_row_a_person and "person" not in keywords:
+            keywords["person"] = NO_PERSON
+        return keywords
+
+    @property
+    def exploring(self) -> dict[str, Any]:
+        """The keywords of reading the explored part, as a design reads the table."""
+        beside = {column.name: column.beside for column in self.columns}
+        return with_texts_beside(self.reading, self.used, beside)
+
+    @property
+    def asks_who_is_a_person(self) -> bool:
+        """Whether it must be decided who is a person, and is not."""
+        has_repeats = self.check is not None and bool(self.check.people)
+        return has_repeats and "person" not in self.reading
 
     # The plan -------------------------------------------------------------------------
 
@@ -245,6 +267,8 @@ class Study:
         """Return the keywords of `seepage.design` that follow from all decisions."""
         if not self.asked:
             raise InputError("no column is asked: choose some in the second step")
+        if self.asks_who_is_a_person:
+            raise InputError("say in the second step who is a person")
         wish = PlanWish.of(self.entries)
         return {
             **self.role_keywords,

@@ -41,6 +41,8 @@ class CheckedColumn:
         The share of records without a value.
     codes
         Values that may mean missing.
+    beside
+        Texts beside numbers, which are read as missing.
     values
         The commonest values with their shares.
     asked
@@ -53,6 +55,7 @@ class CheckedColumn:
     role: Role
     missing: float
     codes: tuple[str, ...]
+    beside: tuple[str, ...]
     values: tuple[tuple[str, float], ...]
     asked: AnswerShares | None
 
@@ -71,12 +74,15 @@ class CheckSummary:
         Whether these are all.
     part
         The number of records from which the answers and their shares were read.
+    people
+        Columns that identify people with several records, each with why.
     """
 
     columns: tuple[CheckedColumn, ...]
     records: int
     is_whole: bool
     part: int
+    people: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
