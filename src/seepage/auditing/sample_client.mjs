@@ -39,7 +39,7 @@ function exactText(report, outer = []) {
 
 // The brackets and the texts of the parts of an array; undefined for anything else.
 function vectorTexts(report, outer) {
-  if (Array.isArray(report)) return ["[", "]", ...Array.from(report, (part) => exactText(part, outer))];
+  if (Array.isArray(report)) return ["[", "]", ...Array.from(report, (part, i) => (i in report ? exactText(part, outer) : "a hole"))];
   if (ArrayBuffer.isView(report) && !(report instanceof DataView)) {
     return [`${report.constructor.name}[`, "]", ...Array.from(report, (part) => exactText(part, outer))];
   }
