@@ -9,6 +9,7 @@ a script.
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -17,6 +18,16 @@ from typing import Any
 import jinja2
 import msgspec
 from markupsafe import Markup
+
+from seepage._core.errors import escaped
+
+
+CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Control characters other than tabs and line breaks."""
+
+
+UNSAFE_IN_JSON = re.compile("[<>&\x7f-\x9f]")
+"""What JSON does not escape, and the element of a script must not have."""
 
 
 def render_page(
@@ -43,8 +54,8 @@ def render_page(
     script
         The only script that the page permits; "" for none.
     content
-        Input of the script, embedded as JSON with <, > and & escaped: it cannot close
-        its element.
+        Input of the script, embedded as JSON with <, > and & escaped, so that it cannot
+        close its element, and with control characters escaped.
     connect
         The only address that the page may send requests to.
     images
@@ -60,8 +71,7 @@ def render_page(
     """
     style = "\n".join(template_text(f"css/{name}.css") for name in styles)
     data = msgspec.json.encode(content).decode()
-    for character in "<>&":
-        data = data.replace(character, f"\\u00{ord(character):02x}")
+    data = UNSAFE_IN_JSON.sub(lambda match: f"\\u00{ord(match[0]):02x}", data)
     return render_text(
         template,
         **values,
@@ -84,9 +94,19 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("seepage.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _printable(value: Any) -> Any:
+    """Return a value, a text with its control characters escaped: they would reach the
+    terminal of whoever prints the page.
+    """
+    if type(value) is str and CONTROLS.search(value):
+        return escaped(value, ("Cc",))
+    return value
 
 
 def template_text(name: str) -> str:
