@@ -247,6 +247,15 @@ def test_a_designed_plan_codes_as_its_clients(client, scope):
 
 
 TYPED = [
+    *[
+        "\u00a01",
+        "x\x1c",
+        "\u2003yes",
+        "1e21",
+        "9007199254740993",
+        "9007199254740993.50",
+    ],
+    *["2020-01-02 03:04:05.60+0100", "2020-01-02 00:00:00", "03:04:05.000Z", "NaN "],
     *["", " ", "1", " 1.0", "1e0", "+1", "01", "TRUE", "True", "yes", "(missing)"],
     *["(other)", "*", "-0", ".5", "5.", "1e400", "-inf", "Infinity", "nan", "0x1"],
 ]
@@ -281,3 +290,33 @@ def test_the_clients_code_whatever_is_typed_alike(client, answers):
 def test_a_record_that_was_dropped_certifies_nothing():
     with pytest.raises(InputError, match="certified on all records"):
         sp.design(table(), 2.0, missing="drop")
+
+
+def test_a_value_called_other_is_no_catch_all(client):
+    """The text (other) that means missing does not stand for values that were not seen."""
+    frame = pd.DataFrame({"a": ["0", "1", "2", "(other)"] * 50, "b": ["x", "y"] * 100})
+    markers = {"a": ["(other)"]}
+    _, plan = everything_asked(frame, markers)
+    others = pd.DataFrame({"a": ["7", "(other)", "1.0"], "b": ["x", "x", "y"]})
+    can_answer = check_codes(client, plan, others, people_of(others), markers)
+    assert can_answer.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("is_frame", [True, False])
+def test_texts_of_frames_and_of_files_have_one_code(client, tmp_path, is_frame):
+    """A plan of a frame codes the fields of a file as its clients do, and a plan of a
+    file the texts of a frame.
+    """
+    frame = pd.DataFrame({"a": [" 1.0", "1", "yes"] * 50, "b": ["x", "y"] * 75})
+    file = tmp_path / "people.csv"
+    frame.to_csv(file, index=False)
+    _, plan = everything_asked(frame if is_frame else file)
+    assert plan.domain["a"].values == (
+        (" 1.0", "1", "yes") if is_frame else ("1", "yes")
+    )
+    typed = pd.DataFrame({"a": ["1.0", " 1.0", "1e0", "\u00a0yes "], "b": ["x"] * 4})
+    typed.to_csv(file, index=False)
+    expected = codes_of_python(plan, people_of(typed))
+    assert codes_of_javascript(client, plan, people_of(typed)) == expected
+    assert codes_of_perturb(typed, plan) == expected
+    assert codes_of_perturb(file, plan) == expected

@@ -7,11 +7,11 @@ from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage._core.number_grammar import number_of_text
 from seepage.channel.domain import MISSING, PERCENT
 from seepage.mechanisms.word_draws import DRAWS_BY_KIND, WordDraw, Words
 from seepage.plan.wire import Wire
-from seepage.tables.labels import BOOLEANS, EXACT, number_label
+from seepage.tables.column import key_label
+from seepage.tables.labels import field_key, number_label
 
 WORD = 8
 """Bytes of a word."""
@@ -214,9 +214,9 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
     -------
     int or None
         The first that there is: the index among `values`, or the code in `merged`, of
-        the text, or else of its label (`answer_label`); for a number within `edges`
-        that of its bin; the code `other`.  With `shares`, the number of values is the
-        code of no answer.
+        the text, or else of its label as a field of a text file (`field_key`); for a
+        number within `edges` that of its bin; the code `other`.  With `shares`,
+        the number of values is the code of no answer.
 
     Notes
     -----
@@ -246,13 +246,15 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
         values = [*values, MISSING]
     codes = dict(attribute.get("merged", ()))
     codes.update((value, code) for code, value in enumerate(values))
-    label = answer_label(text)
-    for listed in (text, label):
+    key = field_key(text)
+    for listed in (text, key_label(key)):
         if listed in codes:
             return int(codes[listed])
-    interval = _interval_of(label, attribute.get("edges", ()))
-    if interval is not None:
-        return interval + int(values[0] == MISSING)
+    edges = attribute.get("edges", ())
+    if edges and isinstance(key, float):
+        limits = [float(edge) for edge in edges]
+        if limits[0] <= key <= limits[-1]:
+            return bisect_right(limits[1:-1], key) + int(values[0] == MISSING)
     other: int | None = attribute.get("other")
     return other
 
@@ -268,36 +270,3 @@ def _answer_text(answer: Any) -> str | None:
     if isinstance(answer, str):
         return answer
     return None
-
-
-BLANKS = " \t\n\v\f\r"
-"""The characters that are stripped from texts."""
-
-
-def answer_label(text: str) -> str:
-    """Return the label of a text, as a field of a text file has it.
-
-    Surrounding blanks are stripped; a decimal number below 2^53 is in its shortest
-    form, and `True` and `TRUE` are `true`.
-
-    Examples
-    --------
-    >>> [answer_label(text) for text in (" 1.0", "1e3", "TRUE", "<5")]
-    ['1', '1000', 'true', '<5']
-    """
-    word = text.strip(BLANKS)
-    number = number_of_text(word)
-    if number is not None and abs(number) < EXACT:
-        return number_label(number)
-    return BOOLEANS.get(word, word)
-
-
-def _interval_of(text: str, edges: Sequence[str]) -> int | None:
-    """Return the index of the interval of a number; None outside all intervals."""
-    number = number_of_text(text)
-    if not edges or number is None:
-        return None
-    limits = [float(edge) for edge in edges]
-    if not limits[0] <= number <= limits[-1]:
-        return None
-    return bisect_right(limits[1:-1], number)

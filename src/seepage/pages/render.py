@@ -21,7 +21,6 @@ from markupsafe import Markup
 
 from seepage._core.errors import escaped
 
-
 CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters other than tabs and line breaks."""
 

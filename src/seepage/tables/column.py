@@ -13,6 +13,7 @@ every engine and format.
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from seepage._core.arrays import Booleans, Codes, Integers
 from seepage._core.errors import DomainError, Setting, TableError, Text
-from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
+from seepage.channel.domain import ALL_OTHERS, MISSING, Attribute
 from seepage.tables.bins import NO_BINS, Edges, binned_attribute, bins_of
 from seepage.tables.labels import field_key, number_label, numbers_of, single_number
 from seepage.tables.number_summary import NumberSummary
@@ -114,7 +115,9 @@ class Column:
         for value, label in known.merged:
             if value != ALL_OTHERS:
                 self._codes[value] = self._codes[label]
-        other = self._codes.get(known.catch_all or OTHER)
+        other = None
+        if known.catch_all is not None:
+            other = self._codes[known.catch_all]
         self._outside = known.size + 1 if other is None else other
         without = self._outside
         if self._options.dropping or other is None:
@@ -236,9 +239,16 @@ class Column:
         """Give codes to the entries of the lookup table that are unseen."""
         entries = np.unique(indices[unseen])
         present = entries[entries < len(values)]
-        keys = keys_of(values.take(pa.array(present)), fields=self.fields)
-        for entry, key in zip(present, keys, strict=True):
-            self._table[entry] = self._code_of(key)
+        taken = values.take(pa.array(present))
+        keys = keys_of(taken, fields=self.fields)
+        texts: Iterable[str | None] = repeat(None, len(present))
+        if is_text_type(values.type):
+            texts = taken.to_pylist()
+        for entry, key, text in zip(present, keys, texts, strict=True):
+            if self._known is None:
+                self._table[entry] = self._code_of(key)
+            else:
+                self._table[entry] = self._known_code(key, text)
             if self.named and self._texts:
                 raise self.not_a_number(int(np.argmax(indices == entry)), before)
             if self.needs_edges:
@@ -248,15 +258,33 @@ class Column:
         differing = self._table[:-1] != np.arange(len(values))
         self._identity = int(np.argmax(differing)) if differing.any() else len(values)
 
+    def _known_code(self, key: Key, text: str | None) -> int:
+        """Return the code of a value of a known attribute: that of its text if it is
+        one, else of its label, else of the label of its text in a text file.
+
+        Clients code answers so [`docs/wire.md`], whether the plan's table was a frame,
+        whose texts are values as they are, or a text file.
+        """
+        labels = [key_label(key)]
+        if text is not None:
+            labels = [text, key_label(key), key_label(field_key(text))]
+        for label in labels:
+            if label in self.markers:
+                self.has_missing = True
+                return self._codes[MISSING]
+            if label in self._codes:
+                return self._codes[label]
+        return self._outside
+
     def _code_of(self, key: Key) -> int:
         """Return the code of a value; a value that is found gets the next code."""
+        if self._known is not None:
+            return self._known_code(key, None)
         label = key_label(key)
         if label in self.markers:
             label = MISSING
             key = None
         self.has_missing |= key is None
-        if self._known is not None:
-            return self._codes.get(label, self._outside)
         if label not in self._codes:
             self._codes[label] = len(self._keys)
             self._keys.append(key)

@@ -180,8 +180,8 @@ def datetime_label(text: str) -> str:
     if zone:
         with suppress(ValueError):  # offsets from UTC are below 24 hours
             zone = time.fromisoformat(f"00:00{zone}").isoformat()[8:]
-    if date and zone:
-        # datetime has no leap seconds and no year 0
+    if date and zone and clock < "24":
+        # datetime has no leap seconds and no year 0; from Python 3.13 on it has 24:00
         with suppress(ValueError, OverflowError):
             moment = datetime.fromisoformat(f"{date}T{clock}{zone}").astimezone(UTC)
             return f"{moment.replace(tzinfo=None).isoformat()}{fraction}+00:00"

@@ -17,7 +17,11 @@ const MAX_LEVELS = 20;
 const MISSING = "(missing)";
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,9})?$/i;
 const INFINITE = /^([+-]?)inf(inity)?$/i;
-const BLANKS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
+const BLANK = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
+const BLANKS = new RegExp(`^${BLANK}|${BLANK}$`, "g");
+const NO_ANSWER = ["", "NaN", "nan", MISSING];
+const MOMENT = /^(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?$/;
+const ZONE = /^([+-])([0-9]{2})(?:([0-9]{2})([0-9]{2})?|:([0-9]{2})(?::([0-9]{2}))?)?$/;
 const BOOLEANS = { True: "true", TRUE: "true", False: "false", FALSE: "false" };
 
 /** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
@@ -134,10 +138,9 @@ function readAttribute({ name, values, edges = [], merged = [], other, shares })
   const code = (answer) => {
     const text = answerText(answer);
     if (text === undefined) return undefined;
-    const label = answerLabel(text);
+    const { label, number } = answerKey(text);
     const known = [text, label].find((each) => codes.has(each));
     if (known !== undefined) return codes.get(known);
-    const number = numberOf(label);
     const inside = number >= ends[0] && number <= ends.at(-1);
     return inside ? first + ends.slice(1, -1).filter((end) => end <= number).length : other;
   };
@@ -166,12 +169,89 @@ function answerText(answer) {
   return typeof answer === "string" ? answer : undefined;
 }
 
-/** A text as plans label it: without blanks around it, numbers below 2^53 in their shortest form. */
-function answerLabel(text) {
+/**
+ * A text as plans label it, and the number that it is, NaN if none: without blanks around it, numbers
+ * that doubles can represent in their shortest form, moments in UTC.
+ */
+function answerKey(text) {
   const word = text.replace(BLANKS, "");
+  if (NO_ANSWER.includes(word)) return { label: MISSING, number: NaN };
+  if (NUMBER.test(word) || INFINITE.test(word)) return numberKey(word);
+  const label = Object.hasOwn(BOOLEANS, word) ? BOOLEANS[word] : momentLabel(word);
+  return { label, number: NaN };
+}
+
+function numberKey(word) {
   const number = numberOf(word);
-  if (Math.abs(number) < 2 ** 53) return numberText(number);
-  return Object.hasOwn(BOOLEANS, word) ? BOOLEANS[word] : word;
+  const scientific = /e/i.test(word);
+  const written = scientific ? String(number) : numberText(number);
+  if (Math.abs(number) < 2 ** 53 || INFINITE.test(word) || sameDecimal(written, word)) {
+    return { label: numberText(number), number };
+  }
+  const label = scientific || !word.includes(".") ? word : word.replace(/0+$/, "").replace(/\.$/, "");
+  return { label, number: NaN };
+}
+
+/** Whether two decimal numbers are equal, in all their digits. */
+function sameDecimal(first, second) {
+  return decimal(first) === decimal(second);
+}
+
+/** The sign, digits and exponent of a decimal number, without zeros at either end. */
+function decimal(text) {
+  const match = /^([+-]?)([0-9]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?$/i.exec(text);
+  if (!match) return undefined;
+  const [, sign, whole, fraction, exponent = "0"] = match;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  const power = Number(exponent) - fraction.length + digits.length - significant.length;
+  return `${sign === "-" ? "-" : ""}${significant}e${significant ? power : 0}`;
+}
+
+/** A date and time as plans label it: shortest form, in UTC if it has a time zone; or the text itself. */
+function momentLabel(text) {
+  const match = MOMENT.exec(text);
+  if (!match) return text;
+  const [, date = "", clock, decimals = "", given = ""] = match;
+  const fraction = decimals.replace(/0+$/, "").replace(/\.$/, "");
+  const offset = zoneSeconds(given);
+  const utc = date && offset !== undefined ? utcText(date, clock, offset) : undefined;
+  if (utc !== undefined) return `${utc}${fraction}+00:00`;
+  const zone = offset === undefined ? given : zoneText(offset);
+  if (date && clock + fraction + zone === "00:00:00") return date;
+  return `${date}${date ? "T" : ""}${clock}${fraction}${zone}`;
+}
+
+/** The seconds that a time zone is before UTC; undefined for none. */
+function zoneSeconds(text) {
+  if (text === "Z") return 0;
+  const match = ZONE.exec(text);
+  if (!match) return undefined;
+  const [, sign, hours, ...parts] = match;
+  const [minutes, seconds] = [parts[0] ?? parts[2] ?? 0, parts[1] ?? parts[3] ?? 0].map(Number);
+  const offset = 3600 * Number(hours) + 60 * minutes + seconds;
+  if (offset >= 86400) return undefined;
+  return sign === "-" ? -offset : offset;
+}
+
+function zoneText(offset) {
+  const size = Math.abs(offset);
+  const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60];
+  const shown = parts[2] ? parts : parts.slice(0, 2);
+  return (offset < 0 ? "-" : "+") + shown.map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+/** A local time in UTC; undefined if there is no such time, from the year 1 to 9999. */
+function utcText(date, clock, offset) {
+  const [year, month, day] = date.split("-").map(Number);
+  const [hours, minutes, seconds] = clock.split(":").map(Number);
+  if (year < 1 || hours > 23 || minutes > 59 || seconds > 59) return undefined;
+  const moment = new Date(0);
+  moment.setUTCFullYear(year, month - 1, day);
+  if (moment.getUTCMonth() !== month - 1 || moment.getUTCDate() !== day) return undefined;
+  moment.setUTCHours(hours, minutes, seconds - offset);
+  const text = moment.toISOString();
+  return /^[0-9]{4}-/.test(text) && moment.getUTCFullYear() > 0 ? text.slice(0, 19) : undefined;
 }
 
 /** A number as plans label it: an integer below 2^64 in full, else as Python writes a float. */
