@@ -193,6 +193,20 @@ CODINGS = {
         "scope": "population",
     },
     "numbers as they are": {"bins": "none", "max_values": 900},
+    "as they are, left open": {"scope": "population", "may_decline": True},
+    "answers of a codebook": {
+        "answers": "merged",
+        "scope": "population",
+        "merges": {
+            "job": {
+                "nurse": "nurse",
+                "smith": "smith or clerk",
+                "clerk": "smith or clerk",
+                "pilot": "(missing)",
+            },
+            "band": {"<5": "<5", "5-9": "5 or more", "*": "5 or more"},
+        },
+    },
 }
 MARKERS = {
     "none": (),

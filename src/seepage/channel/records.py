@@ -142,6 +142,7 @@ class Records(Result):
         order: Mapping[str, Sequence[str]] | None = None,
         keep: Collection[str] = (),
         may_decline: bool = False,
+        merges: Mapping[str, Mapping[str, str]] | None = None,
         **table: Unpack[TableKeywords],
     ) -> "Records":
         """Return the distinct records of a table, with data and options as in
@@ -176,6 +177,8 @@ class Records(Result):
         may_decline
             Whether a person without an answer is given one at random, see `Attribute`,
             where the domain is fixed here; always if answers are merged.
+        merges
+            The answer that each value is coded as, by attribute, in place of the rule.
         **table
             How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
             `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
@@ -211,6 +214,7 @@ class Records(Result):
             order={} if order is None else order,
             keep=keep,
             may_decline=may_decline,
+            merges={} if merges is None else merges,
             **table,
         )
         seed = options.rng

@@ -11,6 +11,7 @@ from seepage.channel.domain import sample_caution
 from seepage.cli import console, options, parsing, reading
 from seepage.cli.analysis_text import analysis_text
 from seepage.cli.command import FileCommand
+from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 
@@ -206,7 +207,14 @@ def analyse(data: str, form: str, guarantee: list[str], **_: Any) -> None:
     type=click.Path(file_okay=False),
     help="A folder for the evidence pack of a plan.",
 )
-def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
+@click.option(
+    "--codebook",
+    type=OutputFile(),
+    help="Write the answers of a plan as a CSV file to edit, in place of the page.",
+)
+def report(
+    results: tuple[str, ...], output: str, evidence: str | None, codebook: str | None
+) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 
     Several plans are drawn side by side.  The page needs no server: send it, open it,
@@ -218,6 +226,7 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
       seepage report result.json --output adult.html
       seepage report plan.json --output plan.html
       seepage report plan.json --evidence evidence/
+      seepage report plan.json --codebook codebook.csv
       seepage report strict.json loose.json --output both.html
     """
     from seepage.analysis.analysis import Analysis
@@ -228,6 +237,13 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     first, *others = results
     if evidence is not None and (others or not is_plan_file(first)):
         reject(["evidence"], "an evidence pack is of one plan")
+    if codebook is not None and (others or not is_plan_file(first)):
+        reject(["codebook"], "a codebook is of one plan")
+    if codebook is not None:
+        reject(["output"], "--codebook writes no page")
+        Plan.load(first).save_codebook(codebook)
+        click.echo(f"wrote {codebook}")
+        return
     if evidence is not None:
         reject(["output"], "the evidence pack has a page of its own")
         files = Plan.load(first).evidence(evidence, name=Path(first).stem)

@@ -11,6 +11,7 @@ from seepage._core.text import delta_text, upper_text
 from seepage.cli import console, options
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned
+from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
 
 EXIT_FAILED = 1
@@ -31,11 +32,22 @@ EXIT_FAILED = 1
     type=click.Choice(["exceeded"]),
     help="Exit 1 if a total of the plan exceeds its limit on that table.",
 )
+@click.option(
+    "--codebook",
+    type=OutputFile(),
+    help="Write columns and values as a CSV file to edit, for seepage design --codebook.",
+)
 @options.KEEP
 @options.TABLE
 @options.page("the columns")
 @options.RESULT
-def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
+def check(
+    data: str,
+    table: str | None,
+    fail_if: str | None,
+    codebook: str | None,
+    **_: Any,
+) -> None:
     """Check DATA: the kind of each column, and what to decide before it is analysed.
 
     Identifiers, running numbers, weights, dates, free texts and constants are neither
@@ -48,7 +60,7 @@ def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
     \b
     Examples:
       seepage check survey.csv
-      seepage check survey.csv --report check.html
+      seepage check survey.csv --report check.html --codebook codebook.csv
       seepage check survey.csv --missing-marker health=9 --format csv -o columns.csv
       seepage check plan.json --data 2026.csv --fail-if exceeded
     """
@@ -61,6 +73,8 @@ def check(data: str, table: str | None, fail_if: str | None, **_: Any) -> None:
     from seepage.tables.check import check as check_data
 
     report = check_data(data, **explicit_keywords(("keep", *options.TABLE_KEYWORDS)))
+    if codebook is not None:
+        report.save_codebook(codebook)
     width = shutil.get_terminal_size().columns
     name = Path(data).name
     console.write_result(
@@ -78,6 +92,7 @@ def _check_plan(file: str, table: str | None, fail_if: str | None) -> None:
         raise InputError("a plan is checked on a table: name it by --data")
     reject(["keep"], "a plan has its own columns")
     reject(["report"], "seepage report writes the page of a plan")
+    reject(["codebook"], "seepage report writes that of a plan")
     plan = Plan.load(file)
     result = plan.check(table, **explicit_keywords(options.TABLE_KEYWORDS))
     console.write_result(

@@ -194,6 +194,7 @@ DESIGN_KEYWORDS = (
     "scope",
     "answers",
     "order",
+    "codebook",
     "shape",
     "effort",
     "start",
@@ -220,6 +221,7 @@ DESIGN_HEADINGS = {
         "never",
         "answers",
         "order",
+        "codebook",
         "title",
         "author",
     ),
@@ -338,6 +340,12 @@ DESIGN_HEADINGS = {
     callback=parsing.parse_order,
     help="The scale of an attribute, labels in their order, whose neighbours are then "
     "merged.",
+)
+@click.option(
+    "--codebook",
+    type=click.Path(dir_okay=False),
+    help="Scales, intervals, what means missing, merged answers and roles of the "
+    "columns: the CSV file that seepage check --codebook writes, edited.",
 )
 @click.option(
     "--shape",

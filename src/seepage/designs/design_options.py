@@ -90,6 +90,15 @@ def _scales(value: Any, what: str) -> Mapping[str, Any]:
     return scales
 
 
+def _codebook(value: Any, what: str) -> Any:
+    """Return what a codebook settles, read from its file if it is a path."""
+    from seepage.tables.codebook_options import CodebookOptions  # with NumPy
+
+    if isinstance(value, CodebookOptions):
+        return value
+    return CodebookOptions.read(checks.path(value, what))
+
+
 class DesignKeywords(TableKeywords, total=False):
     """Keywords of `design` but the limit, which describes them."""
 
@@ -110,6 +119,7 @@ class DesignKeywords(TableKeywords, total=False):
     looks: int
     answers: str | None
     order: str | os.PathLike[str] | Mapping[str, Sequence[str]]
+    codebook: str | os.PathLike[str] | None
     shape: str
     mechanism: str | None
     title: str | None
@@ -137,6 +147,7 @@ CONSTRAINTS: dict[str, checks.Check] = {
     "looks": partial(checks.integer, minimum=1, maximum=MAX_LOOKS),
     "answers": partial(checks.choice, options=ANSWERS),
     "order": _scales,
+    "codebook": _codebook,
     "shape": partial(checks.choice, options=("never", "forms")),
     "effort": positive_number,
     "rounds": partial(checks.integer, minimum=0),
@@ -167,6 +178,7 @@ class DesignOptions(PlanningOptions):
     looks: int = 1
     answers: str | None = None
     order: Any = field(default_factory=dict)
+    codebook: Any = None
     shape: str = "forms"
     start: Any = None
     effort: float = 1.0
@@ -183,7 +195,8 @@ class DesignOptions(PlanningOptions):
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data`, with how answers are chosen."""
         given = super().records_options(rng, scope)
-        merging = scope == "population" or bool(self.order)
+        merges = {} if self.codebook is None else self.codebook.merges
+        merging = scope == "population" or bool(self.order) or bool(merges)
         chosen = self.answers or ("merged" if merging else "as-is")
         return {
             **given,
@@ -191,6 +204,7 @@ class DesignOptions(PlanningOptions):
             "order": self.order,
             "keep": self._named(),
             "may_decline": scope == "population",
+            "merges": merges,
         }
 
     def _named(self) -> frozenset[str]:

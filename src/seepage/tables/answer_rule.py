@@ -18,7 +18,7 @@ part: "prefer not to say" belongs to every question [theory-population: No answe
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -97,6 +97,8 @@ class AnswerRule:
         """Return the attribute with its answers merged, of values that are not missing."""
         options = self.options
         name = answers.name
+        if name in options.merges:
+            return self._declared(name, options.merges[name])
         if name in options.order:
             scale = [str(value) for value in options.order[name]]
             return self._ordered(answers, people, scale)
@@ -129,8 +131,15 @@ class AnswerRule:
             return self._with_own_missing(chosen, attribute, counts, has_missing)
         people = people_by_answer(chosen, attribute, counts)
         lacking = int(counts.sum() - people.sum())
+        declared = self.options.merges.get(chosen.name, {})
+        as_missing = tuple(
+            (value, label)
+            for value, label in declared.items()
+            if label == MISSING and value != MISSING
+        )
         return replace(
             chosen,
+            merged=(*chosen.merged, *as_missing),
             shares=answer_shares(people),
             protects_missing=self._certifying(lacking) >= PROTECTED_PEOPLE,
         )
@@ -162,6 +171,18 @@ class AnswerRule:
         elif not declared and chosen.catch_all is None:
             merged = (*merged, (ALL_OTHERS, commonest))
         return replace(chosen, values=values, merged=merged)
+
+    def _declared(self, name: str, merges: Mapping[str, str]) -> Attribute:
+        """Return the attribute with the answers of a codebook."""
+        labels = tuple(
+            dict.fromkeys(each for each in merges.values() if each != MISSING)
+        )
+        merged = tuple(
+            (value, label)
+            for value, label in merges.items()
+            if label != MISSING and value not in labels
+        )
+        return Attribute(name, labels, (), merged)
 
     def _pooled_below(self, counts: Integers) -> float:
         """Return the number of records of the part below which `pool` merges a value."""

@@ -34,7 +34,7 @@ from seepage.tables.table_options import (
     check_known,
     is_spark_frame,
 )
-from seepage.tables.value_shares import value_shares
+from seepage.tables.value_shares import value_labels, value_shares
 
 MAX_RECORDS = 1 << 17
 """Records that are read."""
@@ -320,6 +320,7 @@ def _described(
         follows=relation.follows,
         skipped=relation.skipped,
         shares=value_shares(profile, judgement.kind),
+        labels=value_labels(profile, judgement.kind),
     )
 
 

@@ -12,10 +12,12 @@ from seepage._core.files import write_text
 from seepage._core.number_grammar import NUMBER
 from seepage._core.results import Result
 from seepage._core.text import short_list
+from seepage.tables.codebooks import CodebookRow, Role, write_codebook
 from seepage.tables.kinds import ANSWERS, NO_ANSWERS
+from seepage.tables.number_scale import number_scale
 from seepage.tables.rare_values import rare_below
 from seepage.tables.repeated_people import RepeatedValues
-from seepage.tables.value_shares import ValueShares
+from seepage.tables.value_shares import ValueLabels, ValueShares
 
 SAME = "same as another"
 """Kind of a column that another one determines and that determines it: asked once."""
@@ -69,6 +71,8 @@ class ColumnCheck:
         Where it is missing, and only there: another column and its values.
     shares
         The shares of its values, or of bins of a number, for a picture.
+    labels
+        All values of an answer that has few, in their order.
     """
 
     name: str
@@ -83,6 +87,7 @@ class ColumnCheck:
     follows: tuple[str, ...] = ()
     skipped: str | None = None
     shares: ValueShares = ()
+    labels: ValueLabels = ()
 
     @property
     def beside_numbers(self) -> tuple[str, ...]:
@@ -361,6 +366,28 @@ class DataCheck(Result):
                 return person.reason
         return "several records have the same"
 
+    def save_codebook(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns and their values as a CSV file to edit; see
+        `seepage.tables.codebooks`.
+
+        It is private (mode 0600): rare values may point to people.
+        """
+        write_codebook(path, self._codebook(), private=True)
+
+    def _codebook(self) -> Iterator[CodebookRow]:
+        """Yield the lines of the codebook, without roles of the columns that are used."""
+        for column in self:
+            role: Role = "" if column.used else "never"
+            yield CodebookRow(attribute=column.name, kind=column.kind, role=role)
+            scale = number_scale([label for label, _ in column.labels])
+            for label, share in column.labels:
+                place = scale.index(label) + 1 if label in scale else None
+                yield CodebookRow(
+                    attribute=column.name, value=label, order=place, share=share
+                )
+            for label in column.beside_numbers:
+                yield CodebookRow(attribute=column.name, value=label, missing=True)
+
     def _headline(self) -> str:
         out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
         return f"DataCheck({self.records:,} records, {len(self)} columns{out})"
@@ -375,6 +402,7 @@ class DataCheck(Result):
         for name in ("codes", "follows"):
             columns[name] = [", ".join(values) for values in columns[name]]
         del columns["shares"]
+        del columns["labels"]
         return {"column": columns.pop("name"), **columns}
 
     def report(self, path: str | os.PathLike[str], *, name: str = "the table") -> None:

@@ -89,8 +89,8 @@ def with_scores(attribute: Attribute, numbers: NumberSummary | None) -> Attribut
     >>> with_scores(binned, days).scores, with_scores(binned, days).score_errors
     ((0.0, 4.0), (0.0, 0.4))
     """
-    if numbers is None or not attribute.edges:
-        return attribute
+    if numbers is None or len(attribute.edges) != attribute.answers + 1:
+        return attribute  # no intervals, or "(missing)" is an answer of its own
     values, counts = numbers.distinct()
     if int(counts.sum()) < MIN_SHARE_RECORDS or not np.isfinite(values).all():
         return attribute

@@ -38,7 +38,7 @@ ENGINE_OPTIONS = ("engine", "progress")
 """Options that do not change what is counted."""
 
 
-FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep", "may_decline")
+FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep", "may_decline", "merges")
 """Options of fixing a domain, without effect on data that have one."""
 
 

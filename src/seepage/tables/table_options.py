@@ -545,6 +545,7 @@ class RecordOptions(DataOptions):
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     keep: Collection[str] = ()
     may_decline: bool = False
+    merges: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from seepage.channel.no_answer import MIN_SHARE_RECORDS
 from seepage.tables.kinds import ANSWERS
 from seepage.tables.profile import Profile
 
@@ -16,6 +17,42 @@ OTHERS = "all others"
 
 ValueShares = tuple[tuple[str, float], ...]
 """Labels of values or bins, each with its share of the records that have a value."""
+
+
+ValueLabels = tuple[tuple[str, int | None], ...]
+"""Labels of values, each with its share in whole percent; None if few people have it."""
+
+MOST_LABELS = 50
+"""Maximum number of values of an answer that are listed."""
+
+
+def value_labels(profile: Profile, kind: str) -> ValueLabels:
+    """Return the values of an answer that has few; nothing of others.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from seepage.tables.profile import profile_of
+    >>> column = pa.array(["no"] * 60 + ["yes"] * 3)
+    >>> profile = profile_of("ill", column, fields=False, markers=frozenset())
+    >>> value_labels(profile, "answer")
+    (('no', 95), ('yes', None))
+    """
+    if kind not in ANSWERS or not profile.present or profile.values > MOST_LABELS:
+        return ()
+    if kind == "number" and profile.values > MOST_VALUES:
+        return ()
+    pairs = list[tuple[str, int | None]]()
+    for label, count in zip(profile.labels, profile.counts.tolist(), strict=True):
+        share = None
+        if count >= MIN_SHARE_RECORDS:
+            share = round(100 * count / profile.present)
+        pairs.append((label, share))
+    if not profile.texts:
+        numbers = profile.numbers.tolist()
+        order = sorted(range(len(pairs)), key=numbers.__getitem__)
+        return tuple(pairs[place] for place in order)
+    return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
 def value_shares(profile: Profile, kind: str) -> ValueShares:

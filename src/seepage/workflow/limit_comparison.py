@@ -16,6 +16,7 @@ from seepage.designs.design_options import (
     divided,
 )
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
+from seepage.tables.codebook_options import CodebookOptions
 from seepage.tables.opened_table import merged_reading
 from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design, start_sets
@@ -150,7 +151,7 @@ def compare_limits(
         half-widths and numbers of people are for (by default as many people as the
         table has, and 3 points).  Also `known`, `public`, `left_out`, `keep`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
-        `confidence`, `looks`, `answers`, `order`, `shape`, `mechanism`, `title`,
+        `confidence`, `looks`, `answers`, `order`, `codebook`, `shape`, `mechanism`, `title`,
         `author`, `sample`, `start`, `effort`, `rounds`, `seconds` and `rng`; and of reading a table
         `columns`, `drop`, `bins`, `missing`, `max_values`, `missing_markers`,
         `delimiter`, `column_names`, `encoding`, `domain`, `pool`, `person`, `engine`
@@ -177,7 +178,9 @@ def compare_limits(
 
     keywords = DesignKeywords.__annotations__
     checks.options(options, keywords, ["data", "limits", *keywords])
-    data, options = merged_reading(data, options)
+    book = CodebookOptions.read(options.pop("codebook", None))
+    settled: Any = book.settled(options)
+    data, settled = merged_reading(data, settled)
     given = checks.items(limits, "limits", "a sequence of limits")
     compared = sorted({design_limit(limit, "each of limits") for limit in given})
     if not 1 <= len(compared) <= MAX_LIMITS:
@@ -185,7 +188,7 @@ def compare_limits(
             f"limits must be 1 to {MAX_LIMITS} numbers, got {len(compared)}",
             parameter="limits",
         )
-    each = [DesignOptions(limit=limit, **options) for limit in compared]
+    each = [DesignOptions(limit=limit, **settled) for limit in compared]
     shared = each[0]
     plans = list[Plan]()
     records, notes = read_records(data, shared)

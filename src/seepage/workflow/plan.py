@@ -23,6 +23,7 @@ from seepage.collection.report_leakage import ReportAnalysis, analyse_reports
 from seepage.mechanisms.randomness import Seed
 from seepage.plan.content import PerturbOptions, PlanContent
 from seepage.plan.plan_check import PlanCheck, check_plan_on
+from seepage.plan.plan_codebook import save_plan_codebook
 from seepage.plan.plan_file import PlanFile, load_plan, save_plan
 from seepage.plan.plan_precision import people_for
 from seepage.plan.promises import headline
@@ -151,6 +152,12 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""
         save_plan(self, path)
+
+    def save_codebook(self, path: str | os.PathLike[str]) -> None:
+        """Write questions, answers and what is merged as a CSV file to edit; see
+        `seepage.tables.codebooks`.
+        """
+        save_plan_codebook(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Plan":

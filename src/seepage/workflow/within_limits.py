@@ -20,6 +20,7 @@ from seepage.mechanisms.direct import best_mechanism
 from seepage.plan.attributes import stored_attributes
 from seepage.plan.left_out import left_out_sentence
 from seepage.plan.provenance import Provenance
+from seepage.tables.codebook_options import CodebookOptions
 from seepage.tables.opened_table import merged_reading
 from seepage.tables.table_options import TableKeywords, check_keywords
 from seepage.workflow.plan import Plan
@@ -225,6 +226,7 @@ def design(
     looks: int = 1,
     answers: str | None = None,
     order: str | os.PathLike[str] | Mapping[str, Sequence[str]] | None = None,
+    codebook: str | os.PathLike[str] | None = None,
     shape: str = "forms",
     mechanism: str | None = None,
     title: str | None = None,
@@ -325,6 +327,10 @@ def design(
         The scale of an attribute, labels in their order, whose neighbours are then
         merged.  Or the path of a codebook, a CSV file with the columns attribute,
         value, label and order: a number for each value of a scale.
+    codebook
+        The path of a codebook (see `seepage.tables.codebooks`), such as `sp.check` or
+        `Plan.save_codebook` write: scales, intervals, values that mean missing, merged
+        answers, and roles of attributes.  Options given here have priority.
     shape
         `"forms"`: a form may send one shaped report for all of its answers, if that is
         more precise and has at most 32 combinations of answers.  A change of one answer
@@ -385,13 +391,14 @@ def design(
     from seepage.designs.design_search import designed  # imports SciPy
 
     check_keywords(table, design)
-    data, table = merged_reading(data, table)
+    book = CodebookOptions.read(codebook)
+    data, reading = merged_reading(data, book.reading(table))
     options = DesignOptions(
         limit=limit,
-        known=known,
-        public=public,
-        left_out=left_out,
-        keep=keep,
+        known=book.with_named(known, "known"),
+        public=book.with_named(public, "public"),
+        left_out=book.with_named(left_out, "left_out"),
+        keep=book.with_named(keep, "keep"),
         want=want,
         importance=importance,
         objective=objective,
@@ -404,7 +411,8 @@ def design(
         confidence=confidence,
         looks=looks,
         answers=answers,
-        order={} if order is None else order,
+        order=book.with_scales(order),
+        codebook=book,
         shape=shape,
         mechanism=mechanism,
         title=title,
@@ -415,7 +423,7 @@ def design(
         rounds=rounds,
         seconds=seconds,
         rng=rng,
-        **table,
+        **reading,
     )
     plan = plan_of_design(designed(data, options))
     if plan.provenance.settings.keys() & RARE_SETTINGS:

@@ -1,0 +1,221 @@
+"""What a codebook settles of a design: scales, intervals, missing values, merged
+answers, and the role of each attribute.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from seepage._core import checks
+from seepage._core.errors import InputError
+from seepage.channel.domain import ALL_OTHERS, MISSING
+from seepage.tables.codebooks import (
+    CodebookRow,
+    Role,
+    read_codebook_rows,
+    read_scales,
+)
+from seepage.tables.table_options import NO_PERSON
+
+ROLES_BY_OPTION: dict[str, Role] = {
+    "known": "known",
+    "public": "public",
+    "left_out": "protect",
+    "keep": "ask",
+}
+"""The role of the attributes that each option of a design names."""
+
+
+Scales = dict[str, list[str]]
+"""Values in their order, by attribute."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodebookOptions:
+    """What a codebook settles, by the names of the options of a design.
+
+    Parameters
+    ----------
+    order
+        The scales: values in their order, by attribute.
+    bins
+        The edges of intervals, by attribute.
+    missing_markers
+        The values that mean missing, by attribute.
+    merges
+        The answer that each value is coded as, by attribute.
+    roles
+        What is done with each attribute that has a role.
+    """
+
+    order: Scales = field(default_factory=dict)
+    bins: dict[str, list[float]] = field(default_factory=dict)
+    missing_markers: dict[str, list[str]] = field(default_factory=dict)
+    merges: dict[str, dict[str, str]] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str] | None) -> "CodebookOptions":
+        """Return what a codebook settles; nothing for None."""
+        if path is None:
+            return cls()
+        return read_codebook_options(path)
+
+    def named(self, role: Role) -> tuple[str, ...]:
+        """Return the attributes of a role."""
+        return tuple(name for name, of_name in self.roles.items() if of_name == role)
+
+    def with_named(self, given: Any, option: str) -> Any:
+        """Return an option of names, with those of the codebook."""
+        names = self.named(ROLES_BY_OPTION[option])
+        if not names:
+            return given
+        return [*checks.texts(given, option), *names]
+
+    def with_scales(self, given: Any) -> Any:
+        """Return the option `order`, with the scales of the codebook."""
+        if isinstance(given, (str, os.PathLike)):
+            given = read_scales(given)
+        if given is None or not self.order:
+            return self.order if given is None else given
+        return {**self.order, **checks.mapping(given, "order")}
+
+    def settled(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options of a design, with those that the codebook settles."""
+        settled = self.reading(options)
+        for option in ROLES_BY_OPTION:
+            names = self.with_named(options.get(option, ()), option)
+            if len(names):
+                settled[option] = names
+        scales = self.with_scales(options.get("order"))
+        if scales:
+            settled["order"] = scales
+        settled["codebook"] = self
+        return settled
+
+    def reading(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of reading a table, with those that the codebook settles.
+
+        An option for a column that is given beside the codebook is kept.
+        """
+        options = dict(table)
+        if self.bins:
+            options["bins"] = _by_column(table.get("bins"), self.bins)
+        if self.missing_markers:
+            given = table.get("missing_markers")
+            options["missing_markers"] = _by_column(given, self.missing_markers)
+        dropped = self.named("never")
+        if dropped:
+            options["drop"] = [*table.get("drop", ()), *dropped]
+        people = self.named("person")
+        if len(people) > 1:
+            raise InputError(
+                f"one column identifies the people, the codebook has {', '.join(people)}",
+                parameter="codebook",
+            )
+        if people and table.get("person") in (None, NO_PERSON):
+            options["person"] = people[0]
+        return options
+
+
+def _by_column(given: Any, settled: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an option by column: that of the codebook, unless another is given."""
+    if given is None:
+        return dict(settled)
+    if isinstance(given, Mapping):
+        return {**settled, **given}
+    return {ALL_OTHERS: given, **settled}
+
+
+def read_codebook_options(path: str | os.PathLike[str]) -> CodebookOptions:
+    """Return what a codebook settles.
+
+    Parameters
+    ----------
+    path
+        The file, see `seepage.tables.codebooks`.
+
+    Notes
+    -----
+    An attribute with numbers in `lower` and `upper` is asked in these intervals.  Else,
+    if a value of it is merged into another, its answers are those of the codebook, and
+    all other values are no answer, or what `*` is merged into; and if not, numbers in
+    `order` are its scale, whose neighbours may be merged.
+    """
+    lines = dict[str, list[CodebookRow]]()
+    roles = dict[str, Role]()
+    for row in read_codebook_rows(path):
+        name = row.attribute.strip()
+        of_name = lines.setdefault(name, [])
+        if not row.is_attribute:
+            of_name.append(row)
+        elif row.role:
+            roles[name] = row.role
+    options = CodebookOptions(roles=roles)
+    for name, rows in lines.items():
+        if roles.get(name) not in ("never", "person"):
+            _settle(options, name, rows)
+    return options
+
+
+def _settle(options: CodebookOptions, name: str, rows: Sequence[CodebookRow]) -> None:
+    """Add what the lines of one attribute settle."""
+    markers = [row.value for row in rows if row.missing and row.value != MISSING]
+    if markers:
+        options.missing_markers[name] = markers
+    answers = [row for row in rows if not row.missing and row.value != MISSING]
+    if any(row.lower is not None or row.upper is not None for row in answers):
+        options.bins[name] = _edges(name, answers)
+        return
+    are_ordered = [row.order is not None for row in answers if not row.merged_into]
+    if are_ordered and all(are_ordered):
+        answers.sort(key=_place)
+    if any(row.merged_into for row in answers):
+        options.merges[name] = _merges(name, answers)
+    elif are_ordered and all(are_ordered):
+        options.order[name] = [row.value for row in answers]
+
+
+def _place(row: CodebookRow) -> float:
+    """Return the place of a value on its scale; merged ones without a place are last."""
+    return float("inf") if row.order is None else row.order
+
+
+def _edges(name: str, rows: Sequence[CodebookRow]) -> list[float]:
+    """Return the edges of the intervals of an attribute."""
+    ends = list[tuple[float, float]]()
+    for row in rows:
+        if row.merged_into:
+            continue
+        if row.lower is None or row.upper is None:
+            raise _wrong(name, f"value {row.value!r} must have both lower and upper")
+        ends.append((row.lower, row.upper))
+    ends.sort()
+    for (_, high), (low, _) in pairwise(ends):
+        if high != low:
+            raise _wrong(
+                name, f"intervals must join: one ends at {high:g}, then {low:g}"
+            )
+    return [ends[0][0], *(high for _, high in ends)]
+
+
+def _merges(name: str, rows: Sequence[CodebookRow]) -> dict[str, str]:
+    """Return the answer that each value of an attribute is coded as."""
+    merges = dict[str, str]()
+    for row in rows:
+        if row.value in merges:
+            raise _wrong(name, f"value {row.value!r} is there twice")
+        merges[row.value] = row.merged_into or row.value
+    for value, answer in merges.items():
+        if merges.get(answer, answer) != answer:
+            raise _wrong(name, f"{value!r} is merged into {answer!r}, merged itself")
+    if ALL_OTHERS in merges and merges[ALL_OTHERS] == ALL_OTHERS:
+        raise _wrong(name, f"{ALL_OTHERS} must be merged into an answer")
+    return merges
+
+
+def _wrong(name: str, why: str) -> InputError:
+    """Return the error for lines of an attribute that do not fit together."""
+    return InputError(f"the codebook's lines of {name!r}: {why}", parameter="codebook")
