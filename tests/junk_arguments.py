@@ -142,7 +142,7 @@ def examples() -> dict[str, Any]:
         sp.regress(people(), "smoker ~ 1", randomiser=[[0.95, 0.05], [0.05, 0.95]]),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
-        sp.compare_limits(people(), [1.0, 2.0], seconds=1.0),
+        sp.compare_limits(people(), [1.0, 2.0], effort=0.02),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
         *(
             sp.correlation_matrix(people(), "mi"),

@@ -70,13 +70,13 @@ def _records(table):
 @cache
 def _product(table):
     """The design of a table without shaped reports."""
-    return sp.design(_records(table), 2.0, scope="table", shape="never", seconds=60)
+    return sp.design(_records(table), 2.0, scope="table", shape="never", seconds=1e4)
 
 
 @cache
 def _shaped(table):
     few = _declared(table, SHAPED[table])
-    return sp.design(few, SHAPED_LIMIT, shape="forms", seconds=60)
+    return sp.design(few, SHAPED_LIMIT, shape="forms", seconds=1e4)
 
 
 def _declared(table, columns):
@@ -151,7 +151,7 @@ def plans(table):
     records = _records(table)
     calibrated = sp.calibrate(records, 2.0, mechanism="grr", guarantee="exact")
     product = _product(table)
-    people = sp.design(records, 2.0, shape="never", seconds=60)
+    people = sp.design(records, 2.0, shape="never", seconds=1e4)
     return {
         "calibrated": calibrated.epsilons.tolist(),
         "table": _forms(product),

@@ -11,7 +11,7 @@ people = sp.make_survey(2_000).select(["coffee", "screen", "sleep"])
 sp.check(people)
 found = sp.analyse(people, 1.0, mechanism="grr", limit=3.0, guarantee="all")
 assert False, "assertions are left out"
-plan = sp.design(people, 2.0, seconds=2)
+plan = sp.design(people, 2.0, effort=0.05)
 plan.save("plan.json")
 plan.report("plan.html")
 plan.write_client("client")

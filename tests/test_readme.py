@@ -49,7 +49,7 @@ def test_the_commands_work(tmp_path, monkeypatch):
     lines = [shlex.split(line, comments=True) for line in block.splitlines()]
     assert len(lines) >= 5
     for _, *words in lines:
-        done = run(*words, *(["--seconds", "1"] if words[0] == "design" else []))
+        done = run(*words, *(["--effort", "0.02"] if words[0] == "design" else []))
         assert done.returncode == 0, done.stderr
     files = {"page.html", "plan.html", "survey.html", "reports.parquet"}
     assert files <= {path.name for path in tmp_path.iterdir()}

@@ -295,7 +295,7 @@ def test_a_plan_gives_reports_of_people_without_answers():
             "job": rng.choice(["a", "b", "c", None], 4_000, p=[0.5, 0.2, 0.2, 0.1]),
         }
     )
-    plan = sp.design(table, 2.0, shape="never", largest=1, seconds=1)
+    plan = sp.design(table, 2.0, shape="never", largest=1, effort=0.02)
     job = plan.domain["job"]
     assert job.values == ("a", "b", "c")
     assert job.protects_missing

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 def test_a_wanted_mean_without_importance_has_an_infinite_error(folder):
     """No form need ask for it, and infinity is a text in the settings of a plan."""
-    options = "--scope", "table", "--shape", "never", "--seconds", 1, "--details"
+    options = "--scope", "table", "--shape", "never", "--effort", 0.02, "--details"
     wanted = "--want", "mean age = 1, 2, 3", "--importance", "age=0"
     done = run("design", "survey.csv", "--limit", 2, *options, *wanted, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -39,8 +39,8 @@ def test_a_design_is_printed_and_saved(folder):
             "survey.csv",
             "--limit",
             2,
-            "--seconds",
-            3,
+            "--effort",
+            0.05,
             "--scope",
             "table",
             "--details",
@@ -76,7 +76,7 @@ def test_a_design_is_printed_and_saved(folder):
 
 def test_a_design_is_for_the_population_by_default(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "--confidence", 0.9),
+        *("design", "survey.csv", "--limit", 2, "--effort", 0.05, "--confidence", 0.9),
         *("-o", "people.json", "--details"),
         cwd=folder,
     )
@@ -105,8 +105,8 @@ def test_a_sample_is_enough_for_the_population_only(folder):
         "survey.csv",
         "--limit",
         2,
-        "--seconds",
-        2,
+        "--effort",
+        0.05,
         "--sample",
         1000,
         "--details",
@@ -130,8 +130,8 @@ def test_options_reach_the_design(folder):
             2,
             "--limit-of",
             "age=none",
-            "--seconds",
-            2,
+            "--effort",
+            0.05,
         ),
         *("--known", "income", "--never", "age,sleep", "--record-limit", 3),
         *("--want", "coffee x sleep", "--importance", "age=2", "--format", "json"),
@@ -281,7 +281,7 @@ def test_totals_are_shown_rounded_up(total, shown):
 
 
 def test_a_plan_that_is_not_saved_is_said_to_be_lost(folder):
-    arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 0.5)
+    arguments = ("design", "survey.csv", "--limit", 2, "--effort", 0.02)
     assert (
         "the plan was not saved: --output plan.json keeps it"
         in run(*arguments, cwd=folder).stderr
@@ -296,8 +296,8 @@ def test_several_limits_are_compared(folder):
         "survey.csv",
         "--limits",
         "1,2",
-        "--seconds",
-        2,
+        "--effort",
+        0.05,
         "--shape",
         "never",
     )
@@ -326,7 +326,7 @@ def test_merged_answers_are_not_called_deciles(tmp_path):
         pa.table({"height": heights, "coffee": ["no", "yes"] * 2000}),
         tmp_path / "t.csv",
     )
-    words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--seconds", 1]
+    words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--effort", 0.02]
     merged, as_is = (
         run("design", *words, *more, cwd=tmp_path)
         for more in (["--details"], ["--answers", "as-is"])

@@ -253,7 +253,7 @@ def test_a_record_of_a_text_file_has_one_code(client, tmp_path, coding):
 @pytest.mark.parametrize("scope", ["table", "population"])
 def test_a_designed_plan_codes_as_its_clients(client, scope):
     frame = table(seed=3, rows=2_000)
-    plan = sp.design(frame, 2.0, scope=scope, shape="never", seconds=1)
+    plan = sp.design(frame, 2.0, scope=scope, shape="never", effort=0.02)
     columns = list(plan.domain.names)
     people = people_of(frame[columns])
     assert len(columns) > 5

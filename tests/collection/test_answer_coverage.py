@@ -33,7 +33,7 @@ def collection(name):
     """The plan, the records of the whole table, and what each statistic is in it."""
     data, columns, shape = DESIGNS[name]
     given = {"columns": list(columns), **({"bins": BINS} if data == "adult" else {})}
-    together = {"want": [tuple(columns)], "scope": "table", "seconds": 3}
+    together = {"want": [tuple(columns)], "scope": "table", "effort": 0.05}
     plan = sp.design(data, 3.0, **given, **together, shape=shape)
     records = as_records(data, domain=plan.domain)
     whole = np.repeat(records.codes, records.weights, axis=0)

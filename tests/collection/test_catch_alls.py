@@ -263,7 +263,9 @@ def test_what_means_missing_is_collected_as_it_was_certified(tmp_path, text, opt
         text == "none"
     ):  # beside numbers it means missing without an option; of labels it is one
         marked = {"missing_markers": {"label": ["none"]}}
-    plan = sp.design(path, 2.0, seconds=1, shape="never", **marked, **named, **options)
+    plan = sp.design(
+        path, 2.0, effort=0.02, shape="never", **marked, **named, **options
+    )
     scan = open_records(path, plan.collected)
     codes = np.concatenate([batch.codes[0] for batch in scan.batches()])
     number = plan.collected["number"]

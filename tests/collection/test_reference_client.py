@@ -200,7 +200,7 @@ def test_people_with_values_that_no_record_had_can_report():
     table = pa.table(
         {"job": ["nurse"] * 1500 + ["smith"] * 1500, "age": [17, 40, 40, 66, 90] * 600}
     )
-    plan = sp.design(table, 2.0, seconds=1)
+    plan = sp.design(table, 2.0, effort=0.02)
     record = {"job": "pilot", "age": 131}
     report = perturb_record(plan.wire, 1, record, bytes(form_bytes(plan.wire, 1)))
     assert report["form"] == 1
@@ -215,7 +215,7 @@ def test_the_pages_of_a_plan_say_what_counts_as_an_answer():
         }
     )
     plan = sp.design(
-        table, 2.0, seconds=0.5, order={"rank": ["low", "mid", "high", "top"]}
+        table, 2.0, effort=0.02, order={"rank": ["low", "mid", "high", "top"]}
     )
     page = plan_page(plan)
     assert "prefer not to say: no answer, anything else" in page

@@ -320,7 +320,7 @@ def test_frames_of_reports_are_read_like_the_table(mechanism):
 
 def test_frames_of_forms_have_gaps():
     coins = sp.Records.from_data(people(2000))
-    plan = sp.design(coins, 1.0, scope="table", seconds=0.5)
+    plan = sp.design(coins, 1.0, scope="table", effort=0.02)
     table = plan.perturb(people(500))
     assert (
         plan.estimate(table.to_pandas())

@@ -62,7 +62,7 @@ def test_each_person_sends_the_report_of_the_first_record(plan):
 
 @pytest.mark.parametrize("limit", [2.0, CLEAR])
 def test_a_design_keeps_its_person(limit, tmp_path):
-    made = sp.design(panel(), limit, person="id", shape="never", seconds=1)
+    made = sp.design(panel(), limit, person="id", shape="never", effort=0.02)
     assert made.person == "id"
     assert made.perturb(panel()).num_rows == PEOPLE
     made.save(tmp_path / "plan.json")
@@ -70,7 +70,7 @@ def test_a_design_keeps_its_person(limit, tmp_path):
 
 
 def test_all_plans_of_a_comparison_have_the_person():
-    found = sp.compare_limits(panel(), [1, 2], person="id", shape="never", seconds=1)
+    found = sp.compare_limits(panel(), [1, 2], person="id", shape="never", effort=0.02)
     assert [plan.person for plan in found.plans] == ["id", "id"]
 
 
@@ -142,7 +142,7 @@ def test_a_check_reads_one_record_of_each_person(plan):
 def test_page_and_file_name_the_column(plan):
     content = plan.to_dict()["plan"]["provenance"]
     assert content["person"] == "id"
-    made = sp.design(panel(), 2.0, person="id", shape="never", seconds=1)
+    made = sp.design(panel(), 2.0, person="id", shape="never", effort=0.02)
     assert "one record per person (column 'id')" in ground(made)
     assert "Each person, by the column &#39;id&#39;, answers once." in plan_page(made)
 

@@ -39,7 +39,7 @@ def test_a_joint_distribution_that_no_form_may_ask_for_raises(
     coins: sp.Records,
 ) -> None:
     with pytest.raises(sp.InputError, match="no form within the limits"):
-        find_design(coins, 1.0, want=[("a0", "a1")], largest=1, seconds=1)
+        find_design(coins, 1.0, want=[("a0", "a1")], largest=1, effort=0.02)
 
 
 @pytest.mark.parametrize("limit", [1e-300, 1e-12, {"a0": 1e-9, "a1": 20.0, "a2": None}])
@@ -47,13 +47,13 @@ def test_limits_too_small_to_compute_with_raise(
     coins: sp.Records, limit: object
 ) -> None:
     with pytest.raises(sp.InputError, match="limit must be at least 1e-06"):
-        find_design(coins, limit, seconds=1)
+        find_design(coins, limit, effort=0.02)
 
 
 @pytest.mark.parametrize("scope", ["table", "population"])
 def test_the_smallest_limit_is_kept(coins: sp.Records, scope: str) -> None:
     limits = {"a0": 1e-6, "a1": 20.0, "a2": None}
-    found = find_design(coins, limits, scope=scope, seconds=1)
+    found = find_design(coins, limits, scope=scope, effort=0.02)
     assert 0 < totals(found)[0] <= 1e-6
 
 
@@ -70,7 +70,7 @@ def test_a_limit_that_public_attributes_use_up_raises(
         sp.InputError,
         match=r"can have no budget|cannot be certified|public attributes alone",
     ):
-        find_design(coins, limits, public=["a0"], scope="table", seconds=1)
+        find_design(coins, limits, public=["a0"], scope="table", effort=0.02)
 
 
 @pytest.mark.parametrize("scope", ["table", "population"])
@@ -92,7 +92,7 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(form_counter.FormCounter, "table", watched)
-        found = find_design(wide, 1.0, scope=scope, seconds=1)
+        found = find_design(wide, 1.0, scope=scope, effort=0.02)
     assert max(made) <= form_totals.MAX_CELLS
     assert totals(found).max() <= 1.0
 
@@ -101,7 +101,7 @@ def test_a_question_too_large_for_exact_totals_rests_on_its_budget_unless_values
     codes = np.random.default_rng(0).integers(0, (3000, 2, 2), (4000, 3))
     records = sp.Records(_domain(3000, 2, 2), codes)
     limits = {"a0": None, "*": 12.0}
-    options = {"scope": "table", "seconds": 1}
+    options = {"scope": "table", "effort": 0.02}
     found = find_design(records, limits, known=["a2"], **options)
     assert all(
         form.guarantee == "worst" for form in found.forms if "a0" in form.attributes
@@ -121,13 +121,13 @@ def _coded(rng: np.random.Generator, n: int, *sizes: int) -> sp.Records:
 
 def test_a_pair_with_more_cells_than_are_shaped_is_estimated_by_products() -> None:
     people = _coded(np.random.default_rng(0), 10_000, 2, 8, 13, 2, 5, 5, 2, 2, 4)
-    found = find_design(people, 2.0, want=["a0 x a2"], seconds=1.0)
+    found = find_design(people, 2.0, want=["a0 x a2"], effort=0.02)
     assert np.isfinite(found.wanted["a0 x a2"])
     assert totals(found).max() <= 2.0
 
 
 def _blamed(people: sp.Records) -> str:
-    return " ".join(find_design(people, 2.0, seconds=0.5).notes)
+    return " ".join(find_design(people, 2.0, effort=0.02).notes)
 
 
 def test_a_rare_value_is_blamed_only_where_there_is_one() -> None:
@@ -150,12 +150,12 @@ def test_what_the_adversary_knows_is_named_where_it_is_sent_nearly_as_answered()
     None
 ):
     people = _coded(np.random.default_rng(0), 4000, 2, 2, 3)
-    plan = sp.design(people, 1.0, known=["a0"], seconds=0.5)
+    plan = sp.design(people, 1.0, known=["a0"], effort=0.02)
     notes = [note for note in plan.notes if "no limit protects" in note]
     assert notes == [
         "sent nearly as answered, since no limit protects them: a0 at epsilon 16 (left_out)"
     ]
-    silent = sp.design(people, 1.0, known=["a0"], left_out=["a0"], seconds=0.5)
+    silent = sp.design(people, 1.0, known=["a0"], left_out=["a0"], effort=0.02)
     assert not any("no limit protects" in note for note in silent.notes)
 
 

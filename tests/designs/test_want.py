@@ -125,7 +125,7 @@ def test_a_design_for_a_mean_lowers_its_error_and_keeps_the_limits(scope):
     people = records()
     limit = {"sex": 0.3, "*": 1.0}
     plain, found = (
-        find_design(people, limit, scope=scope, want=want, seconds=20)
+        find_design(people, limit, scope=scope, want=want, seconds=1e4)
         for want in ((), ["mean hours"])
     )
     assert (totals(found) <= found.problem.limits).all()
@@ -164,8 +164,8 @@ def test_the_command_takes_statistics(tmp_path):
             "mean age = 26, 45, 65",
             "--want",
             "coffee x sleep",
-            "--seconds",
-            "5",
+            "--effort",
+            "0.1",
         ),
         cwd=tmp_path,
     )
@@ -287,7 +287,7 @@ def check_coverage(truth, found):
 def test_intervals_of_a_mean_cover_it(options, seed):
     people = records()
     found = find_design(
-        people, 1.0, scope="table", want=["mean hours"], seconds=3, **options
+        people, 1.0, scope="table", want=["mean hours"], effort=0.05, **options
     )
     plan = plan_of_design(found)
     truth, means = estimated_means(plan, people, "hours", 2_000, 100, seed)

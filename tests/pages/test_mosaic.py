@@ -12,7 +12,7 @@ from seepage.pages.mosaic import MOST_ROWS, group_letter, mosaic_of
 
 @pytest.fixture(scope="module")
 def plan():
-    return sp.design("survey", 2.0, seconds=3)
+    return sp.design("survey", 2.0, effort=0.05)
 
 
 def test_each_box_is_a_question_of_its_group(plan):

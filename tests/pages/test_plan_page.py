@@ -249,7 +249,7 @@ def test_what_was_merged_and_left_out_is_said():
     people = sp.make_survey(4_000).select(["age", "income", "coffee"])
     days = pa.array(np.random.default_rng(1).integers(0, 31, len(people)))
     people = people.append_column("days", days)
-    plan = sp.design(people, 1.0, seconds=0.5, title="Days")
+    plan = sp.design(people, 1.0, effort=0.02, title="Days")
     assert plan.provenance.settings["values"] == {"days": 31}
     page = unescape(plan_page(plan))
     assert "What counts as which answer" in page

@@ -11,7 +11,7 @@ from seepage.plan.plan_precision import plan_precision
 
 @pytest.fixture(scope="module")
 def plan():
-    return sp.design("survey", 2.0, seconds=3)
+    return sp.design("survey", 2.0, effort=0.05)
 
 
 def test_a_bar_is_as_long_as_its_people(plan):

@@ -29,7 +29,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def found(people):
-    return find_design(people, 1.0, scope="table", shape="never", seconds=10)
+    return find_design(people, 1.0, scope="table", shape="never", effort=0.3)
 
 
 def test_a_plan_has_the_totals_of_its_design(people, found):
@@ -65,7 +65,7 @@ def test_checking_on_other_records_finds_an_exceeded_limit(people, found):
 
 
 def test_known_attributes_are_kept_and_used_again(people):
-    plan = sp.design(people, 1.0, known=["a0"], scope="table", seconds=1)
+    plan = sp.design(people, 1.0, known=["a0"], scope="table", effort=0.02)
     assert any("conditional on a0" in note for note in plan.notes)
     again = plan.check(people)
     np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
@@ -73,7 +73,7 @@ def test_known_attributes_are_kept_and_used_again(people):
 
 def test_a_plan_with_public_and_unprotected_attributes_is_checked(people):
     limits = {"a0": None, "a1": 3.0, "a2": 3.0, "a3": 3.0, "a4": None}
-    plan = sp.design(people, limits, public=["a0"], scope="table", seconds=1)
+    plan = sp.design(people, limits, public=["a0"], scope="table", effort=0.02)
     assert plan["a0"].public
     assert plan["a4"].limit is None
     again = plan.check(people)
@@ -113,7 +113,7 @@ def test_simulated_collections_of_real_tables_have_the_predicted_error(
     """
     data = sp.dataset(name)
     records = sp.Records.from_data(data.read(), **data.table)
-    found = find_design(records, limit, seconds=20, scope="table", shape="never")
+    found = find_design(records, limit, seconds=1e4, scope="table", shape="never")
     plan = plan_of_design(found)
     rng = np.random.default_rng(2)
     names = records.domain.names
@@ -161,7 +161,7 @@ def test_a_form_with_one_question_is_checked_for_any_mechanism():
 def test_limits_are_compared_with_a_shared_confidence():
     people = sp.make_survey(3_000).select(["age", "income", "coffee", "sleep"])
     found = sp.compare_limits(
-        people, [3, 1, 2, 1], seconds=20, shape="never", precision=0.02
+        people, [3, 1, 2, 1], seconds=1e4, shape="never", precision=0.02
     )
     assert found.limits == (1.0, 2.0, 3.0)
     assert [plan.confidence for plan in found.plans] == [0.9834] * 3
@@ -177,7 +177,7 @@ def test_limits_are_compared_with_a_shared_confidence():
         columns["half_width"], np.sqrt(found.people / np.array(columns["people"]))
     )
     np.testing.assert_allclose(wide, 0.02, rtol=1e-3)
-    alone = sp.design(people, 2.0, seconds=20, shape="never", confidence=0.9834)
+    alone = sp.design(people, 2.0, seconds=1e4, shape="never", confidence=0.9834)
     assert [f.attributes for f in alone.forms] == [
         f.attributes for f in found.plans[1].forms
     ]
@@ -190,10 +190,10 @@ def test_limits_are_compared_with_a_shared_confidence():
 
 
 def test_a_single_limit_keeps_the_confidence_and_tables_need_none(people):
-    alone = sp.compare_limits(people, [1.0], seconds=1, shape="never")
+    alone = sp.compare_limits(people, [1.0], effort=0.02, shape="never")
     assert alone.plans[0].confidence == alone.confidence == 0.95
     table = sp.compare_limits(
-        people, [1.0, 2.0], scope="table", seconds=2, shape="never", people=50
+        people, [1.0, 2.0], scope="table", effort=0.05, shape="never", people=50
     )
     assert table.confidence is None
     assert table.people == 50
@@ -222,7 +222,7 @@ def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
     table = sp.make_survey(4_000, rng=3).select(["coffee", "screen", "sleep"])
     declared = sp.count_pairs(table).domain
     records = sp.Records.from_data(table, domain=declared)
-    plan = sp.design(records, 2.0, seconds=3, shape=shape)
+    plan = sp.design(records, 2.0, effort=0.05, shape=shape)
     codes = records.codes
     weights = np.asarray(records.weights, dtype=float)
     checked = 0
@@ -255,7 +255,7 @@ def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
 
 def test_a_plan_says_how_many_people_are_in_the_table_and_how_many_certify():
     table = sp.make_survey(3_000, rng=3).select(["coffee", "screen", "sleep"])
-    plan = sp.design(table, 2.0, seconds=2)
+    plan = sp.design(table, 2.0, effort=0.05)
     certify = plan.provenance.records
     fixed = plan.provenance.settings["fixing records"]
     assert certify + fixed == 3_000
@@ -269,5 +269,5 @@ def test_a_plan_says_how_many_people_are_in_the_table_and_how_many_certify():
         f"{certify:,} records that certify the limits, and {fixed:,} that fixed" in page
     )
     assert "fixed the answers" not in ground(
-        sp.design(table, 2.0, seconds=1, scope="table")
+        sp.design(table, 2.0, effort=0.02, scope="table")
     )

@@ -137,7 +137,7 @@ def test_the_page_names_inference_first_and_what_is_not_accounted_for(plan, tmp_
 
 def test_public_attributes_are_stated_as_unprotected(tmp_path):
     survey = sp.make_survey(3_000).select(["coffee", "sleep", "medication"])
-    made = sp.design(survey, 2.0, public=["medication"], scope="table", seconds=1)
+    made = sp.design(survey, 2.0, public=["medication"], scope="table", effort=0.02)
     made.evidence(tmp_path, name="a")
     entry = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]
     stated = entry["dp_variant"]["unprotected_quantities"]

@@ -121,7 +121,7 @@ def test_a_margin_that_is_not_computed_and_one_that_is_trivial(people):
 
 
 def test_shaped_and_single_reports_have_margins(people):
-    plan = sp.design(people, 2.0, seconds=1.0)
+    plan = sp.design(people, 2.0, effort=0.02)
     check = plan.check(people)
     assert check.within
     assert check.margin is not None

@@ -86,11 +86,11 @@ def test_every_share_is_within_the_width_nineteen_times_of_twenty():
 
 def test_the_people_and_the_half_width_follow_from_each_other():
     table = sp.make_survey(2_000).select(["coffee", "sleep"])
-    wanted = sp.design(table, 2.0, precision=0.02, seconds=1)
+    wanted = sp.design(table, 2.0, precision=0.02, effort=0.02)
     precision = plan_precision(wanted)
     assert precision.people == wanted.people_for(0.02)
     assert precision.half_width == pytest.approx(0.02, rel=1e-3)
-    asked = sp.design(table, 2.0, people=precision.people, seconds=1)
+    asked = sp.design(table, 2.0, people=precision.people, effort=0.02)
     assert plan_precision(asked).half_width == pytest.approx(0.02, rel=1e-3)
     assert "within 2 percentage points, 19 times of 20" in people_sentence(
         asked, plan_precision(asked)
@@ -106,7 +106,7 @@ def test_a_plan_that_cannot_estimate_an_answer_needs_no_number():
 
 def test_the_rival_with_the_whole_record_is_named_where_it_wins():
     table = sp.make_survey(4_000).select(["coffee", "screen", "sleep"])
-    plan = sp.design(table, 1.0, scope="table", shape="never", seconds=2)
+    plan = sp.design(table, 1.0, scope="table", shape="never", effort=0.05)
     precision = plan_precision(plan)
     rival = precision.named(RECORD_SMP)
     record = max(form.record for form in plan.forms)

@@ -79,7 +79,7 @@ def test_a_common_label_that_joins_the_rare_ones_names_the_answer():
     assert domain["job"].values == ("a", "b", "c or other")
     share = found.marginal("origin")[1] / found.records
     assert share == pytest.approx(0.3, abs=0.02)
-    plan = sp.design(table, 2.0, seconds=1, shape="never")
+    plan = sp.design(table, 2.0, effort=0.02, shape="never")
     unseen = pd.DataFrame(
         {"origin": ["hispanic", "z"], "job": ["c", "q"], "sex": ["F", "M"]}
     )
@@ -127,7 +127,7 @@ def test_a_declared_domain_needs_no_part():
 
 @pytest.mark.filterwarnings("ignore::seepage.DataWarning")
 def test_values_never_seen_can_report():
-    plan = sp.design(PEOPLE, 2.0, seconds=1, shape="never", order=SCALE)
+    plan = sp.design(PEOPLE, 2.0, effort=0.02, shape="never", order=SCALE)
     row = {"days": -3, "weight": 1e6, "job": "z", "health": "unknown", "sex": "X"}
     assert plan.perturb(pd.DataFrame([row] * 50), rng=1).num_rows == 50
     missing = dict.fromkeys(row)
@@ -138,7 +138,7 @@ def test_values_never_seen_can_report():
 def test_pools_of_the_same_counts_certify_nothing():
     pooled = sp.Records.from_data(PEOPLE, columns=["job", "sex"], pool=2_000)
     with pytest.raises(sp.InputError, match="pool"):
-        sp.design(pooled, 2.0, seconds=1)
+        sp.design(pooled, 2.0, effort=0.02)
     with pytest.raises(sp.InputError, match="pool"):
         sp.total_leakage(
             pooled, 1.0, mechanism="grr", guarantee="exact", scope="population"

@@ -424,17 +424,17 @@ def test_analyse_uses_what_options_name(options, more):
 def test_a_design_asks_what_it_is_wanted_to_estimate():
     table = small(400)[["degree", "schooling", "smoker"]]
     assert sp.design(
-        table, 1.0, want=["mean degree"], seconds=0.5
+        table, 1.0, want=["mean degree"], effort=0.02
     ).domain.names == tuple(table)
     assert (
-        sp.design(table, 1.0, want=["smoker x degree"], seconds=0.5).notes[0][:8]
+        sp.design(table, 1.0, want=["smoker x degree"], effort=0.02).notes[0][:8]
         != "left out"
     )
 
 
 @pytest.mark.parametrize("function", [sp.design, sp.calibrate])
 def test_a_collection_asks_answers_and_the_same_answer_once(function):
-    few = {"seconds": 0.5} if "design" in function.__name__ else {"guarantee": "worst"}
+    few = {"effort": 0.02} if "design" in function.__name__ else {"guarantee": "worst"}
     with pytest.warns(sp.DataWarning, match="degree .same as schooling.") as seen:
         made = function(small(400), 1.0, **few)
     assert len(seen) == 1
@@ -486,7 +486,7 @@ def test_commands_print_what_was_left_out(tmp_path):
         "left out, no answers: row (running number), remark (free text)"
     )
     assert "may mean missing: '7', '9' of health (--missing-marker)" in done.stderr
-    made = run("design", "people.csv", "--limit", "1", "--seconds", "0.5", cwd=tmp_path)
+    made = run("design", "people.csv", "--limit", "1", "--effort", "0.02", cwd=tmp_path)
     assert "nothing is promised about" in made.stdout
     assert "row (running number)" in made.stdout
     assert "may mean missing: '7', '9' of health (--missing-marker)" in made.stdout

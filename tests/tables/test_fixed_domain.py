@@ -144,7 +144,7 @@ def test_designs_hold_for_the_population(kind, n, rare, options, samples, answer
             {"T": 0.6, "U": None},
             mechanism="grr",
             shape="never",
-            seconds=2,
+            effort=0.05,
             answers=answers,
             **options,
         )
@@ -171,7 +171,7 @@ def test_intervals_hold_for_the_people_that_they_name(kind, n, rare, options, sa
 @pytest.mark.parametrize(
     "promised",
     [
-        lambda data: sp.design(data, 2.0, seconds=0.5, mechanism="grr"),
+        lambda data: sp.design(data, 2.0, effort=0.02, mechanism="grr"),
         lambda data: sp.calibrate(data, 2.0, guarantee="exact", scope="population"),
         lambda data: sp.total_leakage(data, 0.3, guarantee="exact", scope="population"),
     ],
@@ -210,7 +210,7 @@ def test_samples_of_hospital_records_keep_their_promises(samples):
     for sample in _draws(table, 10_000, samples):
         for answers in ("merged", "as-is"):
             plan = sp.design(
-                sample, 1.0, seconds=0.5, answers=answers, max_values=1_000
+                sample, 1.0, effort=0.02, answers=answers, max_values=1_000
             )
             assert plan.check(table).within
         for asked in (["readmitted", "diag_1"], ["age", "diag_3"]):
@@ -233,6 +233,6 @@ def test_resamples_of_adult_keep_the_limits_with_answers_chosen(samples):
     )
     drawn = _draws(table, len(table), samples)
     kept = [
-        sp.design(one, 2.0, seconds=1, bins=None).check(table).within for one in drawn
+        sp.design(one, 2.0, effort=0.02, bins=None).check(table).within for one in drawn
     ]
     assert np.mean(kept) >= 0.95

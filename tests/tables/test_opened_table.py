@@ -68,7 +68,7 @@ def opens(monkeypatch):
         (sp.count_pairs, 3),
         (lambda data: sp.analyse(data, 1.0, limit=2.0), 4),
         (lambda data: sp.calibrate(data, 2.0), 4),
-        (lambda data: sp.design(data, 2.0, seconds=0.1), 4),
+        (lambda data: sp.design(data, 2.0, effort=0.02), 4),
         (lambda data: sp.total_leakage(data, 1.0, guarantee="exact"), 3),
     ],
     ids=["check", "count", "analyse", "calibrate", "design", "total"],
@@ -89,7 +89,7 @@ def test_all_functions_pass_on_what_read_opened(people, opens):
     assert opens == {"sniffed": 1, "opened": 1}
     columns = sp.check(table)
     analysis = sp.analyse(table, 1.0, limit=2.0)
-    plan = sp.design(table, 2.0, seconds=0.1)
+    plan = sp.design(table, 2.0, effort=0.02)
     sp.calibrate(table, 2.0)
     sp.count_pairs(table)
     reports = plan.perturb(table, rng=1)

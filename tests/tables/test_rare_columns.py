@@ -63,7 +63,9 @@ def test_answers_are_merged_no_further_than_two_remain():
 
 
 def test_an_option_that_names_a_column_has_it_asked():
-    plan = sp.design(PEOPLE, 2.0, keep=["murder"], seconds=1, columns=["sex", "murder"])
+    plan = sp.design(
+        PEOPLE, 2.0, keep=["murder"], effort=0.02, columns=["sex", "murder"]
+    )
     assert "murder" in plan.collected.names
     kept = fixed(keep=("abuse", "murder")).fixed
     assert kept.protected == ()
@@ -74,7 +76,7 @@ def test_what_is_protected_only_has_a_total_and_no_question():
     columns = ["sex", "hiv", "abuse", "murder"]
     table = PEOPLE[columns]
     with pytest.warns(sp.DataWarning, match="abuse"):
-        plan = sp.design(table, 2.0, seconds=1)
+        plan = sp.design(table, 2.0, effort=0.02)
     assert set(plan.collected.names) == {"sex", "hiv"}
     assert plan["abuse"].limit == 2.0
     assert plan["abuse"].total <= 2.0
@@ -84,9 +86,9 @@ def test_what_is_protected_only_has_a_total_and_no_question():
 
 def test_importance_and_limit_name_a_subset():
     table = PEOPLE[["sex", "hiv"]]
-    plan = sp.design(table, 2.0, importance={"hiv": 3.0}, seconds=1)
+    plan = sp.design(table, 2.0, importance={"hiv": 3.0}, effort=0.02)
     assert set(plan.collected.names) == {"sex", "hiv"}
-    only = sp.design(table, {"hiv": 1.0}, seconds=1)
+    only = sp.design(table, {"hiv": 1.0}, effort=0.02)
     assert only["hiv"].limit == 1.0
     assert only["sex"].limit is None
 

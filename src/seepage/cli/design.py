@@ -378,7 +378,7 @@ DESIGN_HEADINGS = {
 @click.option(
     "--seconds",
     type=NUMBER_TYPE,
-    default=120.0,
+    default=300.0,
     help="Cap on the time of the search; Ctrl-C ends it too. Either way the best design "
     "so far is certified and kept.",
 )

@@ -63,7 +63,7 @@ class Table(EstimatedCells):
     --------
     >>> import seepage as sp
     >>> survey = sp.make_survey(20_000).select(["coffee", "sleep"])
-    >>> plan = sp.design(survey, 3.0, want="coffee x sleep", seconds=2)
+    >>> plan = sp.design(survey, 3.0, want="coffee x sleep", effort=0.05)
     >>> table = plan.table(plan.perturb(survey, rng=1), "sleep", by="coffee")
     >>> share = table.shares()[survey["sleep"][0].as_py(), survey["coffee"][0].as_py()]
     >>> share.interval[0] < share.value < share.interval[1]

@@ -183,7 +183,7 @@ class DesignOptions(PlanningOptions):
     start: Any = None
     effort: float = 1.0
     rounds: int | None = None
-    seconds: float = 120.0
+    seconds: float = 300.0
     rng: Any = 0
 
     def __post_init__(self) -> None:

@@ -235,7 +235,7 @@ def design(
     start: Any = None,
     effort: float = 1.0,
     rounds: int | None = None,
-    seconds: float = 120.0,
+    seconds: float = 300.0,
     rng: Any = 0,
     **table: Unpack[TableKeywords],
 ) -> Plan:
