@@ -16,6 +16,9 @@ PLAN_FILES: Mapping[str, str] = MappingProxyType(
 )
 """Files that are given one by one, and what they are."""
 
+START_PLAN = "start.json"
+"""The plan from which the search of another one started."""
+
 EVIDENCE = "evidence"
 """Name of the folder of evidence in the zip."""
 
@@ -45,7 +48,7 @@ def zip_of_plan(folder: Path, number: int, texts: Mapping[str, str]) -> bytes:
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in PLAN_FILES:
+        for name in (*PLAN_FILES, START_PLAN):
             path = plan_file(folder, number, name)
             if path.exists():
                 archive.write(path, name)

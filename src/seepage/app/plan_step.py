@@ -71,13 +71,8 @@ async def start_search(study: Study, request: Request) -> Response:
     """Start the search of a plan, or an estimate."""
     form = await form_entries(request)
     _keep(study, form)
-    return _started(study, estimate=entry(form, "what") == "estimate")
-
-
-def _started(study: Study, *, estimate: bool) -> Response:
-    """Start a search with what was decided; a fault is shown beside its entry."""
     try:
-        if estimate:
+        if entry(form, "what") == "estimate":
             _start_estimate(study)
         else:
             _start_design(study)
@@ -86,8 +81,10 @@ def _started(study: Study, *, estimate: bool) -> Response:
     return redirect_to(study, "plan")
 
 
-def _start_design(study: Study) -> None:
-    """Start the search of a plan that is certified: one try."""
+def _start_design(study: Study, start: int | None = None) -> None:
+    """Start the search of a plan that is certified, one try; from another plan if its
+    number is given.
+    """
     keywords = study.design_keywords()
     study.looks.check()
     task = BackgroundTask.start(
@@ -96,6 +93,7 @@ def _start_design(study: Study) -> None:
         plan_work.design_plan,
         study.data,
         keywords,
+        start,
         study.next_number(),
         study.folder,
     )
@@ -123,8 +121,14 @@ async def try_change(study: Study, request: Request) -> Response:
     plan = study.plan
     if plan is None or not plan.keywords:
         raise InputError("there is no plan to change")
-    study.apply_change(entry_at(form, "change", plan.changes, "change"))
-    return _started(study, estimate=False)
+    change = entry_at(form, "change", plan.changes, "change")
+    try:
+        study.looks.check()
+        study.apply_change(change)
+        _start_design(study, plan.number)
+    except InputError as problem:
+        study.faults["plan"] = Fault.of(problem)
+    return redirect_to(study, "plan")
 
 
 async def take_pair(study: Study, request: Request) -> Response:

@@ -1,6 +1,7 @@
 """The work of the fourth step: search a plan, estimate one, and write its files."""
 
 import math
+import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import seepage as sp
 from seepage._core.progress import Progress
 from seepage._core.text import points, rounded_people
 from seepage.app.explored_part import asked_answers, read_explored, write_explored
-from seepage.app.plan_files import evidence_folder, plan_file
+from seepage.app.plan_files import START_PLAN, evidence_folder, plan_file
 from seepage.app.summaries import PlanEstimate, PlanSummary
 from seepage.designs.changes import Change, ChangeKind
 from seepage.pages.mosaic import mosaic_of
@@ -35,16 +36,43 @@ SHOWN_CHANGES = 3
 def design_plan(
     data: str,
     keywords: Mapping[str, Any],
+    start: int | None,
     number: int,
     folder: Path,
     *,
     progress: Progress,
 ) -> PlanSummary:
-    """Search a plan, and write its file, its page, its questionnaire and its evidence."""
+    """Search a plan, and write its file, its page, its questionnaire and its evidence.
+
+    Parameters
+    ----------
+    data
+        The table.
+    keywords
+        The keywords of `seepage.design`.
+    start
+        The number of the plan to start from; None for none.
+    number
+        The number of the plan.
+    folder
+        The folder of the study.
+    progress
+        Called with the work done, and with the best so far in words.
+    """
+    first = None
+    if start is not None:
+        first = plan_file(folder, number, START_PLAN)
+        shutil.copyfile(plan_file(folder, start, "plan.json"), first)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SeepageWarning)
-        plan = sp.design(data, progress=progress, **keywords)
-    return write_plan(plan, number, folder, keywords)
+        plan = sp.design(data, start=first, progress=progress, **keywords)
+    repeating = dict(keywords)
+    if start is not None:
+        repeating["start"] = START_PLAN
+    searched = plan.provenance.settings.get("design", {})
+    if searched.get("ended") == "interrupted":
+        repeating["rounds"] = searched["rounds"]
+    return write_plan(plan, number, folder, repeating)
 
 
 def estimate_plan(
