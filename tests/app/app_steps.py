@@ -1,4 +1,7 @@
-"""Steps of the app in a browser, as tests go them."""
+"""Steps of the app, as tests go them."""
+
+import base64
+import time
 
 import pyarrow.csv as csv
 
@@ -35,8 +38,6 @@ def drop(page, path):
 
 
 def _base64(path):
-    import base64
-
     return base64.b64encode(path.read_bytes()).decode()
 
 
@@ -50,3 +51,13 @@ def is_too_wide(page):
     """Return whether a page scrolls sideways."""
     inner = page.evaluate("document.documentElement.clientWidth")
     return page.evaluate("document.documentElement.scrollWidth") > inner
+
+
+def wait_for(guest, path, absent):
+    """Return a page once it no longer has a text."""
+    for _ in range(600):
+        text = guest.send("GET", path)[2]
+        if absent not in text:
+            return text
+        time.sleep(0.2)
+    raise AssertionError(f"{path} never came")

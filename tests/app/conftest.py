@@ -27,6 +27,15 @@ class Visitor:
         connection.close()
         return answer.status, dict(answer.getheaders()), text
 
+    def raw(self, method, path):
+        """Return the bytes of an answer."""
+        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection.request(method, path, None, {"Cookie": self.cookie})
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return content
+
     def enter(self, address):
         """Show the token, and keep the cookie."""
         parts = urlsplit(address)

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -14,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
+from app_steps import wait_for
 
 import seepage as sp
 from seepage.app import access, uploads
@@ -27,16 +27,6 @@ def csv_bytes(columns):
     sink = pa.BufferOutputStream()
     csv.write_csv(pa.table(columns), sink)
     return sink.getvalue().to_pybytes()
-
-
-def wait_for(guest, path, absent):
-    """Return a page once it no longer has a text."""
-    for _ in range(600):
-        text = guest.send("GET", path)[2]
-        if absent not in text:
-            return text
-        time.sleep(0.2)
-    raise AssertionError(f"{path} never came")
 
 
 @pytest.fixture
