@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from reproduction.findings import PAPER, Finding
+from reproduction.findings import HEADLINE, PAPER, Finding
 from reproduction.reproduce import reproduce
 from seepage._core.errors import SeepageError
 from seepage.cli.console import aligned, progress_bar
@@ -56,9 +56,8 @@ def run(items: tuple[str, ...], folder: str, *, force: bool) -> None:
         )
     comparisons = chain.from_iterable(item.comparisons for item in done)
     verdicts = [comparison.verdict for comparison in comparisons]
-    confirmed = verdicts.count("confirmed")
-    deviating = verdicts.count("deviates")
-    click.echo(f"{confirmed} confirmed, {deviating} deviate", err=True)
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in HEADLINE]
+    click.echo(", ".join(counts), err=True)
     click.echo(str(Path(folder, "index.html")))
 
 

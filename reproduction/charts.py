@@ -5,6 +5,7 @@ from typing import Any
 import altair as alt
 
 from seepage.charts import style
+from seepage.charts.benchmark_charts import SHAPES
 from seepage.charts.style import Rows, printable_names
 
 BARS = 240
@@ -161,7 +162,7 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
         "kind:N",
         title=None,
         sort=kinds,
-        scale=alt.Scale(domain=kinds),
+        scale=alt.Scale(domain=kinds, range=SHAPES[: len(kinds)]),
         legend=_legend(kinds),
     )
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from reproduction.findings import Finding, Row
 from reproduction.paper_data import Data
+from seepage.analysis.table_comparison import compare_tables
 from seepage.calibration.published import calibrate_as_the_paper, largest_sum
 from seepage.channel.pairs import PairCounts
 from seepage.charts.style import curve_panels
 from seepage.designs.forms.form_problem import equal_split
 from seepage.leakage.matrix import leakage_matrix
+from seepage.leakage.uncertainty import MeasuredRows
 from seepage.workflow.within_limits import calibrate
 
 LIMITS = (1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
@@ -31,8 +33,14 @@ SELECTION_BUDGET = 0.3
 SERIES = {
     "celeba": "calibrated, CelebA's own",
     "lfw": "calibrated, LFW's",
+    "robust": "calibrated, LFW's within the distance to CelebA",
+    "algorithm_3": "Algorithm 3 as published, CelebA's own",
     "spl": "equal split (SPL)",
 }
+
+
+SINGLE_LIMIT = 3.0
+"""The limit of single attributes that budgets from LFW must keep on CelebA."""
 
 
 def fig8(data: Data, found: Finding) -> None:
@@ -48,10 +56,12 @@ def fig8(data: Data, found: Finding) -> None:
         f"most favourable {SUBSET_SIZE}": favourable,
     }
     for label, chosen in subsets.items():
-        selected = celeba.select(chosen), lfw.select(chosen)
-        rows = [_limit_row(label, *selected, limit) for limit in LIMITS]
+        own = celeba.select(chosen)
+        other = _recoded_as(own, lfw.select(chosen))
+        rows = [_limit_row(label, own, other, limit) for limit in LIMITS]
         _compare_subset(found, label, rows)
         found.rows += rows
+    _compare_single_limits(found, celeba, _recoded_as(celeba, lfw))
     found.words |= {"shared": len(names), "favourable": ", ".join(favourable)}
     found.charts[""] = _budget_chart(found.rows)
 
@@ -66,6 +76,23 @@ def _shared_attributes(data: Data) -> tuple[PairCounts, PairCounts]:
     return celeba.select(shared), lfw.select(chosen).rename(
         dict(zip(chosen, shared, strict=True))
     )
+
+
+def _recoded_as(pairs: PairCounts, other: PairCounts) -> PairCounts:
+    """Return the counts of another table of the same attributes under their values."""
+    return PairCounts(pairs.domain, other.marginals, other.counts)
+
+
+def _compare_single_limits(found: Finding, celeba: PairCounts, lfw: PairCounts) -> None:
+    """Compare totals of single attributes with a limit that budgets from LFW keep."""
+    comparison = compare_tables(lfw, celeba, 1.0, limit=SINGLE_LIMIT)
+    together, *single = comparison.limits
+    pairs = len(celeba.domain) * (len(celeba.domain) - 1)
+    found.claim("single", sum(not one.holds for one in single), limits=len(single))
+    found.claim("worst_single", max(one.total for one in single) / SINGLE_LIMIT)
+    found.claim("together", together.total / together.limit)
+    found.claim("understated", comparison.understated / pairs)
+    found.claim("excess", float(comparison.excess.max()))
 
 
 def _normalised(name: str) -> str:
@@ -94,11 +121,21 @@ def _equal_budget(pairs: PairCounts, limit: float) -> float:
     return float(calibrate(pairs, limit, guarantee="sum", audit=False).epsilons[0])
 
 
+def _robust_budget(celeba: PairCounts, lfw: PairCounts, limit: float) -> float:
+    """Return the largest equal budget from LFW whose sums are within the limit for all
+    rows as far from LFW's as CelebA's are.
+    """
+    measured = MeasuredRows(lfw, celeba, ("LFW", "CelebA"))
+    plan = calibrate(lfw, limit, guarantee="sum", audit=False, uncertainty=measured)
+    return float(plan.epsilons[0])
+
+
 def _limit_row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) -> Row:
     budgets = {
         "spl": equal_split(limit, len(celeba.domain)),
         "celeba": _equal_budget(celeba, limit),
         "lfw": _equal_budget(lfw, limit),
+        "robust": _robust_budget(celeba, lfw, limit),
         "algorithm_3": calibrate_as_the_paper(celeba, limit),
     }
     row: Row = {"attributes": label, "limit": limit}
@@ -108,7 +145,7 @@ def _limit_row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) ->
     }
     sums = {
         f"sum_at_{name}": largest_sum(celeba, budgets[name])
-        for name in ("lfw", "algorithm_3")
+        for name in ("lfw", "robust", "algorithm_3")
     }
     return row | sums
 
@@ -120,13 +157,12 @@ def _compare_subset(found: Finding, label: str, rows: list[Row]) -> None:
         "near": min(row["budget_lfw"] / row["budget_celeba"] for row in rows),
         "error": max(row["error_celeba"] / row["error_spl"] for row in rows),
         "lfw": sum(row["sum_at_lfw"] > row["limit"] for row in rows),
+        "robust": sum(row["sum_at_robust"] > row["limit"] for row in rows),
         "algorithm_3": sum(row["sum_at_algorithm_3"] > row["limit"] for row in rows),
     }
-    favourable = (
-        {"chosen": "the most favourable of the sets tried"} if "most" in label else {}
-    )
+    chosen = {"chosen": "one of three sets; the paper does not list its 21 attributes"}
     for name, value in values.items():
-        found.claim(name, value, favourable, label=label, limits=len(rows))
+        found.claim(name, value, chosen, label=label, limits=len(rows))
 
 
 def _budget_chart(rows: list[Row]) -> Any:
@@ -151,5 +187,5 @@ def _budget_chart(rows: list[Row]) -> Any:
         points,
         x_title="Allowed total (nats)",
         series=list(SERIES.values()),
-        dashed={SERIES["lfw"]: 1, SERIES["spl"]: 2},
+        dashed={SERIES["lfw"]: 1, SERIES["robust"]: 3, SERIES["spl"]: 2},
     )

@@ -4,7 +4,7 @@ lists.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
@@ -13,33 +13,73 @@ import msgspec
 
 from reproduction.paper_data import standing
 
-Verdict = Literal["confirmed", "deviates", "consistent", "not testable", "ours"]
+Verdict = Literal[
+    "confirmed",
+    "as in the authors' code",
+    "consistent",
+    "follows from the definition",
+    "not testable",
+    "input unknown",
+    "deviates",
+    "refutes the paper",
+    "ours",
+]
 
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "confirmed": (
         "✓ confirmed",
-        "within a tolerance that was stated before, and nothing was chosen to match",
+        "within a tolerance of simulation noise and rounding, on known data, and nothing "
+        "was chosen to match",
     ),
-    "deviates": (
-        "✗ deviates",
-        "outside the tolerance, by the size and for the reason given",
+    "as in the authors' code": (
+        "✓ as in the authors' code",
+        "within the tolerance as the published code has it, where the text says otherwise",
     ),
     "consistent": (
         "○ consistent",
         "within the tolerance for one of several readings that the text allows, chosen by us",
     ),
+    "follows from the definition": (
+        "= follows from the definition",
+        "it could not have come out otherwise, whatever the data",
+    ),
     "not testable": (
         "– not testable",
-        "no evidence for or against: data not at hand or stand-ins, circular, our reconstruction",
+        "no evidence for or against: data not at hand or stand-ins, our reconstruction",
+    ),
+    "input unknown": (
+        "? input unknown",
+        "outside the tolerance, where the paper does not list its columns or bins",
+    ),
+    "deviates": (
+        "✗ deviates",
+        "outside the tolerance on known data, by the size and for the reason given",
+    ),
+    "refutes the paper": (
+        "✗ refutes the paper",
+        "a statement of the paper that known data, or a proof, show to be wrong",
     ),
     "ours": ("ours", "not in the paper"),
 }
 """The possible verdicts of a comparison: the label of each on the page, and its
 meaning.
 
-Only the first two are counted in the headline.
+The headline counts what is evidence: `HEADLINE`.
 """
+
+
+HEADLINE: tuple[Verdict, ...] = (
+    "confirmed",
+    "as in the authors' code",
+    "deviates",
+    "refutes the paper",
+)
+"""The verdicts that the headline counts."""
+
+
+SIGMAS = 3.0
+"""Standard deviations of simulation noise in a tolerance."""
 
 
 Row = dict[str, Any]
@@ -68,6 +108,9 @@ class Comparison:
         Heading of a group of comparisons.
     reason
         The reading that was chosen, why nothing is tested, or why our number deviates.
+    unrelated
+        How many unrelated tables are within the same tolerance, "2 of 5"; "" if none
+        was tried.
     """
 
     what: str
@@ -78,6 +121,7 @@ class Comparison:
     verdict: Verdict
     group: str = ""
     reason: str = ""
+    unrelated: str = ""
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,19 +134,24 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     what, group
         The name of the quantity, unique within its item, and the heading of its group.
-    printed, within, factor
-        A number that the paper prints, and the relative deviation that counts as
-        agreement; or, for noise and orders of magnitude, the factor by which the two
-        may differ.
+    printed, digits, within
+        A number that the paper prints, the significant digits that it is printed with,
+        and a relative deviation that counts as agreement beside its rounding and the
+        noise of the simulation.
     says, minimum, maximum
         The paper's statement, and the range of our number in which it counts as true.
-    chosen, untestable, reason
-        The reading that we chose among several, if one was; why agreement would be no
-        evidence; and why our number deviates, if it does.
+    chosen, coded, by_definition, untestable
+        The reading that we chose among several, if one was, or that of the authors'
+        code; why agreement could not fail; why it would be no evidence.
+    refutes, unknown, reason
+        Whether a number outside the range refutes the paper; what input is unknown; and
+        why our number deviates, if it does.
 
     Examples
     --------
-    >>> Claim("leakage", printed=0.3381, within=0.01).compare(0.3353).verdict
+    >>> Claim("leakage", printed=0.34, digits=2).compare(0.3353).verdict
+    'confirmed'
+    >>> Claim("leakage", printed=0.3381, digits=4).compare(0.335, noise=0.002).verdict
     'confirmed'
     >>> Claim("share below {limit}", "most are small", minimum=0.5).compare(
     ...     0.7, limit=0.2
@@ -113,58 +162,118 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what: str
     says: str = ""
     printed: float | None = None
+    digits: int = 0
     within: float = 0.0
-    factor: float = 0.0
     minimum: float = -math.inf
     maximum: float = math.inf
     chosen: str = ""
+    coded: str = ""
+    by_definition: str = ""
     untestable: str = ""
+    refutes: bool = False
+    unknown: str = ""
     reason: str = ""
     group: str = ""
 
-    def compare(self, ours: float, **words: Any) -> Comparison:
-        """Return our number compared with the claim; `words` replace the braces in its
-        texts.
+    def compare(
+        self,
+        ours: float,
+        *,
+        noise: float = 0.0,
+        unrelated: Sequence[float] = (),
+        **words: Any,
+    ) -> Comparison:
+        """Return our number compared with the claim.
+
+        Parameters
+        ----------
+        ours
+            Our number.
+        noise
+            The standard deviation of the difference of two simulations.
+        unrelated
+            The same number of tables that have nothing to do with the paper's.
+        words
+            Replace the braces in the texts.
         """
-        texts = (
-            self.what,
-            self.says,
-            self.group,
-            self.chosen,
-            self.untestable,
-            self.reason,
-        )
-        what, says, group, chosen, untestable, reason = (
-            text.format(**words) for text in texts
-        )
-        if self.printed is not None:
-            ratio = ours / self.printed
-            says = f"{self.printed:g}"
-            if self.factor:
-                agrees = 1 / self.factor <= ratio <= self.factor
-                deviation = _times(ratio)
-                tolerance = f"a factor {self.factor:g}"
-            else:
-                agrees = abs(ratio - 1) <= self.within
-                deviation = _relative(ratio)
-                tolerance = f"± {100 * self.within:.3g} %"
-        elif says:
-            agrees = self.minimum <= ours <= self.maximum
-            tolerance = _range(self.minimum, self.maximum)
-            deviation = "holds" if agrees else "does not hold"
-        else:
+        what = self.what.format(**words)
+        group = self.group.format(**words)
+        if self.printed is None and not self.says:
             return Comparison(
                 what, "not in the paper", float(ours), "", "", "ours", group
             )
-        verdict: Verdict = "deviates"
-        if untestable:
-            verdict = "not testable"
-            reason = untestable
-        elif agrees:
-            verdict, reason = ("consistent", chosen) if chosen else ("confirmed", "")
+        allowed = self._allowed(noise)
+        agrees = self._agrees(ours, allowed)
+        verdict, reason = self._verdict(agrees)
+        met = ""
+        if len(unrelated):
+            hits = sum(self._agrees(other, allowed) for other in unrelated)
+            met = f"{hits} of {len(unrelated)}"
         return Comparison(
-            what, says, float(ours), deviation, tolerance, verdict, group, reason
+            what=what,
+            paper=self._statement(words),
+            ours=float(ours),
+            deviation=self._deviation(ours, agrees),
+            tolerance=self._tolerance(allowed),
+            verdict=verdict,
+            group=group,
+            reason=reason.format(**words),
+            unrelated=met,
         )
+
+    def _allowed(self, noise: float) -> float:
+        """Return the absolute deviation from a printed number that counts as agreement:
+        its rounding, a stated share, and the noise of the simulation.
+        """
+        if self.printed is None:
+            return 0.0
+        rounding = 0.0
+        if self.digits and self.printed:
+            exponent = math.floor(math.log10(abs(self.printed)))
+            rounding = 10.0 ** (exponent - self.digits + 1) / 2
+        return rounding + self.within * abs(self.printed) + SIGMAS * noise
+
+    def _agrees(self, ours: float, allowed: float) -> bool:
+        """Return whether a number is within the tolerance, or in the range."""
+        if self.printed is not None:
+            return abs(ours - self.printed) <= allowed * (1 + 1e-9)
+        return self.minimum <= ours <= self.maximum
+
+    def _verdict(self, agrees: bool) -> tuple[Verdict, str]:
+        """Return the verdict and its reason."""
+        if self.untestable:
+            return "not testable", self.untestable
+        if agrees and self.by_definition:
+            return "follows from the definition", self.by_definition
+        if agrees and self.coded:
+            return "as in the authors' code", self.coded
+        if agrees and self.chosen:
+            return "consistent", self.chosen
+        if agrees:
+            return "confirmed", ""
+        if self.unknown:
+            return "input unknown", self.reason or self.unknown
+        if self.refutes:
+            return "refutes the paper", self.reason
+        return "deviates", self.reason
+
+    def _statement(self, words: Mapping[str, Any]) -> str:
+        """Return what the paper prints or states."""
+        if self.printed is not None:
+            return f"{self.printed:g}"
+        return self.says.format(**words)
+
+    def _deviation(self, ours: float, agrees: bool) -> str:
+        """Return how far our number is from a printed one, or whether it holds."""
+        if self.printed:
+            return _relative(ours / self.printed)
+        return "holds" if agrees else "does not hold"
+
+    def _tolerance(self, allowed: float) -> str:
+        """Return the tolerance as text."""
+        if self.printed is None:
+            return _range(self.minimum, self.maximum)
+        return f"± {100 * allowed / abs(self.printed):.2g} %"
 
 
 class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -310,7 +419,8 @@ class Finding:
         is given.
 
         `status` replaces fields of the claim; by default by the `standing` of the
-        dataset, unless the claim itself names a reading that was chosen.
+        dataset, unless the claim itself names a reading that was chosen.  `noise` and
+        `unrelated` among the words are those of `Claim.compare`.
         """
         claim = self.paper.claims[name]
         if status is None:

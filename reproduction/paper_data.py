@@ -163,7 +163,17 @@ def standing(label: str) -> dict[str, str]:
     if label in {LABELS[name] for name in STAND_INS}:
         return {"untestable": "a stand-in for DSS, of which no copy was found"}
     if "near reading" in label:
-        return {"chosen": "columns and bins chosen to come near Table II"}
+        return {
+            "chosen": "columns and bins chosen to come near Table II",
+            "unknown": "the paper does not list its columns and bins",
+        }
+    if "documented" in label:
+        return {
+            "chosen": "the documented columns; the paper does not list its own",
+            "unknown": "the paper does not list its columns and bins",
+        }
+    if label.startswith(("Adult", "CVD")) or label == LABELS["lfw"]:
+        return {"unknown": "the paper does not list its columns and bins"}
     return {}
 
 

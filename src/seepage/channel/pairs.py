@@ -293,8 +293,8 @@ class PairCounts(Result):
             Pseudo-count added to every cell, 0 by default; it can lower leakages too.
         truncate
             Cells below this, after the other two, are set to 0.  `prior=1, truncate=3`
-            is the estimator of the paper's authors in their artifact of 2026
-            (dependency-triad-ccs26).
+            is the estimator in the code of the paper's authors (LDP-CPL,
+            tools/CMF_gen.ipynb).
 
         Notes
         -----
