@@ -2,8 +2,8 @@
 
 import pytest
 
-from reproduction.findings import HEADLINE, VERDICTS, Claim
 from reproduction.fig7_utility import raw_counts
+from reproduction.findings import HEADLINE, VERDICTS, Claim
 from reproduction.paper_data import standing
 from seepage import benchmark_mechanisms, load_pairs
 
