@@ -85,7 +85,7 @@ fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench
-bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the extra `bench`
+bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the group `bench`
 	$(BIN)/python -m benchmarks
 
 .PHONY: reproduce
@@ -119,7 +119,7 @@ docs-serve: docs ## Show the documentation, with its search, at http://localhost
 .PHONY: lock
 lock: ## Resolve the locked versions again (needs uv)
 	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --extra dev --extra spark --extra docs --output-file requirements-dev.lock
+	$(COMPILE) --group dev --group docs --extra spark --output-file requirements-dev.lock
 
 .PHONY: clean
 clean: ## Remove what was built

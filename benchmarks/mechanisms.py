@@ -1,7 +1,7 @@
 """Mechanisms: against pure-ldp and multi-freq-ldpy, which handle one report at a time.
 
 The peers are measured on fewer reports and scaled: their time is in proportion.  They
-need older companions than a fresh install gives them: `pip install "seepage[bench]"`.
+need older companions than a fresh install gives them: the dependency group `bench`.
 """
 
 import importlib
@@ -48,7 +48,7 @@ def main() -> Iterator[Figure]:
     """Measure perturb, estimate and infer on a million reports, and the largest memory."""
     missing = {package: reason for package in PACKAGES if (reason := _missing(package))}
     for package, reason in missing.items():
-        yield Figure(f"{package}: {reason}", 'skipped: pip install "seepage[bench]"')
+        yield Figure(f"{package}: {reason}", "skipped: pip install --group bench")
     for k in SIZES:
         codes = np.random.default_rng(1).integers(0, k, REPORTS)
         offers = [

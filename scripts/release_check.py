@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+BUILDERS = ("build==1.6.1", "twine==7.0.0")
 CLIENT = Path("src") / "seepage" / "collection" / "client"
 IMPORTED = """
 import { loadPlan, memoryStorage, Respondent } from "seepage";
@@ -118,7 +119,7 @@ def main(tag: str | None = None) -> None:
         _say(f"version {check_versions(clone, tag)}")
         venv.create(Path(temporary) / "venv", with_pip=True)
         python = Path(temporary) / "venv" / "bin" / "python"
-        _run(python, "-m", "pip", "install", "--quiet", "build", "twine", cwd=clone)
+        _run(python, "-m", "pip", "install", "--quiet", *BUILDERS, cwd=clone)
         _run(python, "-m", "build", "--outdir", made, cwd=clone)
         _run(python, "-m", "twine", "check", "--strict", *made.iterdir(), cwd=clone)
         _say("wheel and sdist: metadata is valid")

@@ -29,7 +29,14 @@ def install(versions: str, folder: Path) -> Path:
         check=True,
     )
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    wanted = [*RESOLUTIONS[versions], "--editable", f"{ROOT}[dev]"]
+    group = f"{ROOT / 'pyproject.toml'}:dev"
+    wanted: list[str | Path] = [
+        *RESOLUTIONS[versions],
+        "--group",
+        group,
+        "--editable",
+        ROOT,
+    ]
     subprocess.run(
         [uv, "pip", "install", "--quiet", "--python", python, *wanted], check=True
     )

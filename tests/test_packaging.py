@@ -2,10 +2,14 @@
 npm.
 """
 
+import importlib.util
 import json
 import re
 import shutil
+import sys
 import tarfile
+import tomllib
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -14,6 +18,7 @@ from pictures import ROOT, script
 from seepage.collection.client_files import CLIENT
 
 release = script("release_check")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_every_file_states_the_same_version(tmp_path):
@@ -36,7 +41,60 @@ def test_workflows_run_nothing_that_can_change_unseen(path):
     actions = re.findall(r"uses: (\S+)", text)
     assert actions
     assert not [name for name in actions if not re.search("@[0-9a-f]{40}$", name)]
-    assert not re.search(r"pipx run (?!\S+==)|\b(uvx|npx)\b", text)
+    assert not re.search(r"(pipx run|pip install) (?!\S+==)|\b(uvx|npx)\b", text)
+
+
+def test_both_packages_are_published_with_provenance():
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    assert re.search(r"gh-action-pypi-publish@.*\n +with:\n +attestations: true", text)
+    assert "npm publish --provenance" in text
+    assert not re.search(r"secrets\.|password|NODE_AUTH_TOKEN", text)
+
+
+def test_users_are_offered_no_extra_of_developers():
+    assert set(PROJECT["project"]["optional-dependencies"]) == {"spark"}
+    assert set(PROJECT["dependency-groups"]) == {"bench", "dev", "docs"}
+
+
+def test_the_locks_hold_what_is_asked_for():
+    """A requirement that `make lock` has not seen would be missing, or too old."""
+    project, groups = PROJECT["project"], PROJECT["dependency-groups"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["spark"]]
+    asked += [*groups["dev"], *groups["docs"]]
+    lock = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+    for requirement in asked:
+        name = re.match(r"[\w-]+", requirement)[0].replace("_", "-")
+        floor = re.search(r">=([\d.]+)", requirement)[1]
+        locked = re.search(rf"^{name}==([\d.]+)", lock, re.MULTILINE)[1]
+        assert _numbers(locked) >= _numbers(floor), requirement
+
+
+def _numbers(version):
+    return [int(number) for number in version.strip(".").split(".")]
+
+
+@pytest.mark.parametrize("repository", [None, "somebody/seepage"])
+def test_the_addresses_are_those_of_the_repository_that_is_built(
+    repository, monkeypatch
+):
+    """None where nobody states one: an address that does not exist is worse."""
+    interface = ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = SimpleNamespace
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    hook = ROOT / PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["path"]
+    spec = importlib.util.spec_from_file_location("project_urls", hook)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    if repository:
+        monkeypatch.setenv("GITHUB_REPOSITORY", repository)
+    metadata = {}
+    module.ProjectUrls().update(metadata)
+    if repository is None:
+        assert metadata == {}
+    else:
+        assert metadata["urls"]["Source"] == "https://github.com/somebody/seepage"
+        assert set(metadata["urls"]) == {"Source", "Issues", "Changelog", "Security"}
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")

@@ -4,6 +4,7 @@ lazily.
 
 import importlib.util
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -88,6 +89,22 @@ def test_exported_function_has_an_example(name):
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="attribute leakage_of_everything"):
         sp.leakage_of_everything  # noqa: B018
+
+
+def test_every_name_can_be_loaded_at_once():
+    """As SPEC 1 asks: with EAGER_IMPORT a name that cannot be loaded ends the import."""
+    loaded = "import sys, seepage; print('seepage.totals.total' in sys.modules)"
+    done = {
+        eager: subprocess.run(
+            [sys.executable, "-W", "error", "-c", loaded],
+            env={**os.environ, "EAGER_IMPORT": eager},
+            capture_output=True,
+            text=True,
+        )
+        for eager in ("", "1")
+    }
+    assert done[""].stdout == "False\n", done[""].stderr
+    assert done["1"].stdout == "True\n", done["1"].stderr
 
 
 HELP = """
