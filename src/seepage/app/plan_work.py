@@ -25,6 +25,7 @@ from seepage.pages.plan_view import (
 from seepage.pages.questionnaire import questionnaire_page
 from seepage.plan.left_out import left_out_sentence
 from seepage.plan.plan_precision import plan_precision
+from seepage.workflow.plan import Plan
 
 ESTIMATE_EFFORT = 0.2
 """Work of an estimate, as a share of that of a search."""
@@ -120,7 +121,7 @@ def estimate_plan(
 
 
 def write_plan(
-    plan: sp.Plan, number: int, folder: Path, keywords: Mapping[str, Any]
+    plan: Plan, number: int, folder: Path, keywords: Mapping[str, Any]
 ) -> PlanSummary:
     """Write the files of a plan, and return what is shown of it."""
     plan.save(plan_file(folder, number, "plan.json"))
@@ -150,7 +151,7 @@ def write_plan(
     )
 
 
-def _promised_odds(plan: sp.Plan) -> Odds:
+def _promised_odds(plan: Plan) -> Odds:
     """Return the promise about each question: the largest limit, or total without one."""
     promised = [planned for planned in plan.attributes if not planned.public]
     limits = [p.limit for p in promised if p.limit is not None]
@@ -181,7 +182,7 @@ def _width_in_words(half_width: float) -> str:
     return f"± {points(half_width).removesuffix('.0')} points"
 
 
-def _write_questionnaires(plan: sp.Plan, number: int, folder: Path) -> list[str]:
+def _write_questionnaires(plan: Plan, number: int, folder: Path) -> list[str]:
     """Write the questionnaire, and the one to try; return what was warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", sp.SeepageWarning)
@@ -191,7 +192,7 @@ def _write_questionnaires(plan: sp.Plan, number: int, folder: Path) -> list[str]
     return [str(warning.message) for warning in caught]
 
 
-def _is_drawable(plan: sp.Plan) -> bool:
+def _is_drawable(plan: Plan) -> bool:
     """Return whether clients can draw the reports of a plan."""
     try:
         return bool(plan.wire)
