@@ -80,13 +80,10 @@ def options_of_commands():
         for inner in getattr(command, "commands", {}).values():
             yield from parameters(inner)
 
-    homes = [
-        (name, import_module(f"seepage.cli.{module}"))
-        for name, (module, _) in COMMANDS.items()
-    ]
-    found = {
-        name for command, home in homes for name in parameters(getattr(home, command))
-    }
+    found = set[str]()
+    for command in COMMANDS:
+        module = import_module(f"seepage.cli.{command}")
+        found.update(parameters(getattr(module, command)))
     assert len(found) > 50
     return found
 

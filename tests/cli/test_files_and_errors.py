@@ -317,7 +317,7 @@ def test_a_budget_on_the_screen_is_not_above_the_plan(folder):
     0.6666.
     """
     done = run("calibrate", "t.csv", "--limit", 2, "--guarantee", "worst")
-    assert [line.split()[2] for line in done.stdout.splitlines()[3:6]] == ["0.6666"] * 3
+    assert [line.split()[2] for line in done.stdout.splitlines()[4:7]] == ["0.6666"] * 3
 
 
 def test_ways_out_of_too_many_values_are_options(tmp_path):

@@ -14,7 +14,8 @@ from seepage.channel.domain import Attribute, Domain
 from seepage.channel.merging import merge_pairs
 from seepage.channel.pairs import PairCounts
 from seepage.channel.recoding import recoded
-from seepage.cli.count import count, merge
+from seepage.cli.count import count
+from seepage.cli.merge import merge
 
 
 def run(command, *arguments):

@@ -15,14 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
-from seepage.cli import COMMANDS, main
+from seepage.cli import main
 from seepage.workflow.plan import Plan
 
 SCRIPT = """
 import sys
-from seepage.cli import COMMANDS, main
-for name in ("perturb", "estimate"):
-    COMMANDS.setdefault(name, name)
+from seepage.cli import main
 main(sys.argv[1:])
 """
 
@@ -31,8 +29,6 @@ def run(*arguments, cwd="."):
     """Run a command in this process, for speed; `test_the_whole_way` starts one of its
     own.
     """
-    for name in ("perturb", "estimate"):
-        COMMANDS.setdefault(name, name)
     out = io.StringIO()
     err = io.StringIO()
     code = 0

@@ -10,9 +10,10 @@ import seepage as sp
 from command import run
 from seepage.cli.analyse import ANALYSE_KEYWORDS, analyse
 from seepage.cli.audit import AUDIT_KEYWORDS, audit
+from seepage.cli.calibrate import CALIBRATE_KEYWORDS, calibrate
 from seepage.cli.compare import COMPARE_KEYWORDS, compare
 from seepage.cli.count import count
-from seepage.cli.design import CALIBRATE_KEYWORDS, DESIGN_KEYWORDS, calibrate, design
+from seepage.cli.design import DESIGN_KEYWORDS, design
 from seepage.cli.options import DATA_KEYWORDS, TABLE_KEYWORDS
 from seepage.tables.table_options import TableKeywords
 

@@ -19,7 +19,7 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage.analysis.budget_grid import GRID, leakage_grid
 from seepage.app.application import SHIPPED
-from seepage.cli.analyse import report as command
+from seepage.cli.report import report as command
 from seepage.pages.analysis_page import SCRIPTS, STYLES, UNIT, report_page
 from seepage.pages.plan_page import STYLES as PLAN_STYLES
 

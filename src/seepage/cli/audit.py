@@ -7,11 +7,9 @@ import click
 from seepage._core.text import lower_text, upper_text
 from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import SHOWN_LEAKS
-from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
-
-EXIT_FAILED = 1
 
 AUDIT_KEYWORDS = (
     "claim",

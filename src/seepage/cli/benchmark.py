@@ -1,139 +1,15 @@
-"""`seepage simulate`, `benchmark` and `stream`: the paper's methods on a table."""
+"""`seepage benchmark`: analysers and mechanisms compared on real data."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage.cli import console, options, reading
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords
-from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
-
-DELTA = click.option(
-    "--delta",
-    type=NUMBER_TYPE,
-    default=0.0,
-    help="Delta of mechanisms that need one, such as gauss.",
-)
-
-
-SHOWN_PAIRS = 20
-"""Maximum number of pairs in the table, largest estimates first; JSON and CSV have
-all."""
-
-
-@click.command("simulate", cls=FileCommand)
-@click.argument("data")
-@click.option(
-    "-e",
-    "--epsilon",
-    type=NUMBER_TYPE,
-    default=1.0,
-    help="The budget of each attribute.",
-)
-@click.option("-m", "--mechanism", default="grr", help="The mechanism.")
-@DELTA
-@click.option(
-    "--replicas", type=INTEGER_TYPE, default=50, help="Number of reports per record."
-)
-@click.option(
-    "--surrogates",
-    type=INTEGER_TYPE,
-    default=10_000,
-    help="Permutations for p-values; 0: none.",
-)
-@click.option(
-    "--seed",
-    "rng",
-    type=options.SEED,
-    help="Seed of the run; drawn and printed by default.",
-)
-@click.option(
-    "--pair",
-    multiple=True,
-    metavar="SOURCE->TARGET",
-    help="Only this; may be repeated.",
-)
-@click.option(
-    "--confidence", type=NUMBER_TYPE, default=0.95, help="Confidence of intervals."
-)
-@options.RESULT
-@options.TABLE
-def simulate(
-    data: str, epsilon: float, mechanism: str, pair: tuple[str, ...], **_: Any
-) -> None:
-    """Estimate the leakages of DATA from a simulated collection, with their
-    uncertainty.
-
-    Every record reports REPLICAS times; an attacker guesses each value.  Beside the
-    paper's plug-in estimate, which is biased upward: a corrected one, an interval, and
-    a p-value.
-
-    \b
-    Examples:
-      seepage simulate adult --mechanism oue --seed 7
-      seepage simulate adult --pair "occupation->sex" --surrogates 1000
-      seepage simulate survey.csv -e 2 --format csv -o estimates.csv
-    """
-    from seepage.benchmarks.statistical.estimate_leakage import estimate_leakage
-
-    checks.epsilon(epsilon)
-    counts = reading.count_data(data)
-    keywords = explicit_keywords(
-        ["delta", "replicas", "surrogates", "rng", "confidence"]
-    )
-    with console.progress_bar("simulating") as progress:
-        estimates = estimate_leakage(
-            counts,
-            epsilon,
-            mechanism=mechanism,
-            pairs=[_pair(text) for text in pair] or None,
-            progress=progress,
-            **keywords,
-        )
-    console.write_result(estimates, lambda: _estimates_text(estimates, Path(data).name))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    """Return (target, source) of SOURCE->TARGET."""
-    source, arrow, target = text.partition("->")
-    if not arrow:
-        raise InputError(f"--pair must be SOURCE->TARGET, got {text!r}")
-    return target.strip(), source.strip()
-
-
-def _estimates_text(estimates: Any, name: str) -> str:
-    """Return the largest estimates as text, with what to take care of."""
-    found = estimates.to_arrow().to_pylist()
-    settings = estimates.settings
-    found.sort(key=lambda row: -row["corrected"])
-    level = f"{settings.confidence:.4%}".replace(".0000", "")
-    rows = [["source -> target", "corrected", level, "plug-in", "p"]]
-    careful = []
-    for row in found:
-        pair = f"{row['source']} -> {row['target']}"
-        interval = f"{row['lower']:.4f} to {row['upper']:.4f}"
-        chance = f"{row['p_value']:.2g}" if settings.surrogates else "-"
-        rows.append(
-            [pair, f"{row['corrected']:.4f}", interval, f"{row['plug_in']:.4f}", chance]
-        )
-        if row["cautions"] and len(rows) <= SHOWN_PAIRS + 1:
-            careful.append(f"  {pair}: {row['cautions']}")
-    lines = [
-        f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.rng}; view: inferred; intervals for the table",
-        console.aligned(rows, most=SHOWN_PAIRS),
-    ]
-    if settings.surrogates:
-        lines.append(
-            f"  p-values are of one pair each: {len(found)} of them, none below "
-            f"{1 / (1 + settings.surrogates):.2g} with {settings.surrogates:,} surrogates"
-        )
-    return "\n".join([*lines, *(["Take care:"] if careful else []), *careful])
-
+from seepage.cli.number_types import NUMBER_TYPE
 
 EPSILON = click.option(
     "-e",
@@ -150,7 +26,7 @@ BENCHMARK_OPTIONS = options.grouped(
     click.option(
         "--seed", "rng", type=options.SEED, default=0, help="Seed of the simulation."
     ),
-    DELTA,
+    options.DELTA,
     options.RESULT,
     options.TABLE,
 )
@@ -241,34 +117,3 @@ def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
     if click.get_current_context().params["form"] == "csv":
         for note in scores.notes:
             click.echo(note, err=True)
-
-
-@click.command("stream", cls=FileCommand)
-@click.argument("data")
-@click.option(
-    "-e", "--epsilon", type=NUMBER_TYPE, default=1.0, help="Budget of each step."
-)
-@options.TABLE
-@options.RESULT
-def stream(data: str, epsilon: float, **_: Any) -> None:
-    """Compute the leakage of a sequence of reports about the attribute's value at each
-    step.
-
-    The columns of DATA are the steps, in order.  Backward leakage is that of the
-    reports up to and including a step, forward leakage that of the reports from it on;
-    the total combines both.  They hold if each value depends on the previous one only
-    (a Markov chain).
-
-    \b
-    Examples:
-      seepage stream days.csv --epsilon 0.5
-    """
-    from seepage.totals.stream import stream_leakage
-
-    leakage = stream_leakage(reading.count_data(data), epsilon)
-    head = (
-        "Leakage over time (nats), assumed: each value depends on the previous one only"
-    )
-    console.write_result(
-        leakage, lambda: f"{head}\n{console.aligned_columns(leakage._columns())}"
-    )

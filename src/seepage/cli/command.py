@@ -16,6 +16,10 @@ from seepage.cli.files import (
     option_name,
 )
 
+EXIT_FAILED = 1
+"""Exit status of a verdict, a receiver or a machine that fails; bad input has 2."""
+
+
 FORCE_OPTION = click.Option(
     ["--force"], is_flag=True, help="Replace a file that seepage did not write."
 )

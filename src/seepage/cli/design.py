@@ -1,185 +1,18 @@
-"""`seepage calibrate`, `design`: from limits to a plan."""
+"""`seepage design`: the forms of least error within limits."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from seepage._core.errors import InputError
-from seepage.channel.domain import ALL_OTHERS
-from seepage.cli import console, options, parsing, reading
+from seepage.cli import console, options, parsing, plan_options, reading
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 from seepage.tables.table_options import ANSWERS
 
-LIMITS = options.grouped(
-    click.option(
-        "--limit",
-        metavar="ODDS|NATS",
-        callback=parsing.parse_limit,
-        help="How far all reports of a person may change the odds between two answers "
-        "to any question, at most: 7.4x, or the same in nats, 2.",
-    ),
-    click.option(
-        "--limit-of",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=parsing.parse_by_name(parsing.as_limit_or_none),
-        help="--limit of one attribute.",
-    ),
-    click.option(
-        "--public",
-        metavar="A,B,...",
-        callback=parsing.parse_names,
-        help="Attributes whose values are public.",
-    ),
-    click.option(
-        "--left-out",
-        metavar="A,B,...",
-        callback=parsing.parse_names,
-        help="Attributes that are not collected.",
-    ),
-    options.KEEP,
-    click.option(
-        "--sample",
-        type=INTEGER_TYPE,
-        metavar="N",
-        help="Number of records to draw at random, by the seed; all by default.",
-    ),
-)
-"""Options of what is planned: for which attributes, within which limits."""
-
-LIMITS_KEYWORDS = ("limit", "public", "left_out", "keep", "sample")
-
-PLAN_RESULT = options.grouped(
-    options.MASTER,
-    options.page("the plan"),
-    options.output_format("json"),
-    options.output_file("Write the plan here."),
-)
-"""Options of where and how a plan is written."""
-
-CALIBRATE_KEYWORDS = (
-    *LIMITS_KEYWORDS,
-    "mechanism",
-    "guarantee",
-    "audit",
-    "scope",
-    "delta",
-    "uncertainty",
-    *options.TOTALS_KEYWORDS,
-    *options.DATA_KEYWORDS,
-)
-"""Keywords of `seepage.calibrate` that are options of the command."""
-
-
-CALIBRATE_HEADINGS = {
-    "What is asked": ("mechanism", "delta", "public", "left_out", "keep"),
-    "What is promised": (
-        "limit",
-        "limit_of",
-        "guarantee",
-        "scope",
-        "uncertainty",
-        "confidence",
-        "audit",
-        "target_delta",
-        "reports",
-    ),
-    "The search": ("rng", "sample"),
-    options.READING_HEADING: options.READING_NAMES,
-    options.OUTPUT_HEADING: options.OUTPUT_NAMES,
-}
-"""Parameters by the heading under which the help shows them."""
-
-
-@click.command("calibrate", cls=FileCommand, headings=CALIBRATE_HEADINGS)
-@click.argument("data")
-@LIMITS
-@click.option(
-    "-m",
-    "--mechanism",
-    help="A mechanism; by default any, and the one of least variance is planned.",
-)
-@click.option(
-    "--guarantee",
-    default="auto",
-    help="Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or "
-    "auto.",
-)
-@click.option(
-    "--audit/--no-audit",
-    default=True,
-    help="Search for a witness against a guarantee that is an assumption; needs "
-    "records.",
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["population", "table"]),
-    help="For whom totals hold: the population that the records are a random sample of "
-    "(the default for records and auto, exact or merged), or the people in the table.",
-)
-@click.option(
-    "--delta",
-    type=NUMBER_TYPE,
-    default=0.0,
-    help="Delta of (epsilon, delta)-LDP; totals then have one too.",
-)
-@options.UNCERTAINTY
-@options.TOTALS
-@options.DATA
-@options.chart("the plan")
-@PLAN_RESULT
-def calibrate(data: str, guarantee: str, **_: Any) -> None:
-    """Find the largest budgets that keep every attribute's total within a limit.
-
-    \b
-    Examples:
-      seepage calibrate survey.csv --limit 7.4x -o plan.json
-      seepage calibrate survey.csv --limit 7.4x --mechanism grr
-    """
-    from seepage.workflow.within_limits import calibrate as calibrate_data
-
-    if guarantee not in ("sampled", "auto"):
-        reject(["reports", "target_delta"], "it is of --guarantee sampled")
-    keywords = explicit_keywords(CALIBRATE_KEYWORDS)
-    _check_limit(keywords.get("limit"))
-    with reading.reading_progress(data, "searching") as progress:
-        plan = calibrate_data(data, progress=progress, **keywords)
-    reading.print_reading_notes(data, plan.domain)
-    from seepage.cli.plan_text import calibration_text
-
-    _write_plan(plan, data, lambda: calibration_text(plan, Path(data).name))
-
-
-def _check_limit(limit: float | dict[str, float | None] | None) -> None:
-    """Raise an InputError if some attributes have no limit."""
-    if limit is None:
-        raise InputError(
-            "--limit must be given: how far all reports of a person may change the "
-            "odds between two answers to any question, such as 7.4x"
-        )
-    if isinstance(limit, dict) and limit[ALL_OTHERS] is None:
-        raise InputError("--limit must be given for the others too")
-
-
-def _write_plan(plan: Any, data: str, text: Callable[[], str]) -> None:
-    """Save a plan, print it as text, and write its page and its chart."""
-    name = Path(data).name
-    output = click.get_current_context().params["output"]
-    if output is not None:
-        plan.save(output)
-    page = partial(plan.report, name=name)
-    console.write_result(plan, text, page=page, printed=True)
-    if output is None:
-        click.echo("the plan was not saved: --output plan.json keeps it", err=True)
-
-
 DESIGN_KEYWORDS = (
-    *LIMITS_KEYWORDS,
+    *plan_options.LIMITS_KEYWORDS,
     "known",
     "importance",
     "objective",
@@ -253,7 +86,7 @@ DESIGN_HEADINGS = {
 
 @click.command("design", cls=FileCommand, headings=DESIGN_HEADINGS)
 @click.argument("data")
-@LIMITS
+@plan_options.LIMITS
 @click.option(
     "--known",
     metavar="A,B,...",
@@ -415,7 +248,7 @@ DESIGN_HEADINGS = {
     help="Print groups, questions, ways to ask and notes too, in nats.",
 )
 @options.chart("the forms of the plan, or what each of --limits costs")
-@PLAN_RESULT
+@plan_options.PLAN_RESULT
 def design(data: str, limits: list[float] | None, **_: Any) -> None:
     """Find the forms that keep every attribute's total within a limit with the least
     error.
@@ -435,13 +268,13 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
     from seepage.workflow.within_limits import design as design_data
 
     keywords = explicit_keywords(DESIGN_KEYWORDS)
-    _check_limit(keywords.get("limit"))
+    plan_options.check_limit(keywords.get("limit"))
     with reading.reading_progress(data, "searching") as progress:
         plan = design_data(data, progress=progress, **keywords)
     answers_are_merged = plan.scope != "table" and keywords.get("answers") != "as-is"
     if not answers_are_merged:  # merged answers are listed instead
         reading.print_reading_notes(data, plan.domain)
-    _write_plan(plan, data, lambda: _design_text(plan))
+    plan_options.write_plan(plan, data, lambda: _design_text(plan))
 
 
 def _design_text(plan: Any) -> str:

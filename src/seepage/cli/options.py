@@ -169,6 +169,13 @@ UNCERTAINTY = click.option(
     "to lie, as in another wave of the same survey.",
 )
 
+DELTA = click.option(
+    "--delta",
+    type=NUMBER_TYPE,
+    default=0.0,
+    help="Delta of mechanisms that need one, such as gauss.",
+)
+
 # Totals -------------------------------------------------------------------------------
 
 SEED = IntegerRange(min=0)
@@ -256,3 +263,30 @@ def page(subject: str) -> Option[Any]:
 
 RESULT = grouped(output_format("json", "csv"), output_file("Write to a file."))
 """Options of where and how the result is written."""
+
+
+# Plans --------------------------------------------------------------------------------
+
+PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
+"""The argument of commands that work on a plan."""
+
+
+PLAN = click.option(
+    "--plan",
+    type=click.Path(dir_okay=False),
+    required=True,
+    help="The plan's file.",
+)
+"""The option of commands that work on data by a plan."""
+
+
+LABELS = click.option(
+    "--labels",
+    type=click.Path(dir_okay=False),
+    help="Texts of questions and values: a CSV file with attribute, value and label.",
+)
+
+
+TITLE = click.option(
+    "--title", help="The heading of the questionnaire; by default the plan's."
+)
