@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import sqlite3
 from contextlib import closing
 
@@ -155,3 +156,19 @@ def test_a_database_without_its_ending_is_known_by_its_start(store, tmp_path):
     copy = tmp_path / "reports"
     copy.write_bytes(store.path.read_bytes())
     assert PLAN.estimate(copy).records == 4
+
+
+def test_the_reports_of_one_person_have_no_finite_errors(tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps(LINES[0]) + "\n")
+    table = PLAN.table(path, "sex", by="job")
+    shares = table.shares()
+    assert all(math.isinf(error) for error in shares.standard_errors)
+    assert shares.intervals.tolist() == [[0.0, 1.0]] * len(shares.values)
+    for compare in (table.difference, table.ratio, table.odds_ratio):
+        with pytest.raises(InputError, match="two people are needed at least"):
+            compare("F", ["clerk", "nurse"])
+    with pytest.raises(InputError, match="two people are needed at least"):
+        table.test()
+    results = sp.write_results(PLAN, path, tmp_path / "results.html")
+    assert results.records == 1

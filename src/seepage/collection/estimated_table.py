@@ -169,18 +169,23 @@ class Table(EstimatedCells):
         """
         a = parts @ self.values
         m = wholes @ self.values
+        ratio = np.divide(a, m, out=np.full_like(a, np.nan), where=m != 0)
+        are_shares = bool(np.isin(parts, (0.0, 1.0)).all())
         covariance = self.covariance
+        if np.isinf(covariance).any():  # one person: nothing is known of the errors
+            errors = np.full_like(ratio, np.inf)
+            ends = (0.0, 1.0) if are_shares else (-np.inf, np.inf)
+            intervals = np.tile(ends, (len(ratio), 1))
+            return EstimatedCells(what, attributes, ratio, errors, intervals)
         aa = _row_products(parts, covariance, parts)
         am = _row_products(parts, covariance, wholes)
         mm = _row_products(wholes, covariance, wholes)
-        ratio = np.divide(a, m, out=np.full_like(a, np.nan), where=m != 0)
         square = aa - 2.0 * ratio * am + ratio**2 * mm
         errors = np.sqrt(np.maximum(square, 0.0)) / np.abs(np.where(m == 0, np.nan, m))
-        if np.isin(parts, (0.0, 1.0)).all():
-            intervals = ratio_intervals(a, m, aa, am, mm, 1.0 / self.effective)
+        sampling = 1.0 / self.effective if are_shares else 0.0
+        intervals = ratio_intervals(a, m, aa, am, mm, sampling)
+        if are_shares:
             intervals = within_unit(intervals)
-        else:
-            intervals = ratio_intervals(a, m, aa, am, mm, 0.0)
         return EstimatedCells(what, attributes, ratio, errors, intervals)
 
     def mean(self, name: str, *, given: Labels = (), scores: Any = None) -> Any:
@@ -277,6 +282,7 @@ class Table(EstimatedCells):
         bounded: bool = False,
     ) -> Estimated:
         """Return a function of the shares of a value in two groups."""
+        self._check_errors_are_known()
         value, groups = self._value_and_groups(value, groups)
         code = self.attributes[0].code(value_label(value))
         parts = np.zeros((4, *self._shape))
@@ -289,6 +295,14 @@ class Table(EstimatedCells):
             flat @ self.values, flat @ self.covariance @ flat.T, 1.0 / self.effective
         )
         return pair.function(function, bounded)
+
+    def _check_errors_are_known(self) -> None:
+        """Raise for the reports of one person, whose covariance is infinite."""
+        if np.isinf(self.covariance).any():
+            raise InputError(
+                "the reports of one person have no standard errors; "
+                "two people are needed at least"
+            )
 
     def _value_and_groups(self, value: Any, groups: Any) -> tuple[Any, list[Any]]:
         """Return the value and the two groups of a comparison, by default those of two."""
@@ -323,6 +337,7 @@ class Table(EstimatedCells):
         """Return the Wald test that the two attributes are independent."""
         from scipy.special import chdtrc
 
+        self._check_errors_are_known()
         if len(self.attributes) != 2:
             raise InputError(
                 f"independence is tested in a table of two attributes, got {len(self.attributes)}"

@@ -37,7 +37,10 @@ def checked_weights(weights: Any, records: int) -> Floats:
     They are divided by a power of 2, which is exact.
     """
     try:
-        numbers: Floats = checks.array(weights, "weights").astype(np.float64)
+        array = checks.array(weights, "weights")
+        if array.dtype.kind == "c":
+            raise TypeError("complex")
+        numbers: Floats = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError("weights must be numbers", parameter="weights") from None
     if numbers.shape != (records,):

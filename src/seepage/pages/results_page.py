@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +11,7 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
 from seepage._core.text import rounded_people
+from seepage.collection.estimated_table import Table
 from seepage.collection.frequencies import Frequencies
 from seepage.collection.report_batches import open_reports
 from seepage.pages.dot_rows import in_two_columns, percent_text
@@ -96,7 +98,10 @@ def write_results(
     check = None if data is None else plan.check(data)
     shown, folded = share_blocks(frequencies)
     leaks = _leaks(plan, source)
-    pairs = shown_pairs(plan) if joint is None else list(joint)
+    if joint is None:
+        tables = _tables_of_reports(plan, source)
+    else:
+        tables = [_table(plan, source, *checks.texts(pair, "joint")) for pair in joint]
     page = render_page(
         "results.html",
         f"Results: {frequencies.records:,} people",
@@ -110,10 +115,7 @@ def write_results(
         odds=promised_odds(plan),
         columns=in_two_columns(shown),
         further=in_two_columns(folded) if folded else None,
-        together=[
-            together_view(_table(plan, source, *checks.texts(pair, "joint")))
-            for pair in pairs
-        ],
+        together=[together_view(table) for table in tables],
         pairs_together=len(pairs_together(plan)[0]),
         all_pairs=len(pairs_together(plan)[1]),
         standings=standings(plan, check, leaks),
@@ -172,7 +174,16 @@ def _people_without_privacy(plan: Plan) -> str:
     return rounded_people(precision.without_privacy)
 
 
-def _table(plan: Plan, source: Any, first: str, second: str) -> Any:
+def _tables_of_reports(plan: Plan, source: Any) -> list[Table]:
+    """Return the tables of the pairs that are shown and that the reports determine."""
+    tables = []
+    for first, second in shown_pairs(plan):
+        with suppress(InputError):  # nobody reported on both yet
+            tables.append(_table(plan, source, first, second))
+    return tables
+
+
+def _table(plan: Plan, source: Any, first: str, second: str) -> Table:
     """Return the joint frequencies of two attributes."""
     return plan.table(source, first, by=second)
 
