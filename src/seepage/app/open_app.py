@@ -34,15 +34,16 @@ class RunningApp:
     """
 
     def __init__(self, data: Any, port: int) -> None:
-        self._resources = ExitStack()
-        listener = self._resources.enter_context(listening_socket(port))
-        folder = self._resources.enter_context(private_folder())
+        with ExitStack() as resources:
+            listener = resources.enter_context(listening_socket(port))
+            folder = resources.enter_context(private_folder())
+            source = None
+            if data is not None:
+                source = opened_source(data, folder)
+            self._resources = resources.pop_all()
         token = secrets.token_urlsafe(32)
         number = listener.getsockname()[1]
         self.address = f"http://{LOOPBACK}:{number}/?token={token}"
-        source = None
-        if data is not None:
-            source = opened_source(data, folder)
         application = Application(folder, source)
         config = uvicorn.Config(
             Access(application.asgi, number, token),

@@ -135,13 +135,13 @@ class Attribute:
                 )
 
     def _check_shares(self) -> None:
+        checks.flag(self.protects_missing, "protects_missing")
         if not self.shares:
             if self.protects_missing:
                 raise DomainError(
                     f"attribute {self.name!r} must have shares to protect what is missing"
                 )
             return
-        checks.flag(self.protects_missing, "protects_missing")
         for share in self.shares:
             checks.integer(share, "each of shares", 0, PERCENT)
         is_last = MISSING not in self.values[:-1]
@@ -331,7 +331,7 @@ class Domain:
 
         try:
             return cls(msgspec.convert(attributes, tuple[Attribute, ...], strict=False))
-        except msgspec.ValidationError as problem:
+        except (msgspec.ValidationError, UnicodeEncodeError) as problem:
             raise DomainError(
                 f"the attributes are not those of a domain: {problem}"
             ) from None

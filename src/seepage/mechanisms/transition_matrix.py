@@ -242,7 +242,8 @@ class MatrixMechanism(ListedMechanism):
         2^64.  `epsilon` is that of the class.
         """
         mechanism = MatrixMechanism.__new__(MatrixMechanism)
-        cells = np.array(thresholds, dtype=object)
+        rows = checks.items(thresholds, "thresholds", "rows of integers")
+        cells = np.array(rows, dtype=object)
         if not _are_thresholds(cells):
             raise InputError(
                 "thresholds must be rows of integers >= 0 that sum to 2^64 each"

@@ -86,12 +86,11 @@ class CodebookOptions:
         """Return options of a design, with those that the codebook settles."""
         settled = self.reading(options)
         for option in ROLES_BY_OPTION:
-            names = self.with_named(options.get(option, ()), option)
-            if len(names):
-                settled[option] = names
-        scales = self.with_scales(options.get("order"))
-        if scales:
-            settled["order"] = scales
+            if self.named(ROLES_BY_OPTION[option]):
+                settled[option] = self.with_named(options.get(option, ()), option)
+        order = options.get("order")
+        if self.order or isinstance(order, (str, os.PathLike)):
+            settled["order"] = self.with_scales(order)
         settled["codebook"] = self
         return settled
 

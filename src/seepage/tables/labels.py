@@ -123,6 +123,10 @@ EXACT_LABELS = 2**64
 """Floats below that are integers have their exact value as label, like integers."""
 
 
+MAX_LABELLED = 10**400
+"""Integers from here on have no label: no float is as large, no table has them."""
+
+
 def field_key(text: str | None) -> float | str | None:
     """Return the key of a field of a text file, surrounding blanks stripped (see
     `column`).
@@ -219,6 +223,8 @@ def value_label(value: Any) -> str:
     if isinstance(value, bool):
         return BOOLEANS[str(value)]
     if isinstance(value, int):
+        if abs(value) >= MAX_LABELLED:
+            raise checks.violation("a value", "an integer below 10^400", value)
         return str(value)
     if isinstance(value, float):
         return number_label(value)
