@@ -249,6 +249,7 @@ def test_the_words_are_those_of_the_field() -> None:
         f"{file.relative_to(ROOT)}: {match[0]}"
         for file in files
         for match in WORDS.finditer(file.read_text(encoding="utf-8"))
+        if file.name != "missing_texts.py"  # the words of surveys
     ]
     assert not found
 

@@ -11,10 +11,10 @@ from seepage.channel.domain import Attribute
 from seepage.cli.parsing import as_number
 from seepage.collection.clear_columns import clear_columns
 from seepage.collection.formula import cell_variables, parse_formula
-from seepage.collection.reference_client import answer_label
 from seepage.designs.want import attribute_scores
 from seepage.mechanisms.randomiser import read_content
 from seepage.tables.codebooks import read_scales
+from seepage.tables.column import key_label
 from seepage.tables.labels import field_key
 
 NO_NUMBERS = ("2020_1", "1_0", "\u0661", "\uff11", "0x10", "1e", "1.e1.", "1 2")
@@ -29,7 +29,7 @@ class TestTextsThatAreNoNumbers:
 
     def test_fields_and_answers(self, text):
         assert isinstance(field_key(text), str)
-        assert answer_label(text) == text
+        assert key_label(field_key(text)) == text
         assert np.isnan(python_key(exact_text(text)).number)
 
     def test_covariates_are_categories(self, text, tmp_path):

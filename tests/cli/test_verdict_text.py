@@ -100,7 +100,7 @@ def test_bins_and_ids_are_announced_in_one_line_and_files_are_named(copies, tmp_
     done = run("analyse", copies, "-o", tmp_path / "found.txt")
     assert done.stdout == ""
     assert done.stderr == (
-        "left out, no answers: user_id (running number); to use them (--columns)\n"
+        "left out, no answers: user_id (running number); to use them (--keep)\n"
         "numbers binned at deciles: weight (--bins chooses)\n"
         f"wrote {tmp_path / 'found.txt'}\n"
     )

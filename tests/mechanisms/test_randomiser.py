@@ -128,7 +128,7 @@ def test_rounds_and_links():
         ),
         (
             {"keep": 0.5, "k": 2, "q": 1},
-            "there is no key 'q' in 'value'; its keys are k, keep",
+            "there is no key 'q' in 'value'; its keys are changes, k, keep, start, values",
         ),
         (
             {"attributes": {"a": {"keep": 1, "k": 2}}, "round": 2},

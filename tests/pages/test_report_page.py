@@ -21,6 +21,7 @@ from seepage.analysis.budget_grid import GRID, leakage_grid
 from seepage.app.application import SHIPPED
 from seepage.cli.report import report as command
 from seepage.pages.analysis_page import SCRIPTS, STYLES, UNIT, report_page
+from seepage.pages.check_page import STYLES as CHECK_STYLES
 from seepage.pages.plan_page import STYLES as PLAN_STYLES
 
 TEMPLATES = Path(sp.__file__).parent / "pages" / "templates"
@@ -164,7 +165,7 @@ def test_scripts_compute_no_leakage():
 def test_every_script_and_style_is_on_a_page():
     served = {file for file, _ in SHIPPED.values()}
     scripts = {f"js/{name}.js" for name in SCRIPTS}
-    names = {*STYLES, *PLAN_STYLES, "questionnaire", "reproduction"}
+    names = {*STYLES, *PLAN_STYLES, *CHECK_STYLES, "questionnaire", "reproduction"}
     styles = {f"css/{name}.css" for name in names}
     files = [*TEMPLATES.glob("js/*.js"), *TEMPLATES.glob("css/*.css")]
     there = {path.relative_to(TEMPLATES).as_posix() for path in files}

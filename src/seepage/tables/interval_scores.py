@@ -87,7 +87,7 @@ def with_scores(attribute: Attribute, numbers: NumberSummary | None) -> Attribut
     >>> days.add(np.repeat([0, 1, 2, 9], 50), np.zeros(200, dtype=np.uint64))
     >>> binned = Attribute("days", ("0", "1 or more"), (-math.inf, 1, math.inf))
     >>> with_scores(binned, days).scores, with_scores(binned, days).score_errors
-    ((0.0, 4.0), (0.0, 0.4))
+    ((0.0, 4.0), (0.0, 0.3))
     """
     if numbers is None or len(attribute.edges) != attribute.answers + 1:
         return attribute  # no intervals, or "(missing)" is an answer of its own

@@ -15,7 +15,7 @@ TEXTS_FOR_MISSING = {
 """Texts that mean missing wherever they occur, in small letters."""
 
 
-REFUSALS = {
+NO_ANSWER_TEXTS = {
     "refused",
     "refusal",
     "declined",
@@ -43,4 +43,4 @@ def means_missing(label: str) -> bool:
     (True, True, False)
     """
     word = label.strip().lower()
-    return word in TEXTS_FOR_MISSING or word in REFUSALS or word == "(missing)"
+    return word in TEXTS_FOR_MISSING or word in NO_ANSWER_TEXTS or word == "(missing)"

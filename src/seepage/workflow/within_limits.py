@@ -124,7 +124,7 @@ def calibrate(
 
     >>> cautious = sp.calibrate(adult, limit=1.0, uncertainty=0.02)
     >>> round(cautious["sex"].epsilon, 4), cautious.notes[0]  # doctest: +ELLIPSIS
-    (0.7..., "assumed: rows within 0.02 of the table's, in total variation, ...")
+    (0.6824, "assumed: rows within 0.02 of the table's, in total variation, ...")
     """
     check_keywords(table, calibrate)
     data, table = merged_reading(data, table)
