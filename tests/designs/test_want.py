@@ -167,6 +167,7 @@ def test_the_command_takes_statistics(tmp_path):
             "--effort",
             "0.1",
         ),
+        "--details",
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
