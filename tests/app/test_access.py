@@ -36,6 +36,17 @@ def test_nothing_is_shown_without_the_cookie(visitor):
         assert "works once" in text
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_of_another_site_comes_again_as_ones_own(app, visitor, site):
+    """A browser keeps the cookie back at first; without one nothing more is shown."""
+    headers = {"Sec-Fetch-Site": site}
+    status, _, text = visitor.send("GET", "/", Cookie=None, **headers)
+    assert (status, 'content="0;url=/"' in text) == (200, True)
+    assert visitor.send("GET", "/s/x/data", **headers)[0] == 403
+    assert visitor.send("POST", "/", **headers)[0] == 403
+    assert visitor.send("GET", "/", **{"Sec-Fetch-Site": "same-origin"})[0] == 403
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "[::1]:80", ""]
 )

@@ -2,6 +2,8 @@
 
 import re
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from app_steps import STEP_TIME, go_to, table_file
@@ -65,6 +67,34 @@ def test_from_a_table_to_a_zip(visit, people, tmp_path):
     assert plan["transport"].limit is not None
     assert plan.provenance.settings["looks"] == 20
     assert command.startswith("seepage design people.csv ")
+
+
+class NotebookPage(BaseHTTPRequestHandler):
+    """Serves what a notebook shows of the app."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.server.shown.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_link_in_a_notebook_leads_in(browser, app):
+    """From another site: browsers keep a strict cookie back there."""
+    with HTTPServer(("127.0.0.1", 0), NotebookPage) as notebook:
+        notebook.shown = app._repr_html_()
+        Thread(target=notebook.serve_forever, daemon=True).start()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://localhost:{notebook.server_port}/")
+        with context.expect_page() as opened:
+            page.click("a")
+        opened.value.wait_for_selector("#drop")
+        context.close()
+        notebook.shutdown()
 
 
 def test_wrong_entries_are_one_line_beside_their_go_to(visit, people, tmp_path):

@@ -15,11 +15,27 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SAFE_METHODS = ("GET", "HEAD")
 """Methods that change nothing, and need no Origin."""
+
+OTHER_SITES = ("cross-site", "same-site")
+"""What browsers say of a request that a page of another site began: a notebook."""
+
+COME_AGAIN = """\
+<!doctype html><html lang="en"><head><title>seepage</title>
+<meta http-equiv="refresh" content="0;url=/"></head><body></body></html>
+"""
+"""A page that begins the same request again, as a page of the app.  A browser keeps a
+SameSite=Strict cookie back from a request that another site began, even where the cookie
+was just set on the way: a notebook's link with the token would lead nowhere."""
 
 PAGE_POLICY = "; ".join(
     [
@@ -97,6 +113,9 @@ class Access:
             return self._entrance(token[0])
         cookies = cookie_parser(headers.get("cookie", ""))
         if not self._has_secret(cookies):
+            is_entrance = scope["path"] == "/" and scope["method"] == "GET"
+            if is_entrance and headers.get("sec-fetch-site") in OTHER_SITES:
+                return HTMLResponse(COME_AGAIN)
             return _refusal(
                 "open the address that was printed when the app started; it works once, "
                 "in one browser"
