@@ -15,6 +15,14 @@ def test_a_task_returns_what_its_work_returns(tmp_path):
     assert (task.done, task.total, task.share) == (2, 2, 1.0)
 
 
+def test_files_of_the_current_folder_are_not_imported(tmp_path, monkeypatch):
+    """Where the app is started lie tables, and anything else."""
+    (tmp_path / "csv.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    task = BackgroundTask.start("doubling", tmp_path, app_work.double, 21).wait(60)
+    assert (task.state, task.result) == ("done", 42)
+
+
 def test_bad_input_is_its_own_line(tmp_path):
     task = BackgroundTask.start("refusing", tmp_path, app_work.refuse).wait(60)
     assert task.state == "failed"

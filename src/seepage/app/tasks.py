@@ -92,9 +92,10 @@ class BackgroundTask:
             A function of a module; its arguments and its result must be picklable.
         """
         temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
+        # -P: a file of the current folder named as a module is not imported
         imported = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         process = subprocess.Popen(
-            [sys.executable, "-m", "seepage.app.task_process"],
+            [sys.executable, "-P", "-m", "seepage.app.task_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **temporary, **imported},
