@@ -215,17 +215,22 @@ def test_all_files_are_private(guest, planned, tmp_path):
         assert folder.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.posix
-def test_a_killed_app_leaves_nothing_after_the_next_start(tmp_path):
-    environment = {
+@pytest.fixture
+def environment(tmp_path):
+    """The environment of an app that runs in a process of its own."""
+    return {
         **os.environ,
         "XDG_CACHE_HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "PYTHONPATH": ":".join(sys.path),
     }
+
+
+def started_app(environment):
+    """Start an app in a process of its own; return the process and its folder."""
     start = (
-        "import seepage as sp; app = sp.open('survey', browser=False); "
-        "print(app.address, flush=True); app.wait()"
+        "import seepage as sp\nwith sp.open('survey', browser=False) as app:\n"
+        "    print(app.address, flush=True)\n    app.wait()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", start],
@@ -234,7 +239,25 @@ def test_a_killed_app_leaves_nothing_after_the_next_start(tmp_path):
         env=environment,
     )
     process.stdout.readline()
-    (kept,) = (tmp_path / "seepage" / "app").iterdir()
+    (kept,) = Path(environment["XDG_CACHE_HOME"], "seepage", "app").iterdir()
+    return process, kept
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_app_that_is_ended_leaves_nothing(environment, name):
+    """By Ctrl-C, by `kill`, or with its terminal."""
+    process, kept = started_app(environment)
+    assert kept.exists()
+    process.send_signal(getattr(signal, name))
+    process.wait(60)
+    process.stdout.close()
+    assert not kept.exists()
+
+
+@pytest.mark.posix
+def test_a_killed_app_leaves_nothing_after_the_next_start(environment, tmp_path):
+    process, kept = started_app(environment)
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()

@@ -3,11 +3,14 @@
 import atexit
 import os
 import secrets
+import signal
 import socket
+import sys
 import threading
 import time
 import webbrowser
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from html import escape
 from typing import Any
 
@@ -31,6 +34,8 @@ class RunningApp:
     ----------
     address
         The address with its token, which works once, in one browser of this machine.
+    port
+        The port that it listens on.
     """
 
     def __init__(self, data: Any, port: int) -> None:
@@ -42,11 +47,11 @@ class RunningApp:
                 source = opened_source(data, folder)
             self._resources = resources.pop_all()
         token = secrets.token_urlsafe(32)
-        number = listener.getsockname()[1]
-        self.address = f"http://{LOOPBACK}:{number}/?token={token}"
+        self.port: int = listener.getsockname()[1]
+        self.address = f"http://{LOOPBACK}:{self.port}/?token={token}"
         application = Application(folder, source)
         config = uvicorn.Config(
-            Access(application.asgi, number, token),
+            Access(application.asgi, self.port, token),
             log_level="error",
             access_log=False,
             server_header=False,
@@ -61,9 +66,10 @@ class RunningApp:
         atexit.register(self.close)
 
     def wait(self) -> None:
-        """Wait until the app ends, or for Ctrl-C."""
-        while self._thread.is_alive():
-            time.sleep(0.2)
+        """Wait until the app ends, or for Ctrl-C, a closed terminal or `kill`."""
+        with ended_by_signals():
+            while self._thread.is_alive():
+                time.sleep(0.2)
 
     def close(self) -> None:
         """End the app, and remove what it kept."""
@@ -123,6 +129,29 @@ def open(  # noqa: A001
     if browser:
         webbrowser.open(app.address)
     return app
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Raise SystemExit, so that all is removed, where a signal would end Python at once:
+    `kill`, and a terminal that is closed.
+    """
+    previous = dict[int, Any]()
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):  # no SIGHUP on Windows
+                number = getattr(signal, name)
+                previous[number] = signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: object) -> None:
+    """End with the status that shells give to a signal."""
+    sys.exit(128 + number)
 
 
 def listening_socket(port: int) -> socket.socket:

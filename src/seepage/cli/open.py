@@ -38,8 +38,10 @@ def open(  # noqa: A001
     with open_app(data, port=port, browser=browser) as app:
         click.echo(
             f"seepage runs at\n  {app.address}\n"
-            "The address works once, in one browser of this machine; from another one "
-            "first: ssh -L.\nCtrl-C ends the app and removes what it kept.",
+            "The address works once, in one browser of this machine.  For a browser of "
+            "another one, run there first:\n"
+            f"  ssh -L {app.port}:127.0.0.1:{app.port} THIS-MACHINE\n"
+            "Ctrl-C ends the app and removes what it kept.",
             err=True,
         )
         app.wait()
