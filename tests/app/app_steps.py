@@ -53,6 +53,15 @@ def is_too_wide(page):
     return page.evaluate("document.documentElement.scrollWidth") > inner
 
 
+def wait_for_refresh(guest, path):
+    """Ask for the state of a task until it has ended."""
+    for _ in range(600):
+        if guest.send("GET", path)[1].get("hx-refresh") == "true":
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{path} never ended")
+
+
 def wait_for(guest, path, absent):
     """Return a page once it no longer has a text."""
     for _ in range(600):

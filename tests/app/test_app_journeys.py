@@ -95,13 +95,29 @@ def test_from_drop_to_zip(visit, axe_violations, tmp_path, table, width, scheme)
     assert faults == []
 
 
-def test_the_command_gives_the_same_plan(visit, tmp_path):
+def protect_income(page):
+    """Decide not to ask for one column."""
+    page.select_option("select[aria-label*=income]", "protect")
+    page.wait_for_selector("h1:has-text('3 of 5')")
+
+
+def merge_transport(page):
+    """Decide that two values are one answer."""
+    page.locator("tr", has_text=re.compile(r"^transport")).locator("a.change").click()
+    first = page.locator("form.reading tbody tr").first.locator("select")
+    first.select_option(label=first.locator("option").nth(2).inner_text())
+    page.wait_for_selector("td.what:has-text(' or ') .chip:has-text('changed')")
+
+
+@pytest.mark.parametrize(
+    ("table", "decide"), [(survey, protect_income), (typed, merge_transport)]
+)
+def test_the_command_gives_the_same_plan(visit, tmp_path, table, decide):
     """With the table and the files of the zip."""
-    path = table_file(tmp_path, survey())
+    path = table_file(tmp_path, table())
     visit.set_input_files("#file", path)
     ready(visit, "Columns")
-    visit.select_option("select[aria-label*=income]", "protect")
-    visit.wait_for_selector("h1:has-text('3 of 5')")
+    decide(visit)
     go_to(visit, "Plan")
     visit.fill("input[name=amount]", "2.5")
     search(visit)

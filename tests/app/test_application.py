@@ -1,8 +1,11 @@
 """The app's requests: what is entered wrongly is one line, and nothing is opened by it."""
 
+import re
+
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
+from app_steps import wait_for_refresh
 
 import seepage as sp
 from seepage.app.application import SHIPPED
@@ -46,6 +49,42 @@ def test_files_that_are_not_taken(guest, study, name, body, reason):
     assert reason in text
     assert "\n" not in text.strip()
     assert "Traceback" not in text
+
+
+def ended(guest, study, step):
+    """Return the page of a step once its task has ended, as a browser comes to it."""
+    wait_for_refresh(guest, f"{study}/task/{step}")
+    return guest.send("GET", f"{study}/{step}")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.parquet", b"PAR1 and nothing more"), ("a.csv", b'a,b\n1,"2\n')],
+)
+def test_a_broken_file_stays_one_line(guest, study, name, content):
+    """It is not read again and again while the page waits for it."""
+    guest.send("PUT", f"{study}/file?name={name}", content)
+    guest.send("GET", f"{study}/columns")
+    for page in (
+        ended(guest, study, "columns"),
+        guest.send("GET", f"{study}/columns")[2],
+    ):
+        assert 'id="task"' not in page
+        (fault,) = re.findall(r'class="fault card" role="alert">([^<]+)', page)
+        assert "Traceback" not in fault
+        assert "fault of seepage" not in fault
+        assert "Read it again" in page
+    guest.post(f"{study}/columns")
+    assert 'id="task"' in guest.send("GET", f"{study}/columns")[2]
+
+
+def test_reading_that_is_stopped_stays_stopped(guest, study):
+    guest.post(f"{study}/dataset", name="survey")
+    guest.send("GET", f"{study}/columns")
+    guest.post(f"{study}/task/columns/stop")
+    page = ended(guest, study, "columns")
+    assert 'id="task"' not in page
+    assert "stopped" in page
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 import pytest
 
 from seepage._core.errors import InputError
-from seepage.app.codebook_choices import choices_from, codebook_of
+from seepage.app.codebook_choices import choices_from, codebook_of, merged_rows
 from seepage.app.column_choices import ROLES, ColumnChoice
 from seepage.app.summaries import CheckedColumn
+from seepage.tables.codebook_options import CodebookOptions, read_codebook_options
 from seepage.tables.codebooks import CodebookRow, read_codebook_rows, write_codebook
 
 CHOICES = {
@@ -13,6 +14,11 @@ CHOICES = {
     "b": ColumnChoice("protect", "numbers", bins=(0.0, 18.0, 65.5)),
     "=c": ColumnChoice("never", missing=("=1+1", "refused")),
     "d": ColumnChoice("person"),
+    "e": ColumnChoice(
+        "ask",
+        missing=("?",),
+        merges=(("x", "x or y"), ("y", "x or y"), ("z", "z"), ("*", "(other)")),
+    ),
 }
 
 
@@ -26,6 +32,7 @@ def column(name):
         codes=(),
         beside=(),
         values=(),
+        others=0,
         asked=None,
     )
 
@@ -35,6 +42,15 @@ def test_there_and_back(tmp_path):
     write_codebook(path, codebook_of([column(name) for name in CHOICES], CHOICES))
     undecided = {name: ColumnChoice("ask") for name in CHOICES}
     assert choices_from(read_codebook_rows(path), undecided) == CHOICES
+
+
+def test_a_design_merges_as_the_codebook_says(tmp_path):
+    path = tmp_path / "merged.csv"
+    merges = {"e": dict(CHOICES["e"].merges)}
+    write_codebook(path, merged_rows(merges))
+    options = read_codebook_options(path)
+    assert options.merges == merges
+    assert options == CodebookOptions(merges=merges)
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -66,7 +66,9 @@ def test_everything_is_one_zip_that_opens_again(guest, collecting, tmp_path):
     with zipfile.ZipFile(io.BytesIO(connection)) as archive:
         names = set(archive.namelist())
         assert {"plan.json", "plan.html", "questionnaire.html"} <= names
-        assert any(name.startswith("evidence/") for name in names)
+        assert "evidence/evidence.html" in names
+        assert "evidence.html" not in names
+    assert guest.send("GET", f"{collecting}/files/1/evidence.html")[0] == 200
     path = tmp_path / "again.zip"
     path.write_bytes(connection)
     other = guest.study()

@@ -6,10 +6,13 @@ from seepage._core.errors import InputError
 from seepage.app.column_choices import (
     ColumnChoice,
     bin_rule,
+    merged_answers,
     reading_keywords,
     role_keywords,
     shown_bins,
 )
+
+MERGES = (("1", "1 or 2"), ("2", "1 or 2"))
 
 
 def test_each_way_of_reading_is_an_option():
@@ -19,12 +22,40 @@ def test_each_way_of_reading_is_an_option():
         "c": ColumnChoice("protect", "scale", scale=("low", "high")),
         "d": ColumnChoice("ask", missing=("?",)),
         "e": ColumnChoice("never", missing=("?",)),
+        "f": ColumnChoice("ask", "scale", scale=("1", "2"), merges=MERGES),
     }
     assert reading_keywords(choices) == {
-        "bins": {"a": "none", "b": "quantile:5"},
+        "bins": {"a": "none", "b": "quantile:5", "f": "none"},
         "missing_markers": {"d": ("?",)},
         "order": {"c": ("low", "high")},
+        "merges": {"f": {"1": "1 or 2", "2": "1 or 2"}},
     }
+
+
+@pytest.mark.parametrize(
+    ("same_as", "answers"),
+    [
+        ({}, []),
+        ({"a": "a"}, []),
+        ({"b": "a"}, ["a or b", "a or b", "c", "d"]),
+        ({"d": "b", "b": "a"}, ["a or b or d", "a or b or d", "c", "a or b or d"]),
+        ({"a": "b", "b": "a"}, ["a or b", "a or b", "c", "d"]),
+        ({"a": "c", "b": "d"}, ["a or c", "b or d", "a or c", "b or d"]),
+    ],
+)
+def test_merged_values_are_one_answer(same_as, answers):
+    merges = merged_answers("abcd", same_as, has_others=False)
+    assert [answer for _, answer in merges] == answers
+    choice = ColumnChoice("ask", merges=merges)
+    firsts = [answers.index(answer) for answer in answers]
+    if answers:
+        assert [choice.merged_with(v) for v in "abcd"] == ["abcd"[i] for i in firsts]
+    assert choice.is_read_as_proposed == (not answers)
+
+
+def test_values_beside_merged_ones_are_one_answer():
+    merges = merged_answers("ab", {"a": "b"}, has_others=True)
+    assert merges[-1] == ("*", "(other)")
 
 
 @pytest.mark.parametrize(

@@ -36,15 +36,26 @@ def _value_rows(column: CheckedColumn, choice: ColumnChoice) -> list[CodebookRow
             for lower, upper in zip(choice.bins, choice.bins[1:], strict=False)
         ]
     places = {value: place for place, value in enumerate(choice.scale, 1)}
-    values = list(dict.fromkeys([*choice.scale, *choice.missing]))
+    answers = dict(choice.merges)
+    values = list(dict.fromkeys([*choice.scale, *answers, *choice.missing]))
     return [
         CodebookRow(
             attribute=column.name,
             value=value,
             order=places.get(value),
             missing=value in choice.missing,
+            merged_into=answers.get(value, ""),
         )
         for value in values
+    ]
+
+
+def merged_rows(merges: Mapping[str, Mapping[str, str]]) -> list[CodebookRow]:
+    """Return the lines of a codebook that merge values, and say nothing else."""
+    return [
+        CodebookRow(attribute=name, value=value, merged_into=answer)
+        for name, answers in merges.items()
+        for value, answer in answers.items()
     ]
 
 
@@ -81,6 +92,7 @@ def _with_role(choice: ColumnChoice, row: CodebookRow) -> ColumnChoice:
 def _with_values(choice: ColumnChoice, rows: Sequence[CodebookRow]) -> ColumnChoice:
     """Return a decision with the scale, the intervals and the missing values of lines."""
     missing = tuple(row.value for row in rows if row.missing)
+    choice = replace(choice, merges=_merges(rows))
     ordered = sorted(
         (row.order, row.value)
         for row in rows
@@ -93,6 +105,14 @@ def _with_values(choice: ColumnChoice, rows: Sequence[CodebookRow]) -> ColumnCho
     if edges:
         return replace(choice, reading="numbers", bins=edges, scale=(), missing=missing)
     return replace(choice, missing=missing)
+
+
+def _merges(rows: Sequence[CodebookRow]) -> tuple[tuple[str, str], ...]:
+    """Return values with the answer that each is coded as; none if none are merged."""
+    answers = [row for row in rows if not row.missing]
+    if not any(row.merged_into for row in answers):
+        return ()
+    return tuple((row.value, row.merged_into or row.value) for row in answers)
 
 
 def _edges(rows: Sequence[CodebookRow]) -> tuple[float, ...]:

@@ -1,11 +1,12 @@
 """What a person decides about each column: what is done with it, and how it is read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from seepage._core.errors import InputError
 from seepage._core.number_grammar import NUMBER
+from seepage.channel.domain import ALL_OTHERS, OTHER
 
 Role = Literal["ask", "protect", "known", "public", "person", "never"]
 
@@ -61,6 +62,8 @@ class ColumnChoice:
         Its values in their order.
     missing
         Values that mean missing.
+    merges
+        Its values with the answer that each is coded as; empty if none are merged.
     """
 
     role: Role
@@ -68,11 +71,56 @@ class ColumnChoice:
     bins: str | tuple[float, ...] = ""
     scale: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    merges: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_read_as_proposed(self) -> bool:
         """Whether nothing is decided about how it is read."""
-        return self.reading == "proposed" and not self.missing
+        return self.reading == "proposed" and not self.missing and not self.merges
+
+    def merged_with(self, value: str) -> str:
+        """Return the first value that is coded as the same answer; itself if none is."""
+        answers = dict(self.merges)
+        if value not in answers:
+            return value
+        return next(other for other in answers if answers[other] == answers[value])
+
+
+def merged_answers(
+    values: Sequence[str], same_as: Mapping[str, str], *, has_others: bool
+) -> tuple[tuple[str, str], ...]:
+    """Return values with the answer that each is coded as; none if none are merged.
+
+    Parameters
+    ----------
+    values
+        The values, in the order of their answers.
+    same_as
+        Another value that a value is the same answer as.
+    has_others
+        Whether there are further values: they are one answer more.
+
+    Examples
+    --------
+    >>> merged_answers(["car", "bus", "tram"], {"tram": "bus"}, has_others=False)
+    (('car', 'car'), ('bus', 'bus or tram'), ('tram', 'bus or tram'))
+    """
+    if not any(value != other for value, other in same_as.items()):
+        return ()
+    groups = {value: [value] for value in values}
+    for value, other in same_as.items():
+        joined = groups[other]
+        if joined is not groups[value]:
+            joined += groups[value]
+            for member in groups[value]:
+                groups[member] = joined
+    merges = list[tuple[str, str]]()
+    for value in values:
+        members = sorted(groups[value], key=values.index)
+        merges.append((value, " or ".join(members)))
+    if has_others:
+        merges.append((ALL_OTHERS, OTHER))
+    return tuple(merges)
 
 
 def bin_rule(text: str) -> str | tuple[float, ...]:
@@ -125,7 +173,8 @@ def reading_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
     decided: dict[str, dict[str, Any]] = {
         "bins": {name: _bins_of(choices[name]) for name in names},
         "missing_markers": {name: choices[name].missing for name in names},
-        "order": {name: choices[name].scale for name in names},
+        "order": {name: _scale_of(choices[name]) for name in names},
+        "merges": {name: dict(choices[name].merges) for name in names},
     }
     for keyword, values in decided.items():
         by_name = {name: value for name, value in values.items() if value}
@@ -136,13 +185,20 @@ def reading_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
 
 def _bins_of(choice: ColumnChoice) -> str | list[float]:
     """Return the option `bins` of a column; empty if nothing is decided."""
-    if choice.reading == "labels":
+    if choice.reading == "labels" or choice.merges:
         return "none"
     if choice.reading != "numbers":
         return ""
     if isinstance(choice.bins, str):
         return choice.bins
     return list(choice.bins)
+
+
+def _scale_of(choice: ColumnChoice) -> tuple[str, ...]:
+    """Return the option `order` of a column; merged answers have their own order."""
+    if choice.merges:
+        return ()
+    return choice.scale
 
 
 def role_keywords(

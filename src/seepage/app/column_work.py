@@ -70,23 +70,26 @@ def check_columns(
     beside = {column.name: column.beside_numbers for column in check}
     reading = with_texts_beside(keywords, names, beside)
     fixed, asked = _asked_shares(data, part, names, reading, folder)
-    columns = tuple(
-        CheckedColumn(
-            name=column.name,
-            kind=column.kind,
-            reason=_reason(column, fixed),
-            role=_proposed_role(column.name, fixed),
-            missing=column.missing,
-            codes=column.questions,
-            beside=column.beside_numbers,
-            values=_commonest_values(part.table[column.name]),
-            asked=asked.get(column.name),
+    columns = list[CheckedColumn]()
+    for column in check:
+        values = _values_by_share(part.table[column.name])
+        columns.append(
+            CheckedColumn(
+                name=column.name,
+                kind=column.kind,
+                reason=_reason(column, fixed),
+                role=_proposed_role(column.name, fixed),
+                missing=column.missing,
+                codes=column.questions,
+                beside=column.beside_numbers,
+                values=tuple(values[:SHOWN_VALUES]),
+                others=max(0, len(values) - SHOWN_VALUES),
+                asked=asked.get(column.name),
+            )
         )
-        for column in check
-    )
     progress(3, 3)
     return CheckSummary(
-        columns=columns,
+        columns=tuple(columns),
         records=check.records,
         is_whole=check.whole,
         part=part.table.num_rows,
@@ -165,8 +168,8 @@ def _asked_shares(
     return fixed, shares
 
 
-def _commonest_values(column: pa.ChunkedArray) -> tuple[tuple[str, float], ...]:
-    """Return the commonest values of a column with their shares, as text."""
+def _values_by_share(column: pa.ChunkedArray) -> list[tuple[str, float]]:
+    """Return the values of a column with their shares, as text, the commonest first."""
     counts = pc.value_counts(pc.cast(column.combine_chunks(), pa.string()))
     pairs = zip(
         counts.field("values").to_pylist(),
@@ -175,8 +178,7 @@ def _commonest_values(column: pa.ChunkedArray) -> tuple[tuple[str, float], ...]:
     )
     present = [(value, count) for value, count in pairs if value is not None]
     ordered = sorted(present, key=lambda pair: (-pair[1], pair[0]))
-    shares = [(value, count / len(column)) for value, count in ordered]
-    return _shortened(shares, SHOWN_VALUES)
+    return [(value, count / len(column)) for value, count in ordered]
 
 
 def _shortened(

@@ -1,6 +1,6 @@
 """The second step: what the columns are, and what will be done with each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seepage._core.errors import InputError, SeepageError
+from seepage._core.number_grammar import number_of_text
 from seepage.app import column_work
 from seepage.app.column_choices import (
     READ_ROLES,
@@ -16,11 +17,12 @@ from seepage.app.column_choices import (
     ROLES,
     ColumnChoice,
     bin_rule,
+    merged_answers,
     reading_keywords,
     shown_bins,
 )
 from seepage.app.equivalent import check_command, check_python
-from seepage.app.form_entries import entry, form_entries
+from seepage.app.form_entries import entry, entry_at, form_entries
 from seepage.app.step_pages import is_part_wanted, page_part, redirect_to, step_page
 from seepage.app.study import Study, shown_counts
 from seepage.app.study_routes import StudyRoute
@@ -42,12 +44,16 @@ SHOWN = {
 MISSING_VALUE = "missing"
 """What the form says of a value that means missing."""
 
+SAME_AS = "same"
+"""How the form says that a value is the same answer as another, whose position follows."""
+
 
 async def show_columns(study: Study, request: Request) -> Response:
     """Show what the columns are, and what will be done with each."""
     if study.source is None:
         return redirect_to(study, "data")
-    if study.check is None and "columns" not in study.tasks:
+    study.take_results()
+    if study.check is None and "columns" not in {*study.tasks, *study.faults}:
         start_check(study)
     show = request.query_params.get("show", "all")
     positions = [
@@ -93,6 +99,13 @@ def _is_shown(study: Study, column: CheckedColumn, show: str) -> bool:
     if show == "decide":
         return bool(column.codes) and study.choices[column.name].role in READ_ROLES
     return show == "all" or study.choices[column.name].role == show
+
+
+async def start_again(study: Study, request: Request) -> Response:
+    """Look at the columns again after that failed or was stopped."""
+    if study.source is not None and study.check is None:
+        start_check(study)
+    return redirect_to(study, "columns")
 
 
 async def take_role(study: Study, request: Request) -> Response:
@@ -152,22 +165,56 @@ def _entered_choice(
     reading = entry(form, "reading")
     if reading not in READINGS:
         raise InputError(f"there is no such way to read a column: {reading!r}")
-    missing = list[str]()
-    for index, (value, _) in enumerate(column.values):
-        decision = entry(form, f"value{index}")
-        if decision == MISSING_VALUE:
-            missing.append(value)
-    scale = tuple(line.strip() for line in form.get("scale", "").split("\n"))
-    bins = entry(form, "bins")
+    values = [value for value, _ in column.values]
+    decisions = [entry(form, f"value{index}") for index in range(len(values))]
+    missing = [
+        value
+        for value, decision in zip(values, decisions, strict=True)
+        if decision == MISSING_VALUE
+    ]
+    lines = (line.strip() for line in form.get("scale", "").split("\n"))
+    scale = tuple(filter(None, lines)) if reading == "scale" else ()
+    bins = entry(form, "bins") if reading == "numbers" else ""
     if reading == "numbers" and not bins:
         raise InputError("say where the intervals are cut", parameter="bins")
+    ordered = scale or _in_their_order(values)
+    answers = [value for value in ordered if value not in missing]
+    same_as = _entered_merges(values, decisions)
+    if reading == "numbers" and same_as:
+        raise InputError(
+            "intervals are merged by leaving out the number between them",
+            parameter="bins",
+        )
+    if not {*same_as, *same_as.values()} <= set(answers):
+        raise InputError(
+            "a value can be the same as another answer, not as a missing one"
+        )
     return ColumnChoice(
         role=choice.role,
         reading=reading,
-        bins=bin_rule(bins) if reading == "numbers" else "",
-        scale=tuple(filter(None, scale)) if reading == "scale" else (),
+        bins=bin_rule(bins),
+        scale=scale,
         missing=tuple(missing),
+        merges=merged_answers(answers, same_as, has_others=column.others > 0),
     )
+
+
+def _in_their_order(values: Sequence[str]) -> Sequence[str]:
+    """Return numbers in ascending order, and other values as they are."""
+    numbers = {value: number_of_text(value) for value in values}
+    if None in numbers.values():
+        return values
+    return sorted(values, key=lambda value: numbers[value] or 0.0)
+
+
+def _entered_merges(values: Sequence[str], decisions: Sequence[str]) -> dict[str, str]:
+    """Return the values that are the same answer as another one, with that."""
+    same_as = dict[str, str]()
+    for value, decision in zip(values, decisions, strict=True):
+        if decision.startswith(SAME_AS):
+            position = {"value": decision.removeprefix(SAME_AS)}
+            same_as[value] = entry_at(position, "value", values, "value")
+    return same_as
 
 
 async def take_person(study: Study, request: Request) -> Response:
@@ -205,6 +252,7 @@ def _column_answer(
     study: Study, request: Request, position: int, fault: Fault | None
 ) -> Response:
     """Return the parts of the page that a decision changes, or the page."""
+    study.faults.pop("columns", None)
     if not is_part_wanted(request):
         if fault is not None:
             study.faults["columns"] = fault
@@ -243,6 +291,7 @@ def _page_start(request: Request, count: int) -> int:
 
 COLUMNS_ROUTES = (
     StudyRoute("columns", show_columns),
+    StudyRoute("columns", start_again, "POST"),
     StudyRoute("column", show_editor),
     StudyRoute("role", take_role, "POST"),
     StudyRoute("person", take_person, "POST"),

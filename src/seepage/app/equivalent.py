@@ -79,10 +79,13 @@ def plan_python(data: str, keywords: Mapping[str, Any]) -> str:
 
 
 def collect_command(data: str) -> str:
-    """Return the commands that make the questionnaire, simulate and read results."""
+    """Return the commands that make the questionnaire, receive, simulate and read
+    results.
+    """
     plan = ["--plan", "plan.json"]
     lines = [
         ["seepage", "client", "plan.json", "--questionnaire", "questionnaire.html"],
+        ["seepage", "collect", "plan.json", "-o", "reports.db"],
         ["seepage", "perturb", data, *plan, "-o", "reports.parquet"],
         ["seepage", "estimate", "reports.parquet", *plan, "--report", "results.html"],
     ]

@@ -27,7 +27,19 @@ MARGIN = 1.08
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A question and its bar; `state` is "over", "within" or "open", width in %."""
+    """A question and its bar.
+
+    Parameters
+    ----------
+    name
+        The question.
+    state
+        "over" or "within" the limit, or "open".
+    odds
+        How many times the odds change: at most if it is within the limit, else at least.
+    width
+        The length of the bar, in %.
+    """
 
     name: str
     state: str
@@ -75,15 +87,13 @@ def verdict_at(analysis: AnalysisSummary, odds: float) -> LimitVerdict:
 
 def _verdict_row(total: TotalRange, limit: float, longest: float) -> VerdictRow:
     """Return the bar of a question."""
+    state = "open"
+    odds = factor(total.lower)
     if total.upper <= limit:
         state = "within"
         odds = factor(total.upper)
     elif total.lower > limit:
         state = "over"
-        odds = factor(total.lower)
-    else:
-        state = "open"
-        odds = factor(total.upper)
     width = round(100 * min(total.lower, longest) / longest, 2)
     return VerdictRow(total.name, state, odds, width)
 

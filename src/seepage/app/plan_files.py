@@ -11,6 +11,7 @@ PLAN_FILES: Mapping[str, str] = MappingProxyType(
         "plan.json": "The plan",
         "plan.html": "Page to sign",
         "questionnaire.html": "Questionnaire",
+        "evidence.html": "Evidence",
         "results.html": "Results",
     }
 )
@@ -19,12 +20,20 @@ PLAN_FILES: Mapping[str, str] = MappingProxyType(
 START_PLAN = "start.json"
 """The plan from which the search of another one started."""
 
+MERGED_ANSWERS = "merged.csv"
+"""The codebook of the answers that were merged by hand."""
+
 EVIDENCE = "evidence"
 """Name of the folder of evidence in the zip."""
+
+EVIDENCE_PAGE = "evidence.html"
+"""The page for reviewers, in the folder of evidence."""
 
 
 def plan_file(folder: Path, number: int, name: str) -> Path:
     """Return the path of a file of a plan."""
+    if name == EVIDENCE_PAGE:
+        return evidence_folder(folder, number) / name
     stem, _, suffix = name.rpartition(".")
     return folder / f"{stem}-{number}.{suffix}"
 
@@ -48,9 +57,9 @@ def zip_of_plan(folder: Path, number: int, texts: Mapping[str, str]) -> bytes:
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in (*PLAN_FILES, START_PLAN):
+        for name in (*PLAN_FILES, START_PLAN, MERGED_ANSWERS):
             path = plan_file(folder, number, name)
-            if path.exists():
+            if path.exists() and name != EVIDENCE_PAGE:
                 archive.write(path, name)
         for path in sorted(evidence_folder(folder, number).iterdir()):
             archive.write(path, f"{EVIDENCE}/{path.name}")

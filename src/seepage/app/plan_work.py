@@ -10,8 +10,14 @@ from typing import Any, get_args
 import seepage as sp
 from seepage._core.progress import Progress
 from seepage._core.text import points, rounded_people
+from seepage.app.codebook_choices import merged_rows
 from seepage.app.explored_part import asked_answers, read_explored, write_explored
-from seepage.app.plan_files import START_PLAN, evidence_folder, plan_file
+from seepage.app.plan_files import (
+    MERGED_ANSWERS,
+    START_PLAN,
+    evidence_folder,
+    plan_file,
+)
 from seepage.app.summaries import PlanEstimate, PlanSummary
 from seepage.designs.changes import Change, ChangeKind
 from seepage.pages.mosaic import mosaic_of
@@ -25,6 +31,7 @@ from seepage.pages.plan_view import (
 from seepage.pages.questionnaire import questionnaire_page
 from seepage.plan.left_out import left_out_sentence
 from seepage.plan.plan_precision import plan_precision
+from seepage.tables.codebooks import write_codebook
 from seepage.workflow.plan import Plan
 
 ESTIMATE_EFFORT = 0.2
@@ -60,16 +67,20 @@ def design_plan(
     progress
         Called with the work done, and with the best so far in words.
     """
-    first = None
+    repeating = dict(keywords)
+    merges = repeating.pop("merges", {})
+    wish = dict(repeating)
+    if merges:
+        wish["codebook"] = plan_file(folder, number, MERGED_ANSWERS)
+        repeating["codebook"] = MERGED_ANSWERS
+        write_codebook(wish["codebook"], merged_rows(merges))
     if start is not None:
-        first = plan_file(folder, number, START_PLAN)
-        shutil.copyfile(plan_file(folder, start, "plan.json"), first)
+        wish["start"] = plan_file(folder, number, START_PLAN)
+        repeating["start"] = START_PLAN
+        shutil.copyfile(plan_file(folder, start, "plan.json"), wish["start"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SeepageWarning)
-        plan = sp.design(data, start=first, progress=progress, **keywords)
-    repeating = dict(keywords)
-    if start is not None:
-        repeating["start"] = START_PLAN
+        plan = sp.design(data, progress=progress, **wish)
     searched = plan.provenance.settings.get("design", {})
     if searched.get("ended") == "interrupted":
         repeating["rounds"] = searched["rounds"]

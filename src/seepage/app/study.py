@@ -191,6 +191,7 @@ class Study:
         self.forget_results()
         if not all(choice.is_read_as_proposed for choice in self.choices.values()):
             self.check = None  # read anew as it was decided
+            self.faults.pop("columns", None)
 
     def take_column(self, position: int, column: CheckedColumn) -> None:
         """Take what was found about one column, read anew."""

@@ -45,6 +45,8 @@ class CheckedColumn:
         Texts beside numbers, which are read as missing.
     values
         The commonest values with their shares.
+    others
+        The number of further values.
     asked
         The answers as they are asked; None for a column that is not read.
     """
@@ -57,6 +59,7 @@ class CheckedColumn:
     codes: tuple[str, ...]
     beside: tuple[str, ...]
     values: tuple[tuple[str, float], ...]
+    others: int
     asked: AnswerShares | None
 
 
