@@ -5,8 +5,8 @@ import pytest
 from seepage._core.errors import InputError
 from seepage.app.column_choices import (
     ColumnChoice,
+    answers_by_value,
     bin_rule,
-    merged_answers,
     reading_keywords,
     role_keywords,
     shown_bins,
@@ -44,7 +44,7 @@ def test_each_way_of_reading_is_an_option():
     ],
 )
 def test_merged_values_are_one_answer(same_as, answers):
-    merges = merged_answers("abcd", same_as, has_others=False)
+    merges = answers_by_value("abcd", same_as, has_others=False)
     assert [answer for _, answer in merges] == answers
     choice = ColumnChoice("ask", merges=merges)
     firsts = [answers.index(answer) for answer in answers]
@@ -54,7 +54,7 @@ def test_merged_values_are_one_answer(same_as, answers):
 
 
 def test_values_beside_merged_ones_are_one_answer():
-    merges = merged_answers("ab", {"a": "b"}, has_others=True)
+    merges = answers_by_value("ab", {"a": "b"}, has_others=True)
     assert merges[-1] == ("*", "(other)")
 
 

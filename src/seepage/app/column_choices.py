@@ -86,7 +86,7 @@ class ColumnChoice:
         return next(other for other in answers if answers[other] == answers[value])
 
 
-def merged_answers(
+def answers_by_value(
     values: Sequence[str], same_as: Mapping[str, str], *, has_others: bool
 ) -> tuple[tuple[str, str], ...]:
     """Return values with the answer that each is coded as; none if none are merged.
@@ -102,7 +102,7 @@ def merged_answers(
 
     Examples
     --------
-    >>> merged_answers(["car", "bus", "tram"], {"tram": "bus"}, has_others=False)
+    >>> answers_by_value(["car", "bus", "tram"], {"tram": "bus"}, has_others=False)
     (('car', 'car'), ('bus', 'bus or tram'), ('tram', 'bus or tram'))
     """
     if not any(value != other for value, other in same_as.items()):

@@ -16,8 +16,8 @@ from seepage.app.column_choices import (
     READINGS,
     ROLES,
     ColumnChoice,
+    answers_by_value,
     bin_rule,
-    merged_answers,
     reading_keywords,
     shown_bins,
 )
@@ -195,7 +195,7 @@ def _entered_choice(
         bins=bin_rule(bins),
         scale=scale,
         missing=tuple(missing),
-        merges=merged_answers(answers, same_as, has_others=column.others > 0),
+        merges=answers_by_value(answers, same_as, has_others=column.others > 0),
     )
 
 
