@@ -64,7 +64,7 @@ def test_the_command_writes_the_page(small, tmp_path):
     [
         (b"{", "is no JSON"),
         (b"[]", "is no saved result: Expected `object`, got `array`"),
-        (b'{"attributes": []}', "missing required field `seepage`"),
+        (b'{"attributes": []}', "missing required field `format`"),
         (b"[" * 100_000, "is no JSON"),
         (b'{"attributes": NaN}', "is no JSON"),
         (b"\xff", "is no JSON"),

@@ -166,6 +166,8 @@ class Analysis(Result):
         """
         matrix = self.matrix
         content = {
+            "format": "seepage analysis",
+            "version": 1,
             "seepage": self.version,
             "name": self.name,
             "command": self.command,

@@ -33,7 +33,7 @@ from seepage.totals.result import TotalLeakage, TotalsComparison
 HINT = "an analysis is written as JSON"
 
 
-class _SavedTotal(msgspec.Struct):
+class SavedTotal(msgspec.Struct):
     """A `TotalLeakage` without what it shares with the analysis."""
 
     kind: Kind
@@ -45,9 +45,11 @@ class _SavedTotal(msgspec.Struct):
     scope: Literal["table", "population"]
 
 
-class _SavedAnalysis(msgspec.Struct):
+class SavedAnalysis(msgspec.Struct):
     """The fields of `Analysis.to_dict` from which an analysis is read."""
 
+    format: Literal["seepage analysis"]
+    version: Literal[1]
     seepage: str
     name: str
     command: str
@@ -59,7 +61,7 @@ class _SavedAnalysis(msgspec.Struct):
     view: View
     smoothing: dict[str, float]
     cpl: Floats
-    totals: dict[str, _SavedTotal]
+    totals: dict[str, SavedTotal]
     unavailable: dict[str, str]
     refuted: dict[str, tuple[str, ...]]
     experienced: Experience | None
@@ -94,7 +96,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     file = str(checks.path(path))
     try:
         content = msgspec.json.decode(read_small(file))
-        saved = msgspec.convert(content, _SavedAnalysis, dec_hook=_array)
+        saved = msgspec.convert(content, SavedAnalysis, dec_hook=_array)
     except msgspec.ValidationError as error:
         raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -194,7 +196,7 @@ def _proven(total: TotalLeakage, attained: Floats) -> Floats:
     return np.where(total.deltas > 0, 0.0, proven)
 
 
-def _pairs(saved: _SavedAnalysis) -> PairCounts:
+def _pairs(saved: SavedAnalysis) -> PairCounts:
     """Return the pair counts of a saved result."""
     domain = Domain.from_dicts(saved.domain)
     numbers = np.frombuffer(
@@ -206,7 +208,7 @@ def _pairs(saved: _SavedAnalysis) -> PairCounts:
     )
 
 
-def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
+def _total(name: str, saved: SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
     """Return a saved total; infinite numbers of its witnesses are saved as text."""
     evidence = msgspec.convert(
         saved.evidence, tuple[JointWitness | None, ...], strict=False

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -28,6 +28,22 @@ class AuditedLeak:
     claimed: float
     lower: float
     upper: float
+
+
+FORMAT: Literal["seepage audit"] = "seepage audit"
+"""How the JSON of an audit says what it is."""
+
+
+FORMAT_VERSION: Literal[1] = 1
+"""The version of this format."""
+
+
+class _AuditHeader(msgspec.Struct):
+    """What every saved audit begins with."""
+
+    format: Literal["seepage audit"]
+    version: Literal[1]
+    seepage: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,6 +161,8 @@ class Audit(Result):
         out.
         """
         content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
             "seepage": self.version,
             "name": self.name,
             "verdict": self.verdict,
@@ -175,6 +193,7 @@ class Audit(Result):
         file = checks.input_path(path)
         content = read_small(file)
         try:
+            msgspec.json.decode(content, type=_AuditHeader)
             saved = msgspec.json.decode(content, type=dict[str, Any])
             return msgspec.convert(
                 {**saved, "version": saved.get("seepage")}, cls, strict=False

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from seepage._core import checks
 from seepage._core.errors import InputError, Setting, Text
@@ -18,6 +18,14 @@ from seepage.tables.number_scale import number_scale
 from seepage.tables.rare_values import rare_below
 from seepage.tables.repeated_people import RepeatedValues
 from seepage.tables.value_shares import ValueLabels, ValueShares
+
+FORMAT: Literal["seepage check"] = "seepage check"
+"""How the JSON of a check says what it is."""
+
+
+VERSION: Literal[1] = 1
+"""The version of this format."""
+
 
 SAME = "same as another"
 """Kind of a column that another one determines and that determines it: asked once."""
@@ -420,8 +428,10 @@ class DataCheck(Result):
         write_text(checks.path(path), check_page(self, name=checks.text(name, "name")))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the check as plain JSON."""
+        """Return the check as plain JSON, with its format and its version."""
         return {
+            "format": FORMAT,
+            "version": VERSION,
             **vars(self),
             "columns": [vars(column) for column in self],
             "repeats": [vars(column) for column in self.repeats],
