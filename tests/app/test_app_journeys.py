@@ -63,16 +63,35 @@ def ready(page, step):
     page.wait_for_selector(shown[step], timeout=STEP_TIME)
 
 
-@pytest.mark.parametrize(
-    ("table", "width", "scheme"),
-    [("survey", 390, "dark"), ("wide", 1440, "light"), ("typed", 768, "dark")],
-)
-def test_from_drop_to_zip(visit, axe_violations, tmp_path, table, width, scheme):
-    """Also after a reload and after going back, at each step; nothing is too wide."""
-    visit.set_viewport_size({"width": width, "height": 844})
-    visit.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    drop(visit, table_file(tmp_path, TABLES[table]()))
+WIDTHS = (1440, 768, 390)
+
+
+def faults_of(page, axe_violations, name):
+    """Return what is wrong with a page at each width, light and dark."""
+    before = page.viewport_size
     faults = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        if is_too_wide(page):
+            faults.append(f"{name} is too wide for {width}")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            found = axe_violations(page)
+            faults += [f"{name}, {width}, {scheme}: {fault}" for fault in found]
+    page.set_viewport_size(before)
+    return faults
+
+
+@pytest.mark.parametrize(
+    ("table", "width"), [("survey", 390), ("wide", 1440), ("typed", 768)]
+)
+def test_from_drop_to_zip(visit, axe_violations, tmp_path, table, width):
+    """Also after a reload and after going back, at each step; accessible at each width,
+    where nothing is too wide.
+    """
+    visit.set_viewport_size({"width": width, "height": 844})
+    faults = faults_of(visit, axe_violations, "Data")
+    drop(visit, table_file(tmp_path, TABLES[table]()))
     for step in ("Columns", "What leaks", "Plan", "Collect"):
         if step == "Collect":
             search(visit)
@@ -83,15 +102,20 @@ def test_from_drop_to_zip(visit, axe_violations, tmp_path, table, width, scheme)
         visit.go_back()
         visit.go_forward()
         ready(visit, step)
-        if is_too_wide(visit):
-            faults.append(f"{step} is too wide")
-        faults += [f"{step}: {fault}" for fault in axe_violations(visit)]
+        faults += faults_of(visit, axe_violations, step)
+        if step == "Columns":
+            visit.locator("a.change").first.click()
+            visit.wait_for_selector("form.reading")
+            faults += faults_of(visit, axe_violations, "Editor")
     with visit.expect_download() as download:
         visit.click("text=Download everything as one zip")
     download.value.save_as(tmp_path / "plan.zip")
     with zipfile.ZipFile(tmp_path / "plan.zip") as archive:
         names = set(archive.namelist())
     assert {"plan.json", "plan.html", "codebook.csv", "command.txt"} <= names
+    visit.click("text=Try it with the people in the table")
+    visit.wait_for_selector("iframe[title=Results]", timeout=STEP_TIME)
+    faults += faults_of(visit, axe_violations, "Results")
     assert faults == []
 
 

@@ -31,13 +31,14 @@ def column(name, role="ask"):
         codes=(),
         beside=(),
         values=(("yes", 0.5), ("no", 0.5)),
+        others=0,
         asked=AnswerShares(answers=(("yes", 0.5), ("no", 0.5)), number=2),
     )
 
 
 def check(*columns, people=()):
     return CheckSummary(
-        columns=columns, records=100, is_whole=True, part=20, people=people
+        columns=columns, records=100, checked=100, part=20, people=people
     )
 
 

@@ -90,8 +90,8 @@ def check_columns(
     progress(3, 3)
     return CheckSummary(
         columns=tuple(columns),
-        records=check.records,
-        is_whole=check.whole,
+        records=part.rows,
+        checked=check.records,
         part=part.table.num_rows,
         people=tuple((person.name, person.reason) for person in check.people),
     )
@@ -112,7 +112,14 @@ def reread_column(
             f"all answers of {column.name!r} but one are too rare to be asked",
             parameter="answers",
         )
-    return replace(column, asked=asked[column.name])
+    answers = asked[column.name]
+    if answers.number < 2:
+        raise InputError(
+            f"{column.name!r} would have one answer, and a question needs two: merge "
+            "fewer of its values, or never use it",
+            parameter="answers",
+        )
+    return replace(column, asked=answers)
 
 
 def _proposed_role(name: str, fixed: FixedDomain | None) -> Role:
@@ -152,7 +159,7 @@ def _asked_shares(
     if not names:
         return None, {}
     fixed = asked_answers(data, names, keywords)
-    kept = ExploredPart(part.table.select(fixed.domain.names), part.fields)
+    kept = part._replace(table=part.table.select(fixed.domain.names))
     records = coded_part(kept, fixed, folder)
     shares = dict[str, AnswerShares]()
     for attribute in records.domain:

@@ -4,7 +4,8 @@ It is the part on which `seepage.design` fixes the answers, and which certifies 
 what a person decides by looking at it costs no try [theory-population: Which answers].
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +32,13 @@ class ExploredPart(NamedTuple):
         The records.
     fields
         Whether they are fields of a text file, in which numbers are text.
+    rows
+        The number of all records, of which these are a part.
     """
 
     table: pa.Table
     fields: bool
+    rows: int
 
 
 def read_explored(
@@ -44,8 +48,17 @@ def read_explored(
     origin, reading = table_of(data, {})
     source = open_source(origin, RecordOptions(**reading))
     person = RecordOptions(person=keywords.get("person")).person_column
-    table, _ = read_part(source, list(names), person, SEED, whole=False)
-    return ExploredPart(table, source.fields)
+    rows = 0
+
+    def counted_batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in source.batches(columns):
+            rows += batch.num_rows
+            yield batch
+
+    counted = replace(source, batches=counted_batches)
+    table, _ = read_part(counted, list(names), person, SEED, whole=False)
+    return ExploredPart(table, source.fields, rows)
 
 
 def write_explored(part: ExploredPart, folder: Path) -> Path:

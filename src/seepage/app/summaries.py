@@ -72,9 +72,9 @@ class CheckSummary:
     columns
         The columns.
     records
-        The number of records looked at.
-    is_whole
-        Whether these are all.
+        The number of records.
+    checked
+        The number of records from which the kinds were told.
     part
         The number of records from which the answers and their shares were read.
     people
@@ -83,7 +83,7 @@ class CheckSummary:
 
     columns: tuple[CheckedColumn, ...]
     records: int
-    is_whole: bool
+    checked: int
     part: int
     people: tuple[tuple[str, str], ...]
 
