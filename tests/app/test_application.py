@@ -1,11 +1,12 @@
 """The app's requests: what is entered wrongly is one line, and nothing is opened by it."""
 
 import re
+from urllib.parse import urlencode
 
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
-from app_steps import wait_for_refresh
+from app_steps import wait_for, wait_for_refresh
 
 import seepage as sp
 from seepage.app.application import SHIPPED
@@ -85,6 +86,33 @@ def test_reading_that_is_stopped_stays_stopped(guest, study):
     page = ended(guest, study, "columns")
     assert 'id="task"' not in page
     assert "stopped" in page
+
+
+WRONG_READINGS = [
+    ({"value0": "same1"}, "needs two answers"),
+    ({"value0": "same1", "value1": "missing"}, "another answer, and no other"),
+    ({"value0": "same1", "reading": "scale", "scale": "yes"}, "and no other"),
+    ({"value0": "same7"}, "no such value"),
+    ({"value0": "same-1"}, "no such value"),
+    ({"value0": "same1", "reading": "numbers", "bins": "0, 1"}, "leaving out"),
+    ({"reading": "numbers"}, "where the intervals are cut"),
+    ({"reading": "odd"}, "no such way"),
+]
+"""Entries of the form of a column, and what each is answered."""
+
+
+def test_readings_that_are_not_taken(guest, study):
+    guest.post(f"{study}/dataset", name="survey")
+    page = wait_for(guest, f"{study}/columns", 'id="task"')
+    coffee = re.findall(r'<th scope="row"><bdi>(\w+)</bdi>', page).index("coffee")
+    kind = "application/x-www-form-urlencoded"
+    headers = {"Content-Type": kind, "HX-Request": "true"}
+    for decisions, reason in WRONG_READINGS:
+        fields = {"column": str(coffee), "reading": "proposed", **decisions}
+        path = f"{study}/reading"
+        status, _, text = guest.send("POST", path, urlencode(fields), **headers)
+        assert (status, reason in text) == (422, True), text
+    assert ">changed<" not in guest.send("GET", f"{study}/columns")[2]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 from app_steps import table_file
 
-from seepage._core.errors import InputError
 from seepage.app.column_choices import (
     ColumnChoice,
     answers_by_value,
@@ -57,12 +56,3 @@ def test_merged_values_are_one_answer_at_once(towns):
     assert list(shares) == ["a", "b", "c or d"]
     before = dict(town.asked.answers)
     assert shares["c or d"] == pytest.approx(before["c"] + before["d"])
-
-
-def test_a_column_that_becomes_one_answer_is_one_line(towns):
-    town, _ = checked(towns).columns
-    same_as = {"b": "a", "c": "a", "d": "a"}
-    merges = answers_by_value("abcd", same_as, has_others=False)
-    keywords = reading_keywords({"town": ColumnChoice("ask", merges=merges)})
-    with pytest.raises(InputError, match="one answer"):
-        reread_column(str(towns), town, keywords, towns.parent)

@@ -112,14 +112,7 @@ def reread_column(
             f"all answers of {column.name!r} but one are too rare to be asked",
             parameter="answers",
         )
-    answers = asked[column.name]
-    if answers.number < 2:
-        raise InputError(
-            f"{column.name!r} would have one answer, and a question needs two: merge "
-            "fewer of its values, or never use it",
-            parameter="answers",
-        )
-    return replace(column, asked=answers)
+    return replace(column, asked=asked[column.name])
 
 
 def _proposed_role(name: str, fixed: FixedDomain | None) -> Role:

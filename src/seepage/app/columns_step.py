@@ -187,15 +187,18 @@ def _entered_choice(
         )
     if not {*same_as, *same_as.values()} <= set(answers):
         raise InputError(
-            "a value can be the same as another answer, not as a missing one"
+            "a value can be the same as another answer, and no other value"
         )
+    merges = answers_by_value(answers, same_as, has_others=column.others > 0)
+    if merges and len({answer for _, answer in merges}) == 1:
+        raise InputError("a question needs two answers: merge fewer values")
     return ColumnChoice(
         role=choice.role,
         reading=reading,
         bins=bin_rule(bins),
         scale=scale,
         missing=tuple(missing),
-        merges=answers_by_value(answers, same_as, has_others=column.others > 0),
+        merges=merges,
     )
 
 
