@@ -17,12 +17,15 @@ LAYERS = [
     "_core",
     "channel",
     "counting",
+    "tables.table_options",
+    "channel.record_origin",
     "channel.records",
     "tables",
     "channel.recoding",
     "channel.merging",
     "channel.pooling",
     "counting.spark",
+    "tables.distinct_records",
     "datasets",
     "tables.read",
     "tables.check",
@@ -51,7 +54,8 @@ LAYERS = [
 """Folders, and modules that stand elsewhere than their folder, in import order."""
 
 KNOTS = {
-    "channel.records": {"tables", "counting.spark", "channel.pooling"},
+    "tables.table_options": {"tables"},
+    "channel.records": {"tables.distinct_records"},
     "datasets.published_file": {"tables.read"},
     "tables": {"counting.spark"},
     "tables.data_check": {"pages"},

@@ -276,10 +276,10 @@ def test_a_sample_does_not_follow_the_stream_that_made_the_table():
 
 def test_records_know_whether_their_domain_is_independent_of_them():
     read = Records.from_data(FRAME)
-    assert not read.declared
-    assert not read.select(read.domain.names[:1]).declared
-    assert Records(read.domain, read.codes, read.weights).declared
-    assert Records.from_data(FRAME, domain=read.domain).declared
+    assert not read.origin.declared
+    assert not read.select(read.domain.names[:1]).origin.declared
+    assert Records(read.domain, read.codes, read.weights).origin.declared
+    assert Records.from_data(FRAME, domain=read.domain).origin.declared
 
 
 def test_markers_of_a_declared_domain_are_collected_as_certified():

@@ -222,7 +222,7 @@ def test_a_record_has_one_code(client, coding, marked):
     markers = MARKERS[marked]
     records, plan = everything_asked(frame, markers, **CODINGS[coding])
     can_answer = check_codes(client, plan, frame, people_of(frame), markers)
-    if records.fixed is None:
+    if records.origin.fixed is None:
         assert can_answer.all()
         codes = [
             [row[name] for name in plan.domain.names]

@@ -35,7 +35,7 @@ def records(**options):
 
 def test_every_answer_has_people_enough():
     found = records(order=SCALE)
-    assert found.fixed.left_out == ("rare",)
+    assert found.origin.fixed.left_out == ("rare",)
     for attribute in found.domain:
         assert 2 <= attribute.answers <= 6
         people = found.marginal(attribute.name)[: attribute.answers]
@@ -88,9 +88,9 @@ def test_a_common_label_that_joins_the_rare_ones_names_the_answer():
 
 def test_the_part_does_not_certify_and_depends_on_the_seed():
     found = records()
-    assert found.records + found.fixed.records == N
-    assert 0.9 * N / 20 < found.fixed.records < 1.1 * N / 20
-    assert records(rng=1).fixed.part != found.fixed.part
+    assert found.records + found.origin.fixed.records == N
+    assert 0.9 * N / 20 < found.origin.fixed.records < 1.1 * N / 20
+    assert records(rng=1).origin.fixed.part != found.origin.fixed.part
     assert records().codes.tolist() == found.codes.tolist()
 
 
@@ -99,7 +99,7 @@ def test_a_person_is_in_the_part_with_all_records():
         [PEOPLE.assign(id=range(N)), PEOPLE.assign(id=range(N))], ignore_index=True
     )
     found = sp.Records.from_data(twice, person="id", scope="population")
-    assert found.records + found.fixed.records == N
+    assert found.records + found.origin.fixed.records == N
 
 
 def test_a_part_of_all_or_no_records_raises_one_line():
@@ -108,7 +108,7 @@ def test_a_part_of_all_or_no_records_raises_one_line():
     for rng in range(60):
         try:
             found = sp.Records.from_data(table, scope="population", rng=rng)
-            assert found.records == found.fixed.records == 1
+            assert found.records == found.origin.fixed.records == 1
         except sp.TableError as problem:
             told.add(str(problem))
     assert told == {
@@ -120,7 +120,7 @@ def test_a_part_of_all_or_no_records_raises_one_line():
 def test_a_declared_domain_needs_no_part():
     domain = records().domain
     again = sp.Records.from_data(PEOPLE, domain=domain, scope="population")
-    assert again.fixed is None
+    assert again.origin.fixed is None
     assert again.records == N
     assert sp.Records.from_data(PEOPLE).records == N
 

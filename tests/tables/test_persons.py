@@ -112,7 +112,7 @@ def test_batches_do_not_matter(drawn, cuts):
     masks = []
     for begin, end in itertools.pairwise(ends):
         batch = pa.RecordBatch.from_pydict({"id": people[begin:end]})
-        mask = whole.chosen(batch, begin, kept[begin:end])
+        mask = whole.kept_records(batch, begin, kept[begin:end])
         masks.append(np.ones(end - begin, dtype=bool) if mask is None else mask)
     assert np.flatnonzero(np.concatenate([*masks, []])).tolist() == truth
 

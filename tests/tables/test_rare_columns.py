@@ -45,8 +45,8 @@ def fixed(**options):
 
 def test_rare_answers_are_asked_protected_or_named_by_their_people():
     records = fixed()
-    assert records.fixed.protected == ("abuse",)
-    assert records.fixed.left_out == ("murder",)
+    assert records.origin.fixed.protected == ("abuse",)
+    assert records.origin.fixed.left_out == ("murder",)
     for name in ("hiv", "abuse", "visits", "illness", "state"):
         answers = records.domain[name].as_reported.size
         assert answers >= 2
@@ -67,7 +67,7 @@ def test_an_option_that_names_a_column_has_it_asked():
         PEOPLE, 2.0, keep=["murder"], effort=0.02, columns=["sex", "murder"]
     )
     assert "murder" in plan.collected.names
-    kept = fixed(keep=("abuse", "murder")).fixed
+    kept = fixed(keep=("abuse", "murder")).origin.fixed
     assert kept.protected == ()
     assert kept.left_out == ()
 

@@ -36,7 +36,7 @@ is not known to have answers to the others."""
 
 def check_all_records(counted: PairCounts | Records) -> None:
     """Raise if records with a missing value were left out."""
-    if isinstance(counted, Records) and counted.complete:
+    if isinstance(counted, Records) and counted.origin.complete:
         raise InputError(COMPLETE_RECORDS, parameter="data")
 
 

@@ -74,7 +74,8 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     counted = as_counted(settled.data, **reading | settled.table)
     check_all_records(counted)
     if isinstance(counted, Records):
-        counted.columns = settled.unused
+        origin = replace(counted.origin, columns=settled.unused)
+        counted = counted.with_origin(origin)
     scope = _resolved_scope(options, counted)
     problem = make_calibration_problem(counted, options, scope)
     problem = replace(problem, guarantee=_resolved_guarantee(problem))

@@ -386,6 +386,17 @@ class PairCounts(Result):
             sources=sources,
         )
 
+    def as_pooled(self) -> "PairCounts":
+        """Return these counts as ones that merged values themselves."""
+        return PairCounts(
+            self.domain,
+            self.marginals,
+            self.counts,
+            population=self.population,
+            pooled=True,
+            sources=self.sources,
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a Parquet file in long form, atomically.
 

@@ -48,9 +48,7 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     )
     if domain == counted.domain:
         return counted
-    result = recoded(counted, domain)
-    result.pooled = True
-    return result
+    return recoded(counted, domain).as_pooled()
 
 
 def _pooled(

@@ -5,12 +5,12 @@ records do.
 """
 
 import math
-import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
+from typing import Any, SupportsIndex, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,27 +22,18 @@ from seepage._core.results import Result
 from seepage._core.text import how_many
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
-from seepage.channel.source_files import SourceFile
+from seepage.channel.record_origin import STATED, RecordOrigin
 from seepage.counting.accumulate import PairAccumulator
 from seepage.counting.distinct import (
-    DistinctRecords,
-    RecordSample,
     distinct,
     pack,
     runs,
 )
-from seepage.counting.record_samples import own_seed
-from seepage.tables.gathering import Gathering, gather_local
 from seepage.tables.table_options import (
     RecordOptions,
     TableKeywords,
     check_keywords,
-    uses_spark,
 )
-
-if TYPE_CHECKING:
-    from seepage.tables.fixed_domain import FixedDomain
-
 
 MAX_CELLS = 1 << 27
 """Maximum size of a joint table of counts: 1 GB."""
@@ -71,26 +62,8 @@ class Records(Result):
         For a sample, the number of records that it was drawn from; None for a whole
         table.
 
-    Attributes
-    ----------
-    fixed
-        How the domain was fixed, where that was on a part of the records; else None.
-    declared
-        Whether the domain was given or fixed on others; else they certify nothing for a
-        population.
-    pooled
-        Whether values were merged by these very counts: nothing is certified for a
-        population.
-    complete
-        Whether records with a missing value were left out: the others certify no plan.
-    person
-        The column that identified the people, of each of whom one record was kept; else
-        None.
-    sources
-        The files that the records were read from; empty if they are not known.
-    columns
-        The columns of the table that are no attributes, as a plan states them; see
-        `DataCheck.unused`.
+    origin
+        How the records were read, such as the files; see `RecordOrigin`.
 
     Examples
     --------
@@ -110,6 +83,7 @@ class Records(Result):
         weights: ArrayLike | None = None,
         *,
         population: int | None = None,
+        origin: RecordOrigin = STATED,
     ) -> None:
         checks.instance(domain, "domain", Domain, "a Domain")
         columns = _checked_codes(domain, codes)
@@ -119,13 +93,7 @@ class Records(Result):
         self.population = population
         if population is not None:
             self.population = checks.integer(population, "population", self.records)
-        self.fixed: FixedDomain | None = None
-        self.declared = True
-        self.pooled = False
-        self.complete = False
-        self.person: str | None = None
-        self.sources: tuple[SourceFile, ...] = ()
-        self.columns: Mapping[str, Mapping[str, str]] = {}
+        self.origin = origin
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -167,7 +135,7 @@ class Records(Result):
             `"population"`: a domain that is not given is fixed on a random part of the
             records (a twentieth, a fifth below 20,000), and the result has only the
             others, all of them coded in it, so that they can certify something about
-            whoever else answers; see `Records.fixed`.  `"table"`: the domain is that of
+            whoever else answers; see `RecordOrigin.fixed`.  `"table"`: the domain is that of
             all records, and all are in the result.
         answers, order, keep
             `"merged"`: answers are chosen by the rule of `seepage.tables.answer_rule`,
@@ -200,10 +168,7 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        from seepage.channel.pooling import pool_rare
-        from seepage.tables.answer_rule import with_markers
-        from seepage.tables.fixed_domain import fix_domain
-        from seepage.tables.sources import source_files
+        from seepage.tables.distinct_records import distinct_records
 
         check_keywords(table, cls.from_data)
         options = RecordOptions(
@@ -217,42 +182,7 @@ class Records(Result):
             merges={} if merges is None else merges,
             **table,
         )
-        seed = options.rng
-        if seed is None:
-            seed = secrets.randbits(63)
-        new_gathering: Callable[[], Gathering] = DistinctRecords
-        if options.sample is not None:
-            sample_seed = own_seed("sample", seed)
-            new_gathering = partial(RecordSample, options.sample, sample_seed)
-        spark = uses_spark(data, options.engine, options.person_column)
-        sources = source_files(data)
-        fixed = None
-        part = None
-        for_population = options.scope == "population"
-        declared = options.domain is not None or for_population
-        if options.domain is None and (for_population or options.merges_answers):
-            data, fixed = fix_domain(data, options, seed)
-            part = fixed.part
-            options = replace(options, domain=fixed.domain, bins=None, pool=None)
-        gather = gather_local
-        if spark:
-            from seepage.counting.spark.engine import gather_with_spark as gather
-        domain, seen, rows, weights = gather(data, options, new_gathering, part)
-        population = None
-        if options.sample is not None and seen > options.sample:
-            population = seen
-        records = cls(domain, rows.T, weights, population=population)
-        records.fixed = fixed
-        records.declared = declared
-        records.person = options.person_column
-        records.complete = options.dropping
-        records.sources = sources
-        if options.pool is not None:
-            records = pool_rare(records, options.pool)
-        records.domain = Domain(
-            with_markers(attribute, options) for attribute in records.domain
-        )
-        return records
+        return distinct_records(data, options)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":
@@ -328,14 +258,29 @@ class Records(Result):
 
     def like(self, domain: Domain, codes: ArrayLike) -> "Records":
         """Return these records with other codes, one row for each."""
-        records = Records(domain, codes, self.weights, population=self.population)
-        records.declared = self.declared
-        records.pooled = self.pooled
-        records.complete = self.complete
-        records.person = self.person
-        records.sources = self.sources
-        records.columns = self.columns
+        return Records(
+            domain,
+            codes,
+            self.weights,
+            population=self.population,
+            origin=self.origin,
+        )
+
+    def with_origin(self, origin: RecordOrigin) -> "Records":
+        """Return the same records with another origin; the arrays are shared."""
+        records = copy(self)
+        records.origin = origin
+        vars(records).pop("_pairs", None)  # counts state the origin too
         return records
+
+    def as_pooled(self) -> "Records":
+        """Return these records as ones whose values were merged by their own counts."""
+        return self.with_origin(replace(self.origin, pooled=True))
+
+    @property
+    def pooled(self) -> bool:
+        """Whether values were merged by these very counts."""
+        return self.origin.pooled
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
         """Return the index of each record's group: records with equal values of some
@@ -371,7 +316,7 @@ class Records(Result):
             counts,
             population=self.population,
             pooled=self.pooled,
-            sources=self.sources,
+            sources=self.origin.sources,
         )
 
     def _counts_by_bit(self) -> Integers:

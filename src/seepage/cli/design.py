@@ -281,15 +281,15 @@ def _design_text(plan: Any) -> str:
     """Return a plan as one screen of text, and with `--details` as what it is made of."""
     from seepage.cli.plan_text import design_details, design_summary, next_command
 
-    given = click.get_current_context().params
+    parameters = click.get_current_context().params
     parts = [design_summary(plan)]
-    if given["details"]:
+    if parameters["details"]:
         parts.append(design_details(plan))
     else:
         parts.append(
             "--details: groups, questions and notes; --report: the page to sign"
         )
-    parts.append(next_command(given["output"], given["report"]))
+    parts.append(next_command(parameters["output"], parameters["report"]))
     return "\n\n".join(part for part in parts if part)
 
 

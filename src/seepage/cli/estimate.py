@@ -95,9 +95,9 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
         result = promised.regress(source, formula, weights=weights, **keywords)
         text = result.summary
     elif table:
-        found = promised.table(source, table[0], by=table[1:], weights=weights)
-        result = found.consistent() if consistent else found
-        text = partial(_table_text, result, found)
+        cells = promised.table(source, table[0], by=table[1:], weights=weights)
+        result = cells.consistent() if consistent else cells
+        text = partial(_table_text, result, cells)
     else:
         result = promised.estimate(source, consistent=consistent, weights=weights)
         text = partial(_estimates_text, result)
@@ -171,7 +171,8 @@ def _decimal_table(result: Any, labels: list[str], numbers: dict[str, str]) -> s
     """Return labels and numbers of a result as a table, the numbers with five decimals."""
     columns = result.to_arrow().to_pydict()
     texts = {
-        head: [f"{one:.5f}" for one in columns[name]] for name, head in numbers.items()
+        head: [f"{number:.5f}" for number in columns[name]]
+        for name, head in numbers.items()
     }
     return console.aligned_columns({name: columns[name] for name in labels} | texts)
 

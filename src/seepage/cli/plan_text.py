@@ -143,12 +143,12 @@ def _attributes_text(plan: Any, precision: Any) -> str:
     for planned in plan.attributes:
         name = planned.name
         largest = planned.observed if is_proven else planned.total
-        told = "public" if planned.public else shortest_above(largest)
+        leakage = "public" if planned.public else shortest_above(largest)
         limit = "-" if planned.limit is None else f"{planned.limit:g}"
         within = "not asked"
         if name in precision.sizes:
             within = f"{points(precision.width(precision.strategies[0], name))} points"
-        rows.append([name, told, limit, within])
+        rows.append([name, leakage, limit, within])
     errors = plan.provenance.settings["design"]["wanted"].items()
     rows += [[wanted, "", "", f"error {float(error):.3g}"] for wanted, error in errors]
     return aligned(rows, most=SHOWN_ATTRIBUTES)

@@ -99,13 +99,13 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _estimates_text(estimates: Any, name: str) -> str:
     """Return the largest estimates as text, with what to take care of."""
-    found = estimates.to_arrow().to_pylist()
+    estimated = estimates.to_arrow().to_pylist()
     settings = estimates.settings
-    found.sort(key=lambda row: -row["corrected"])
+    estimated.sort(key=lambda row: -row["corrected"])
     level = f"{settings.confidence:.4%}".replace(".0000", "")
     rows = [["source -> target", "corrected", level, "plug-in", "p"]]
     careful = []
-    for row in found:
+    for row in estimated:
         pair = f"{row['source']} -> {row['target']}"
         interval = f"{row['lower']:.4f} to {row['upper']:.4f}"
         chance = f"{row['p_value']:.2g}" if settings.surrogates else "-"
@@ -121,7 +121,7 @@ def _estimates_text(estimates: Any, name: str) -> str:
     ]
     if settings.surrogates:
         lines.append(
-            f"  p-values are of one pair each: {len(found)} of them, none below "
+            f"  p-values are of one pair each: {len(estimated)} of them, none below "
             f"{1 / (1 + settings.surrogates):.2g} with {settings.surrogates:,} surrogates"
         )
     return "\n".join([*lines, *(["Take care:"] if careful else []), *careful])

@@ -339,8 +339,7 @@ class Design:
             "confidence": self.certifier.confidence,
             "records": self.records.records,
             **self.options.stated,
-            **(self.records.fixed.settings() if self.records.fixed else {}),
-            **({"columns": self.records.columns} if self.records.columns else {}),
+            **self.records.origin.settings(),
             "known": self.known,
             "design": {
                 "forms considered": self.considered,
@@ -377,9 +376,9 @@ class Design:
         )
 
     def _notes(self) -> Iterator[str]:
-        if self.records.fixed is not None:
-            yield from self.records.fixed.notes()
-            if self.records.fixed.merging:
+        if self.records.origin.fixed is not None:
+            yield from self.records.origin.fixed.notes()
+            if self.records.origin.fixed.merging:
                 yield from self._same_questions()
         looks = self.options.looks
         if looks > 1 and self.certifier.confidence is not None:

@@ -1,6 +1,7 @@
 """`designed`: start forms, column generation, shaped reports, and the result."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from seepage._core.errors import InputError, Setting, Text
@@ -54,9 +55,10 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
     settled = settle(data, options, asked=True, stacklevel=5, scope=options.scope)
     reading = options.records_options(options.rng, options.scope)
     records = as_records(settled.data, **reading | settled.table)
-    records.columns = settled.unused
+    origin = replace(records.origin, columns=settled.unused)
+    records = records.with_origin(origin)
     check_all_records(records)
-    if records.fixed is None and (options.order or options.answers == "merged"):
+    if records.origin.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(
             "answers are merged where a table is read without a domain, and these records have one",
             parameter="order" if options.order else "answers",

@@ -102,11 +102,11 @@ def _all_ratios(
         )
         occurs = np.array([_occurs(matrix, target) for target in targets.tolist()])
         for group in by_kind(sets, sources):
-            chosen = group.positions
+            pairs = group.positions
             ratios = uncertain_ratios(
-                channels[chosen], radii[chosen], group.sets, group.contrasts
+                channels[pairs], radii[pairs], group.sets, group.contrasts
             )
-            yield targets[chosen], sources[chosen], _among(ratios, occurs[chosen])
+            yield targets[pairs], sources[pairs], _among(ratios, occurs[pairs])
         for index, source in enumerate(sources.tolist()):
             if sets[source] is not None:
                 continue

@@ -81,8 +81,8 @@ class AnswerRule:
         answers, people = _without_missing(attribute, counts)
         if answers is None:
             return attribute
-        chosen = self._chosen(answers, people, numbers)
-        return self._completed(chosen, attribute, counts)
+        merged = self._merged(answers, people, numbers)
+        return self._completed(merged, attribute, counts)
 
     def as_they_are(self, attribute: Attribute, counts: Integers) -> Attribute:
         """Return the attribute with all values of the part as answers."""
@@ -91,7 +91,7 @@ class AnswerRule:
             return attribute
         return self._completed(answers, attribute, counts)
 
-    def _chosen(
+    def _merged(
         self, answers: Attribute, people: Integers, numbers: NumberSummary | None
     ) -> Attribute:
         """Return the attribute with its answers merged, of values that are not missing."""
@@ -115,31 +115,31 @@ class AnswerRule:
         return self._labels(answers, people, self.least)
 
     def _completed(
-        self, chosen: Attribute, attribute: Attribute, counts: Integers
+        self, answers: Attribute, attribute: Attribute, counts: Integers
     ) -> Attribute:
         """Return the attribute with what is done where a person has no answer.
 
         Parameters
         ----------
-        chosen
+        answers
             The attribute with its answers.
         attribute, counts
             The attribute with the values of the part, and their counts there.
         """
         if not self.options.draws_missing:
             has_missing = MISSING in attribute.values
-            return self._with_own_missing(chosen, attribute, counts, has_missing)
-        people = people_by_answer(chosen, attribute, counts)
+            return self._with_own_missing(answers, attribute, counts, has_missing)
+        people = people_by_answer(answers, attribute, counts)
         lacking = int(counts.sum() - people.sum())
-        declared = self.options.merges.get(chosen.name, {})
+        declared = self.options.merges.get(answers.name, {})
         as_missing = tuple(
             (value, label)
             for value, label in declared.items()
             if label == MISSING and value != MISSING
         )
         return replace(
-            chosen,
-            merged=(*chosen.merged, *as_missing),
+            answers,
+            merged=(*answers.merged, *as_missing),
             shares=answer_shares(people),
             protects_missing=self._certifying(lacking) >= PROTECTED_PEOPLE,
         )
@@ -151,26 +151,28 @@ class AnswerRule:
         return people * (1 - self.scale) / self.scale
 
     def _with_own_missing(
-        self, chosen: Attribute, attribute: Attribute, counts: Integers, seen: bool
+        self, answers: Attribute, attribute: Attribute, counts: Integers, seen: bool
     ) -> Attribute:
         """Return the attribute with "(missing)" as an answer of its own, if it was seen.
 
         All other values are coded as "(other)" if there is one; else as missing if that
         was seen, and as the commonest answer if not.
         """
-        people = people_by_answer(chosen, attribute, counts)
-        commonest = chosen.values[int(np.argmax(people))]
-        values = chosen.values
+        people = people_by_answer(answers, attribute, counts)
+        commonest = answers.values[int(np.argmax(people))]
+        values = answers.values
         if seen:
             values = (*values, MISSING)
             commonest = MISSING
-        merged = chosen.merged
-        declared = chosen.edges and isinstance(self.options.bins_of(chosen.name), Edges)
+        merged = answers.merged
+        declared = answers.edges and isinstance(
+            self.options.bins_of(answers.name), Edges
+        )
         if declared and not seen and not self.options.dropping:
             merged = (*merged, (MISSING, commonest))
-        elif not declared and chosen.catch_all is None:
+        elif not declared and answers.catch_all is None:
             merged = (*merged, (ALL_OTHERS, commonest))
-        return replace(chosen, values=values, merged=merged)
+        return replace(answers, values=values, merged=merged)
 
     def _declared(self, name: str, merges: Mapping[str, str]) -> Attribute:
         """Return the attribute with the answers of a codebook."""
@@ -276,27 +278,27 @@ def _without_missing(
 
 
 def people_by_answer(
-    chosen: Attribute, attribute: Attribute, counts: Integers
+    answers: Attribute, attribute: Attribute, counts: Integers
 ) -> Integers:
     """Return the number of people of the part with each of the chosen answers.
 
     Examples
     --------
     >>> job = Attribute("job", ("nurse", "pilot", "smith", "(missing)"))
-    >>> chosen = Attribute("job", ("smith", "(other)"))
-    >>> people_by_answer(chosen, job, np.array([4, 2, 9, 5])).tolist()
+    >>> answers = Attribute("job", ("smith", "(other)"))
+    >>> people_by_answer(answers, job, np.array([4, 2, 9, 5])).tolist()
     [9, 6]
     """
-    if chosen.edges:
-        return np.asarray(counts[: chosen.size])
-    people = np.zeros(chosen.size, dtype=np.int64)
-    merged = dict(chosen.merged)
+    if answers.edges:
+        return np.asarray(counts[: answers.size])
+    people = np.zeros(answers.size, dtype=np.int64)
+    merged = dict(answers.merged)
     for value, count in zip(attribute.values, counts.tolist(), strict=True):
         label = value
-        if value not in chosen.values:
-            label = merged.get(value, chosen.catch_all or MISSING)
-        if value != MISSING and label in chosen.values:
-            people[chosen.code(label)] += count
+        if value not in answers.values:
+            label = merged.get(value, answers.catch_all or MISSING)
+        if value != MISSING and label in answers.values:
+            people[answers.code(label)] += count
     return people
 
 

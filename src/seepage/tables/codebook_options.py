@@ -67,12 +67,12 @@ class CodebookOptions:
         """Return the attributes of a role."""
         return tuple(name for name, of_name in self.roles.items() if of_name == role)
 
-    def with_named(self, given: Any, option: str) -> Any:
+    def with_named(self, setting: Any, option: str) -> Any:
         """Return an option of names, with those of the codebook."""
         names = self.named(ROLES_BY_OPTION[option])
         if not names:
-            return given
-        return [*checks.texts(given, option), *names]
+            return setting
+        return [*checks.texts(setting, option), *names]
 
     def with_scales(self, given: Any) -> Any:
         """Return the option `order`, with the scales of the codebook."""
@@ -103,8 +103,8 @@ class CodebookOptions:
         if self.bins:
             options["bins"] = _by_column(table.get("bins"), self.bins)
         if self.missing_markers:
-            given = table.get("missing_markers")
-            options["missing_markers"] = _by_column(given, self.missing_markers)
+            markers = table.get("missing_markers")
+            options["missing_markers"] = _by_column(markers, self.missing_markers)
         dropped = self.named("never")
         if dropped:
             options["drop"] = [*table.get("drop", ()), *dropped]
@@ -119,13 +119,13 @@ class CodebookOptions:
         return options
 
 
-def _by_column(given: Any, settled: Mapping[str, Any]) -> dict[str, Any]:
+def _by_column(setting: Any, settled: Mapping[str, Any]) -> dict[str, Any]:
     """Return an option by column: that of the codebook, unless another is given."""
-    if given is None:
+    if setting is None:
         return dict(settled)
-    if isinstance(given, Mapping):
-        return {**settled, **given}
-    return {ALL_OTHERS: given, **settled}
+    if isinstance(setting, Mapping):
+        return {**settled, **setting}
+    return {ALL_OTHERS: setting, **settled}
 
 
 def read_codebook_options(path: str | os.PathLike[str]) -> CodebookOptions:

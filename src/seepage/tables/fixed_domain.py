@@ -414,7 +414,7 @@ def read_part(
         )
     records = list[pa.RecordBatch]()
     for batch, _ in batches:
-        mask = choice.chosen(batch)
+        mask = choice.kept_records(batch)
         records.append(batch if mask is None else batch.filter(mask))
     table = pa.Table.from_batches(records).select(names)
     return table, replace(part, threshold=threshold)

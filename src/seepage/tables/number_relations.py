@@ -112,7 +112,7 @@ def sums(profiles: Sequence[Profile]) -> dict[int, tuple[int, ...]]:
     step = -(-len(complete) // SCREENED)
     sampled = numbers[:, complete[::step]]
     products = sampled @ sampled.T
-    found = dict[int, tuple[int, ...]]()
+    relations = dict[int, tuple[int, ...]]()
     for place, k in enumerate(added):
         terms = _terms(products, place)
         if len(terms) < 2:
@@ -121,8 +121,8 @@ def sums(profiles: Sequence[Profile]) -> dict[int, tuple[int, ...]]:
         agree = np.isclose(total, numbers[place], rtol=1e-9, atol=1e-9)
         known = ~np.isnan(total) & ~np.isnan(numbers[place])
         if agree.sum() >= NEARLY_ALWAYS * known.sum():
-            found[k] = tuple(added[term] for term in terms)
-    return found
+            relations[k] = tuple(added[term] for term in terms)
+    return relations
 
 
 def _has_many_numbers(profile: Profile) -> bool:

@@ -36,9 +36,9 @@ class RecordChoice:
     Examples
     --------
     >>> choice = RecordChoice("id")
-    >>> choice.chosen(pa.RecordBatch.from_pydict({"id": [7, 8, 7]})).tolist()
+    >>> choice.kept_records(pa.RecordBatch.from_pydict({"id": [7, 8, 7]})).tolist()
     [True, True, False]
-    >>> choice.chosen(pa.RecordBatch.from_pydict({"id": [9, 8]}), 3).tolist()
+    >>> choice.kept_records(pa.RecordBatch.from_pydict({"id": [9, 8]}), 3).tolist()
     [True, False]
     """
 
@@ -77,10 +77,10 @@ class RecordChoice:
             )
         return np.asarray(keys.to_numpy())
 
-    def chosen(
+    def kept_records(
         self, batch: pa.RecordBatch, first: int = 0, kept: Booleans | None = None
     ) -> Booleans | None:
-        """Return the mask of the chosen records of a batch; None for all.
+        """Return the mask of the records of a batch that are kept; None for all.
 
         Parameters
         ----------

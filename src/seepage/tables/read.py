@@ -303,7 +303,7 @@ def check_domain_stands(counted: Any) -> None:
             "table itself, or count in a declared domain",
             parameter="pool",
         )
-    if not getattr(counted, "declared", True):
+    if isinstance(counted, Records) and not counted.origin.declared:
         raise InputError(
             "the domain of these records was read off them, so they certify nothing for a "
             "population; give the table itself, or read the records with a domain",

@@ -223,7 +223,7 @@ class TableScan:
         if len(known) < len(codes):
             return None
         if choice is not None:
-            kept = choice.chosen(batch, first, kept)
+            kept = choice.kept_records(batch, first, kept)
         narrow = list[Codes]()
         for size, of_column in zip(self.sizes, known, strict=True):
             of_kept = of_column if kept is None else of_column[kept]

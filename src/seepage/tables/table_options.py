@@ -78,44 +78,44 @@ BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
 
 
-def _texts(given: Any, name: str) -> tuple[str, ...]:
-    return tuple(checks.texts(given, name))
+def _texts(value: Any, name: str) -> tuple[str, ...]:
+    return tuple(checks.texts(value, name))
 
 
-def _markers(given: Any, name: str) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+def _markers(value: Any, name: str) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
     """Return the strings that mean missing, by column if a mapping is given."""
-    if isinstance(given, Mapping):
-        return {column: _texts(given[column], name) for column in given}
-    return _texts(given, name)
+    if isinstance(value, Mapping):
+        return {column: _texts(value[column], name) for column in value}
+    return _texts(value, name)
 
 
-def _delimiter(given: Any, name: str) -> str:
-    mark = checks.text(given, name)
+def _delimiter(value: Any, name: str) -> str:
+    mark = checks.text(value, name)
     if not (len(mark) == 1 and mark.isascii()):
         raise checks.violation(name, "one ASCII character", mark)
     return mark
 
 
-def _encoding(given: Any, name: str) -> str:
+def _encoding(value: Any, name: str) -> str:
     """Return an encoding that Python can decode incrementally, as files are read."""
     text = "a,\n"
     try:
-        decoder = codecs.getincrementaldecoder(given)()
+        decoder = codecs.getincrementaldecoder(value)()
         known = text == "".join(
-            decoder.decode(bytes([byte])) for byte in text.encode(given)
+            decoder.decode(bytes([byte])) for byte in text.encode(value)
         )
     except (LookupError, TypeError, ValueError):
         known = False
     if not known:
-        raise checks.violation(name, "a text encoding that Python knows", given)
-    return str(given)
+        raise checks.violation(name, "a text encoding that Python knows", value)
+    return str(value)
 
 
-def _pool(given: Any, name: str) -> float:
-    number = checks.weight(given, name)
+def _pool(value: Any, name: str) -> float:
+    number = checks.weight(value, name)
     if number == 0 or (number > 1 and number != int(number)):
         rule = "a number of records of at least 1 or a share between 0 and 1"
-        raise checks.violation(name, rule, given)
+        raise checks.violation(name, rule, value)
     return number
 
 
@@ -497,10 +497,10 @@ def uses_spark(data: Any, engine: str, person: str | None) -> bool:
 
 
 def check_known(
-    given: Iterable[str], names: Sequence[str], parameter: str = ""
+    keywords: Iterable[str], names: Sequence[str], parameter: str = ""
 ) -> None:
     """Raise a TableError unless all names are columns; it suggests the closest one."""
-    for name in given:
+    for name in keywords:
         if name not in names:
             hint = checks.near_miss(name, names)
             subject = f"{parameter}: " if parameter else ""
@@ -515,13 +515,13 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
             raise TableError(f"{where} has the column {name!r} twice")
 
 
-def _named_in(given: Any) -> list[str]:
+def _named_in(value: Any) -> list[str]:
     """Return the columns that a mapping of rules or markers names; none of anything
     else.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         return []
-    return [name for name in given if name != ALL_OTHERS]
+    return [name for name in value if name != ALL_OTHERS]
 
 
 RECORD_CONSTRAINTS: dict[str, checks.Check] = {

@@ -534,8 +534,8 @@ def population_total(
         f"for the people whom the {data.records:,} records were drawn from at random, "
         "one record per person"
     ]
-    if data.fixed:
-        notes += data.fixed.notes()
+    if data.origin.fixed:
+        notes += data.origin.fixed.notes()
     else:
         notes.append(DECLARED)
     return TotalLeakage(

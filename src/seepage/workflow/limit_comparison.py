@@ -181,8 +181,8 @@ def compare_limits(
     book = CodebookOptions.read(options.pop("codebook", None))
     settled: Any = book.settled(options)
     data, settled = merged_reading(data, settled)
-    given = checks.items(limits, "limits", "a sequence of limits")
-    compared = sorted({design_limit(limit, "each of limits") for limit in given})
+    candidates = checks.items(limits, "limits", "a sequence of limits")
+    compared = sorted({design_limit(limit, "each of limits") for limit in candidates})
     if not 1 <= len(compared) <= MAX_LIMITS:
         raise InputError(
             f"limits must be 1 to {MAX_LIMITS} numbers, got {len(compared)}",

@@ -174,11 +174,9 @@ def plan_of(calibration: Calibration) -> Plan:
     settings: dict[str, Any] = {"guarantee": totals.guarantee}
     person = None
     if isinstance(problem.data, Records):
-        person = problem.data.person
-        if problem.data.columns:
-            settings["columns"] = problem.data.columns
-        if problem.data.fixed is not None:
-            settings |= problem.data.fixed.settings()
+        origin = problem.data.origin
+        person = origin.person
+        settings |= origin.settings()
     basis: Literal["bound", "mechanism"] = "mechanism"
     if all(release.mechanism is None for release in releases):
         basis = "bound"
@@ -460,7 +458,7 @@ def plan_of_design(design: "Design") -> Plan:
         basis="mechanism",
         confidence=certifier.confidence,
         scope=_scope(certifier.scope),
-        provenance=Provenance.of(pairs, design.settings, design.records.person),
+        provenance=Provenance.of(pairs, design.settings, design.records.origin.person),
         notes=design.notes,
         alternatives=design.comparison[:-1],
         priced=design.changes,

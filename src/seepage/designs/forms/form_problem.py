@@ -281,9 +281,10 @@ def make_form_problem(
 
 def protected_only(records: Records) -> tuple[str, ...]:
     """Return the attributes that are not asked because all answers but one are rare."""
-    if records.fixed is None:
+    fixed = records.origin.fixed
+    if fixed is None:
         return ()
-    return records.fixed.protected
+    return fixed.protected
 
 
 def others_as(value: Any, setting: Any) -> Any:

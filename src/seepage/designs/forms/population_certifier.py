@@ -234,7 +234,7 @@ class PopulationCertifier(Certifier):
             return
         population = self.records.population
         sampled = "" if population is None else f" (a random sample of {population:,})"
-        declared = f"; {DECLARED}" if self.records.fixed is None else ""
+        declared = f"; {DECLARED}" if self.records.origin.fixed is None else ""
         yield (
             f"every limit holds for the people whom the {self.records.records:,} records{sampled} "
             f"were drawn from, with confidence {self.confidence:g}, if the records are a random "
