@@ -116,10 +116,10 @@ def test_page_is_headed_by_the_audit(tmp_path):
     found = sp.audit(race(keep=0.9), claim=1.0, data=adult(), guarantee="worst")
     found.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert page.index("Audit of the randomiser") < page.index(
-        "What people experience</h2>"
-    )
-    assert '<span class="state exceeded">refuted</span>' in page
+    assert page.index("The claim does not hold") < page.index("The strongest leaks")
+    assert "changes the odds at most 36" in page
+    assert "Claimed are at most 2.72 times." in page
+    assert '<span class="chip decide">refuted</span>' in page
     assert "36 times likelier from value" in page
     assert "Everything below is as claimed" not in page
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -20,20 +21,25 @@ from seepage._core.errors import InputError
 from seepage.analysis.budget_grid import GRID, leakage_grid
 from seepage.app.application import SHIPPED
 from seepage.cli.report import report as command
-from seepage.pages.analysis_page import SCRIPTS, STYLES, UNIT, report_page
+from seepage.pages.analysis_page import SCRIPT, STYLES, report_page
+from seepage.pages.analysis_view import (
+    about_picture,
+    finding_of,
+    leak_pictures,
+    times_text,
+    total_bars,
+)
 from seepage.pages.check_page import STYLES as CHECK_STYLES
+from seepage.pages.odds_rows import OddsEntry, odds_bars
+from seepage.pages.pair_map import MAX_QUESTIONS
 from seepage.pages.plan_page import STYLES as PLAN_STYLES
 
 TEMPLATES = Path(sp.__file__).parent / "pages" / "templates"
-TEXTS = {
-    name: (TEMPLATES / "js" / f"{name}.js").read_text(encoding="utf-8")
-    for name in SCRIPTS
-}
+TEXT = (TEMPLATES / SCRIPT).read_text(encoding="utf-8")
 FORBIDDEN = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttp|"
     r"https?://(?!www\.w3\.org/2000/svg)"
 )
-TOP_LEVEL = re.compile(r"^(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -105,76 +111,67 @@ def test_no_name_can_leave_its_element():
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     data = re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1]
-    assert json.loads(data)["names"] == odd
+    assert sorted(json.loads(data)["map"]["names"]) == sorted(odd)
 
 
-@pytest.mark.parametrize("values", [2, 5, pytest.param(10, marks=pytest.mark.slow)])
-def test_forty_attributes_fit_three_megabytes(forty_page, values):
-    assert len(forty_page(values).encode()) < 3_000_000
+def _content(page):
+    data = re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1]
+    return json.loads(data)["map"]
 
 
-def test_a_page_of_many_attributes_has_the_witnesses_of_the_largest_leakages(
-    monkeypatch,
-):
-    found = analysed(synthetic(12, 3), mechanism="grr")
-    for module in ("analysis.budget_grid", "pages.analysis_page"):
-        monkeypatch.setattr(f"seepage.{module}.MAX_ATTRIBUTES", 5)
-    page = report_page(found)
-    data = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
-    assert "analysed budgets only, and the witnesses of the 25 largest" in page
-    assert len(data["grid"]) == 1
-    kept = sorted(found.matrix.values.ravel(), reverse=True)[:25]
-    assert (
-        sorted((found.matrix.values.flat[int(c)] for c in data["pairs"]), reverse=True)
-        == kept
+def test_of_many_questions_those_with_the_strongest_leaks_are_in_the_map():
+    found = analysed(synthetic(30, 3), mechanism="grr")
+    content = _content(report_page(found))
+    assert len(content["names"]) == MAX_QUESTIONS
+    lower = found.matrix.interval().lower
+    strengths = dict(
+        zip(
+            found.matrix.domain.names,
+            np.maximum(lower.max(axis=0), lower.max(axis=1)),
+            strict=True,
+        )
+    )
+    left_out = set(strengths) - set(content["names"])
+    assert min(strengths[name] for name in content["names"]) >= max(
+        strengths[name] for name in left_out
     )
 
 
-@pytest.mark.slow
-def test_three_hundred_attributes_fit_five_megabytes():
-    page = report_page(analysed(synthetic(300, 3), mechanism="grr"))
-    assert len(page.encode()) < 5_000_000
+@pytest.mark.parametrize("attributes", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_pages_of_many_questions_are_small(attributes):
+    page = report_page(analysed(synthetic(attributes, 3), mechanism="grr"))
+    assert len(page.encode()) < 1_000_000
 
 
 def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
     monkeypatch.setattr(checks, "is_installed", lambda module: False)
     page = report_page(small)
     assert '<svg class="picture"' not in page
-    assert "This picture needs vl-convert" in page
-    assert "<caption>Totals in nats, as analysed</caption>" in page
+    assert 'class="odds-rows"' in page
 
 
 def test_one_attribute_has_a_page():
     assert "<!doctype html>" in report_page(analysed(synthetic(1, 3)))
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_scripts_are_clean(name):
-    text = TEXTS[name]
-    assert not re.search(FORBIDDEN, text)
-    assert "\t" not in text
-    assert not re.search(r" +$|[^=!]==[^=]|\bvar\b|console\.", text, re.MULTILINE)
+def test_scripts_are_clean():
+    assert not re.search(FORBIDDEN, TEXT)
+    assert "\t" not in TEXT
+    assert not re.search(r" +$|[^=!]==[^=]|\bvar\b|console\.", TEXT, re.MULTILINE)
 
 
 def test_scripts_compute_no_leakage():
-    assert not re.search(
-        r"Math\.(log|log1p|expm1)\b", "".join(TEXTS.values()).replace("log10", "")
-    )
+    assert not re.search(r"Math\.(log|log1p|exp|expm1)\b", TEXT)
 
 
 def test_every_script_and_style_is_on_a_page():
     served = {file for file, _ in SHIPPED.values()}
-    scripts = {f"js/{name}.js" for name in SCRIPTS}
+    scripts = {SCRIPT}
     names = {*STYLES, *PLAN_STYLES, *CHECK_STYLES, "questionnaire", "reproduction"}
     styles = {f"css/{name}.css" for name in names}
     files = [*TEMPLATES.glob("js/*.js"), *TEMPLATES.glob("css/*.css")]
     there = {path.relative_to(TEMPLATES).as_posix() for path in files}
     assert there == scripts | styles | served
-
-
-def test_scripts_share_no_names():
-    names = [each for text in TEXTS.values() for each in TOP_LEVEL.findall(text)]
-    assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
 
 
 PARSE = """
@@ -198,9 +195,9 @@ def test_scripts_parse_as_modules():
             check=False,
         )
 
-    found = parsed(TEXTS)
+    found = parsed({"pair_map": TEXT})
     assert found.returncode == 0, found.stderr
-    assert "SyntaxError" in parsed({**TEXTS, "odd": "export const = 1;"}).stderr
+    assert "SyntaxError" in parsed({"odd": "export const = 1;"}).stderr
 
 
 def test_a_result_cannot_lose_its_population(small, tmp_path):
@@ -228,67 +225,143 @@ def test_a_public_attribute_has_no_page_and_says_so():
         report_page(found)
 
 
-# The grid of budgets ------------------------------------------------------------------
+# Other amounts of noise ---------------------------------------------------------------
 
 
-def _grid(page):
-    data = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
-    return data["analysed"], data["grid"]
+def _odds(text):
+    return math.inf if text == "any number of" else float(text.replace(",", ""))
 
 
 @pytest.mark.parametrize(
     "mechanism", [None, "grr", "rappor", "oue", "exp", "blh", "olh", "she", "ss"]
 )
 @pytest.mark.parametrize("view", ["report", "inferred"])
-def test_leakages_on_the_page_are_never_below_those_of_python(mechanism, view):
+def test_odds_on_the_page_are_never_below_those_of_python(mechanism, view):
     pairs = synthetic(4, 3)
-    analysed_at, grid = _grid(report_page(analysed(pairs, 0.8, mechanism, view)))
-    assert [point["largest"] for point in grid] == sorted({0.8, *GRID})
-    assert grid[analysed_at]["largest"] == 0.8
-    for point in grid:
-        exact = sp.leakage_matrix(
-            pairs, point["largest"], mechanism=mechanism, view=view
-        ).values
-        shown = UNIT * np.array(point["values"]).reshape(exact.shape)
-        assert (shown >= exact * (1 - 1e-12)).all()
-        assert (shown <= exact + 1.001 * UNIT).all()
+    content = _content(report_page(analysed(pairs, 0.8, mechanism, view)))
+    budgets = sorted({0.8, *GRID})
+    assert len(content["stops"]) == len(budgets)
+    assert budgets[content["analysed"]] == 0.8
+    names = content["names"]
+    for budget, stop in zip(budgets, content["stops"], strict=True):
+        matrix = sp.leakage_matrix(pairs, budget, mechanism=mechanism, view=view)
+        cells = iter(zip(stop["odds"], stop["cells"], strict=True))
+        for target in names:
+            for source in names:
+                odds, (text, _) = next(cells)
+                exact = math.exp(matrix.leak_among(target, source, 100).value)
+                if source != target:
+                    assert exact * (1 - 1e-12) <= _odds(odds) <= exact * 1.01
+                    assert float(text) == pytest.approx(exact, abs=0.051, rel=0.01)
 
 
 def test_budgets_of_the_grid_are_in_proportion():
     found = analysed(synthetic(3, 4), [0.5, 1.0, 20.0], ["grr", "oue", "ss"])
-    at, grid = _grid(report_page(found))
-    assert grid[at]["epsilons"] == [0.5, 1.0, 20.0]
-    assert [point["largest"] for point in grid] == [2 * step for step in GRID]
-    for point in grid:
-        assert np.array(point["epsilons"]) / point["largest"] == pytest.approx(
-            [0.025, 0.05, 1.0]
-        )
+    content = _content(report_page(found))
+    steps = [2 * step for step in GRID]
+    assert content["analysed"] == steps.index(20.0)
+    assert [stop["noise"] for stop in content["stops"]] == [
+        times_text(step) for step in steps
+    ]
 
 
 def test_a_budget_of_0_is_on_the_grid():
-    at, grid = _grid(report_page(analysed(synthetic(2, 3), 0.0)))
-    assert at == 0
-    assert grid[0]["epsilons"] == [0.0, 0.0]
-    assert grid[1]["epsilons"] == [0.1, 0.1]
+    content = _content(report_page(analysed(synthetic(2, 3), 0.0)))
+    assert content["analysed"] == 0
+    assert content["stops"][0]["noise"] == "1"
 
 
 def test_a_mechanism_that_the_registry_does_not_create_has_no_other_budgets():
     pairs = synthetic(3, 3)
-    survey = sp.MatrixMechanism(
-        [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="survey"
-    )
+    chances = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]
+    survey = sp.MatrixMechanism(chances, name="survey")
     page = report_page(sp.analyse(pairs, 1.0, mechanism=[survey] * 3))
-    assert "Leakages at other budgets are not known for these mechanisms" in page
-    assert len(_grid(page)[1]) == 1
-    false = sp.MatrixMechanism(
-        [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="grr"
-    )
+    assert len(_content(page)["stops"]) == 1
+    false = sp.MatrixMechanism(chances, name="grr")
     assert len(leakage_grid(sp.leakage_matrix(pairs, 1.0, mechanism=[false] * 3))) == 1
 
 
 def test_budgets_whose_exponential_overflows_have_a_page():
-    at, grid = _grid(report_page(analysed(synthetic(3, 3), 700.0)))
-    assert grid[at]["largest"] == grid[-1]["largest"] == 700.0
+    content = _content(report_page(analysed(synthetic(3, 3), 700.0)))
+    assert content["stops"][content["analysed"]]["noise"] == "any number of"
+
+
+# Pictures -----------------------------------------------------------------------------
+
+
+def test_the_shares_of_a_leak_are_those_that_are_sent():
+    """Of noisy single answers; their ratio is the leakage."""
+    found = sp.analyse("adult", 1.0, mechanism="grr")
+    (first, *_) = leak_pictures(found)
+    matrix = found.matrix
+    witness = matrix.leak_among(first.target, first.source, 500).witness
+    channel = matrix.channel(first.target, first.source)
+    noise = matrix.releases[matrix.domain.index(first.source)].mechanism.channel()
+    sent = noise[:, channel.output.code(str(witness.likely[0]))]
+    for (kind, percent), value in zip(
+        first.kinds, (witness.likelier, witness.other), strict=True
+    ):
+        assert kind == str(value)
+        row = channel.matrix[channel.given.code(kind)]
+        assert percent == round(100 * float(row @ sent))
+    assert f"{first.odds} times as often" in first.sentence
+
+
+def test_without_a_mechanism_the_shares_are_those_of_true_answers():
+    found = sp.analyse("adult", 1.0)
+    (first, *_) = leak_pictures(found)
+    witness = found.matrix.leak_among(first.target, first.source, 500).witness
+    channel = found.matrix.channel(first.target, first.source)
+    columns = [channel.output.code(str(value)) for value in witness.likely]
+    row = channel.matrix[channel.given.code(first.kinds[0][0])]
+    assert first.kinds[0][1] == pytest.approx(100 * row[columns].sum(), abs=1)
+    assert "With the noise, a message that favours it" in first.sentence
+
+
+def test_totals_are_to_scale():
+    entries = [
+        OddsEntry(name="a", state="over", value=math.log(100), text="at least 100 ×"),
+        OddsEntry(name="b", state="within", value=math.log(10), text="at most 10 ×"),
+        OddsEntry(name="c", state="open", value=0.0, text="not known"),
+        OddsEntry(name="d", state="over", value=math.inf, text="at least any number"),
+    ]
+    bars = odds_bars(entries, limit=math.log(10), limit_text="10 ×")
+    widths = [row.width for row in bars.rows]
+    assert widths == pytest.approx([100.0, 50.0, 0.0, 100.0])
+    assert bars.limit == pytest.approx(50.0)
+    linear = odds_bars([OddsEntry(name="a", state="told", value=math.log(3), text="")])
+    assert linear.growth == ""
+    (row,) = linear.rows
+    ticks = {text: place for place, text in linear.ticks}
+    assert row.width == pytest.approx(ticks["3 ×"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "state", "order"),
+    [
+        ("40x", "within", "Within the limit"),
+        ("10x", "over", "Do not collect like this"),
+    ],
+)
+def test_the_finding_counts_the_questions(limit, state, order):
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "c")])
+    copies = sp.Records(domain, [[0, 0, 0], [1, 1, 1]], [6_000, 4_000])
+    found = sp.analyse(copies, 1.0, mechanism="grr", limit=limit, guarantee="exact")
+    finding = finding_of(found)
+    assert (finding.state, finding.order) == (state, order)
+    assert "3 questions" in finding.sentence
+    facts = " ".join(fact.text for fact in finding.facts)
+    assert ("10 × is allowed" in facts) == (state == "over")
+    if state == "over":
+        assert finding.facts[0].number == "20 ×"  # e^3, rounded down
+
+
+def test_equal_totals_are_a_sentence_and_no_picture():
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "c")])
+    copies = sp.Records(domain, [[0, 0, 0], [1, 1, 1]], [6_000, 4_000])
+    assert (
+        total_bars(sp.analyse(copies, 1.0, mechanism="grr", guarantee="worst")) is None
+    )
 
 
 def test_the_picture_of_one_target_ignores_values_of_few_people():
@@ -307,10 +380,8 @@ def test_the_picture_of_one_target_ignores_values_of_few_people():
     target = found.leaks(1)[0].target
     assert target != "other"
     assert found.matrix[target, "other"].value > 0.5
-    page = report_page(found)
-    shown = page[page.index('id="about"') : page.index("What is known of every total")]
-    told = re.findall(r"nats\): ([0-9.]+); source: ([\w ]+)", shown)
-    told = {name: float(value) for value, name in told}
-    assert told["other"] < 0.1 < min(told.get("a", 1.0), told.get("like", 1.0)) < 1.0
-    assert told[f"{target} itself"] == 1.0
-    assert "values with at least 200 of 4,000 records" in shown
+    bars = about_picture(found).bars
+    told = {row.name: float(row.text.split(" ")[0]) for row in bars.rows}
+    assert told["other"] < 1.1 < min(told.get("a", 2), told.get("like", 2)) < 2.71
+    assert told[f"{target} itself"] == 2.72
+    assert "at least 200 of 4,000 records" in report_page(found)

@@ -1,7 +1,5 @@
 """Leakages of a table at a grid of other budgets."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from seepage._core.errors import InputError
@@ -14,22 +12,17 @@ GRID = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 10."""
 
 
-MAX_ATTRIBUTES = 100
-"""Of more attributes a page has the analysed budgets only, and as many pairs as of so
-many."""
-
-
 def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
     """Return the matrix at each budget of `GRID`, all budgets in proportion, and
     itself.
 
-    In ascending order of budgets.  Only the matrix itself if it has many attributes, or
-    if its mechanisms are not those that the registry creates by name; a budget that a
-    mechanism does not accept is left out.
+    In ascending order of budgets.  Only the matrix itself if its mechanisms are not
+    those that the registry creates by name; a budget that a mechanism does not accept
+    is left out.
     """
     names = [release.name for release in matrix.releases]
     are_known = all(name is None or name in MECHANISMS for name in names)
-    if not are_known or len(names) > MAX_ATTRIBUTES:
+    if not are_known:
         return [matrix]
     largest = float(matrix.epsilons.max())
     if not np.array_equal(_scaled(matrix, largest).values, matrix.values):
@@ -61,14 +54,3 @@ def _scaled(matrix: LeakageMatrix, budget: float) -> LeakageMatrix:
     deltas = [release.delta for release in matrix.releases]
     released = releases(matrix.domain, epsilons.tolist(), names, deltas)
     return LeakageMatrix(matrix.pairs, released, matrix.view, matrix.smoothing)
-
-
-def grid_note(grid: Sequence[LeakageMatrix]) -> str:
-    """Return why there are no other budgets to choose from; "" if there are."""
-    count = len(grid[0].domain)
-    if count > MAX_ATTRIBUTES:
-        few = f"the analysed budgets only, and the witnesses of the {MAX_ATTRIBUTES**2:,} largest"
-        return f"Of {count} attributes this page has the leakages at {few}."
-    if len(grid) > 1 or count == 1:
-        return ""
-    return "Leakages at other budgets are not known for these mechanisms."

@@ -1,14 +1,23 @@
 """The page of two tables: how far apart they are, and what the first one misses."""
 
-from seepage._core.text import delta_text, short_list, upper_text
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seepage._core.odds import odds_text
+from seepage._core.text import delta_text, number_of, short_list, upper_text
 from seepage.analysis.table_comparison import TableComparison
-from seepage.charts.chart_files import inline_svg
+from seepage.pages.analysis_view import short, times_text
+from seepage.pages.odds_rows import OddsBars, OddsEntry, State, odds_bars
 from seepage.pages.render import render_page
 
 SHOWN_ROWS = 20
 """Number of pairs, totals and limits that the page shows."""
 
-STYLES = ("base", "figures", "print", "plan")
+SHOWN_PAIRS = 12
+"""Number of pairs in the picture."""
+
+STYLES = ("design", "analysis")
 
 
 def comparison_page(comparison: TableComparison) -> str:
@@ -23,21 +32,92 @@ def comparison_page(comparison: TableComparison) -> str:
     True
     """
     first, second = comparison.tables.names
-    pairs = comparison.to_arrow().slice(0, SHOWN_ROWS).to_pylist()
+    rows = comparison.to_arrow().slice(0, SHOWN_ROWS).to_pylist()
+    pairs = [pair for pair in rows if pair["second"] > pair["first"]]
     distances = sorted(comparison.attributes.items(), key=lambda item: -item[1][0])
+    heading = comparison_heading(comparison)
     return render_page(
         "comparison.html",
-        f"{first} and {second}: what the first table misses",
+        f"{short(first)} and {short(second)}: {heading.sentence}",
         styles=STYLES,
         comparison=comparison,
+        heading=heading,
         first=first,
         second=second,
-        pairs=[pair for pair in pairs if pair["second"] > pair["first"]],
+        pairs=pairs,
         totals=comparison.totals[:SHOWN_ROWS],
         limits=comparison.limits[:SHOWN_ROWS],
         distances=distances[:SHOWN_ROWS],
-        picture=inline_svg(comparison.chart(), "Leakages of both tables, in nats"),
+        picture=_pair_bars(pairs),
+        odds_text=odds_text,
+        times_text=times_text,
         upper=upper_text,
         delta_text=delta_text,
         listed=short_list,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonHeading:
+    """What the first table misses, in the words of who decides."""
+
+    state: State
+    order: str
+    sentence: str
+    lead: str
+
+
+def comparison_heading(comparison: TableComparison) -> ComparisonHeading:
+    """Return what the first table misses, in the words of who decides."""
+    first, second = map(short, comparison.tables.names)
+    established = int(comparison.established.sum())
+    lead = (
+        f"{comparison.tables.first.records:,} people in {first}, "
+        f"{comparison.tables.second.records:,} in {second}; "
+        f"{number_of(len(comparison.domain), 'common question')}."
+    )
+    broken = len(comparison.broken)
+    if broken:
+        return ComparisonHeading(
+            state="over",
+            order="Design again",
+            sentence=(
+                f"{broken} of {number_of(len(comparison.limits), 'limit')} that noise "
+                f"from {first} keeps there are exceeded on {second}."
+            ),
+            lead=lead,
+        )
+    if established:
+        pairs = number_of(established, "answer gives", "answers give")
+        return ComparisonHeading(
+            state="over",
+            order="Check the plan on the newer table",
+            sentence=f"{pairs} away more on {second} than {first} says.",
+            lead=lead,
+        )
+    return ComparisonHeading(
+        state="within",
+        order="Nothing is proven to be worse",
+        sentence=f"No answer is shown to give away more on {second} than {first} says.",
+        lead=lead,
+    )
+
+
+def _pair_bars(pairs: Sequence[Mapping[str, Any]]) -> OddsBars | None:
+    """Return what answers give away on the second table as bars, and on the first as
+    rings; None where none gives away more.
+    """
+    if not pairs:
+        return None
+    return odds_bars(
+        [
+            OddsEntry(
+                name=f"{pair['source']} about {pair['target']}",
+                state="told" if pair["established"] else "open",
+                value=pair["second"],
+                estimate=pair["first"],
+                text=f"{times_text(pair['first'])} × to {times_text(pair['second'])} ×",
+            )
+            for pair in pairs[:SHOWN_PAIRS]
+        ]
     )

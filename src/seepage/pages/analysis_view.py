@@ -1,0 +1,531 @@
+"""What the page of an analysis shows first: the verdict in the words of who decides,
+what is told about each question as odds, and the strongest leaks.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage._core.odds import odds_text
+from seepage._core.text import delta_text, factor, number_of, short_list
+from seepage.analysis.analysis import Analysis
+from seepage.analysis.verdict import STATES, Judgement, Verdict
+from seepage.leakage.leakage import Leakage
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.strongest_leaks import witness_records
+from seepage.pages.odds_rows import OddsBars, OddsEntry, State, odds_bars
+
+SHOWN_LEAKS = 6
+"""Number of strongest leaks with a picture each."""
+
+SHOWN_ROWS = 14
+"""Maximum number of questions in a picture of odds."""
+
+SHOWN_SOURCES = 12
+"""Maximum number of answers in the picture of what is told about one question."""
+
+LISTED_ANSWERS = 3
+"""Maximum number of answers of one message that a sentence names."""
+
+ANSWER_LENGTH = 60
+"""Maximum length of a question or an answer in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A number and what it is; `is_warning` for what is given away."""
+
+    number: str
+    text: str
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The verdict of an analysis in the words of who decides.
+
+    Parameters
+    ----------
+    state
+        Of all limits together: "over", "open", "within", or "told" without limits.
+    order, sentence, lead
+        What to do; what was found; and the noise that it was found at.
+    facts
+        Numbers with their sentences.
+    """
+
+    state: State
+    order: str
+    sentence: str
+    lead: str
+    facts: tuple[Fact, ...]
+
+
+def least_odds(value: float) -> str:
+    """Return e to a number of nats, rounded down to two digits, from 100 on to three.
+
+    Examples
+    --------
+    >>> least_odds(1.0), least_odds(6.185), least_odds(0.0), least_odds(math.inf)
+    ('2.7', '485', '1', 'any number of')
+    """
+    if not value < 700:
+        return "any number of"
+    odds = math.exp(max(0.0, value))
+    digits = (2 if odds >= 100 else 1) - math.floor(math.log10(odds))
+    below = math.floor(odds * 10.0**digits + 1e-9) / 10.0**digits
+    if below >= 1e6:
+        return f"{below:.3g}".replace("e+", "e")
+    if below >= 10:
+        return f"{below:,.0f}"
+    return f"{below:.2g}"
+
+
+def by_urgency(verdict: Verdict) -> list[Judgement]:
+    """Return the judgements, exceeded limits first, then by what is told at least."""
+
+    def urgency(judgement: Judgement) -> tuple[int, float]:
+        if judgement.limit is None or judgement.state is None:
+            return len(STATES), -judgement.lower
+        if judgement.state == "within":
+            return STATES.index("within"), judgement.limit - judgement.proof[0]
+        return STATES.index(judgement.state), -judgement.lower
+
+    return sorted(verdict.judgements, key=urgency)
+
+
+def finding_of(analysis: Analysis) -> Finding:
+    """Return the verdict of an analysis in the words of who decides.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> found = finding_of(sp.analyse("adult", 0.1, limit="20x"))
+    >>> found.order, found.sentence
+    ('Within the limit', 'None of the 15 questions gives away more than the limit.')
+    """
+    judged = [j for j in analysis.verdict.judgements if j.state is not None]
+    over = [j for j in judged if j.state == "exceeded"]
+    undecided = [j for j in judged if j.state == "not certifiable"]
+    within = [j for j in judged if j.state == "within"]
+    if not judged:
+        return _without_limits(analysis)
+    all_questions = number_of(len(judged), "question")
+    facts = [*_facts_over(over), *_facts_within(analysis, within)]
+    if undecided:
+        facts.append(_fact_open(undecided))
+    if over:
+        verb = "gives" if len(over) == 1 else "give"
+        sentence = f"{len(over):,} of {all_questions} {verb} away more than the limit."
+        return Finding(
+            state="over",
+            order="Do not collect like this",
+            sentence=sentence,
+            lead=f"{_noise(analysis.matrix)} The answers of a person add up.",
+            facts=tuple(facts),
+        )
+    if undecided:
+        verb = "stays" if len(undecided) == 1 else "stay"
+        sentence = (
+            f"It is not known whether {len(undecided):,} of {all_questions} {verb} "
+            "within the limit."
+        )
+        return Finding(
+            state="open",
+            order="Do not rely on this yet",
+            sentence=sentence,
+            lead=f"{_noise(analysis.matrix)} The answers of a person add up.",
+            facts=tuple(facts),
+        )
+    sentence = f"None of the {all_questions} gives away more than the limit."
+    if len(judged) == 1:
+        sentence = "The question gives away no more than the limit."
+    return Finding(
+        state="within",
+        order="Within the limit",
+        sentence=sentence,
+        lead=_noise(analysis.matrix),
+        facts=tuple(facts),
+    )
+
+
+def _noise(matrix: LeakageMatrix) -> str:
+    """Return how much one answer changes the odds, in a sentence."""
+    least = float(matrix.epsilons.min())
+    most = float(matrix.epsilons.max())
+    times = times_text(most)
+    if times_text(least) != times:
+        times = f"{times_text(least)} to {times}"
+    return (
+        f"Each answer is sent with noise that changes the odds at most {times} times."
+    )
+
+
+def _facts_over(over: Sequence[Judgement]) -> list[Fact]:
+    """Return by how much the limit is exceeded, and how often."""
+    if not over:
+        return []
+    top = max(over, key=lambda judgement: judgement.lower - (judgement.limit or 0.0))
+    what = "questions are"
+    if len(over) == 1:
+        what = "question is"
+    return [
+        Fact(
+            number=f"{least_odds(top.lower)} ×",
+            text=(
+                "is what all answers of a person can do to the odds about "
+                f"{short(top.attribute)}, at least; {odds_text(top.limit or 0.0)} × is "
+                "allowed."
+            ),
+            is_warning=True,
+        ),
+        Fact(
+            number=f"{len(over):,}",
+            text=f"{what} over the limit: messages that do it are known.",
+        ),
+    ]
+
+
+def _facts_within(analysis: Analysis, within: Sequence[Judgement]) -> list[Fact]:
+    """Return which questions are within the limit, by proof or with a confidence."""
+    if not within:
+        return []
+    verb = "are" if len(within) > 1 else "is"
+    names = short_list([short(judgement.attribute) for judgement in within])
+    confidences = [
+        total.confidence
+        for total in analysis.totals.totals
+        if total.confidence is not None
+        and total.guarantee in {judgement.proof[1] for judgement in within}
+    ]
+    sure = "proven"
+    if confidences:
+        sure = f"with {100 * min(confidences):g} % confidence"
+    text = f"{verb} within it, {sure}: {names}."
+    return [Fact(number=f"{len(within):,}", text=text)]
+
+
+def _fact_open(undecided: Sequence[Judgement]) -> Fact:
+    """Return how many questions are neither proven within the limit nor over it."""
+    verb = "are" if len(undecided) > 1 else "is"
+    text = (
+        f"{verb} not known: no message that is over the limit was found, and nothing "
+        "proves that there is none."
+    )
+    return Fact(number=f"{len(undecided):,}", text=text)
+
+
+def _without_limits(analysis: Analysis) -> Finding:
+    """Return the strongest leak, which is what an analysis without limits finds."""
+    leaks = analysis.leaks(1)
+    sentence = "No answer is shown to give away another."
+    facts = list[Fact]()
+    for leak in leaks:
+        sentence = f"{short(leak.source)} gives away {short(leak.target)}."
+        facts.append(
+            Fact(
+                number=f"{times_text(leak.leakage)} ×",
+                text=(
+                    f"is what one noisy answer about {short(leak.source)} does to the "
+                    f"odds about {short(leak.target)}, at most{delta_text(leak.delta)}."
+                ),
+                is_warning=True,
+            )
+        )
+    judgements = analysis.verdict.judgements
+    top = max(judgements, key=lambda judgement: judgement.lower)
+    if _is_witnessed(analysis):
+        facts.append(
+            Fact(
+                number=f"{least_odds(top.lower)} ×",
+                text=(
+                    "is what all answers of a person can do to the odds about "
+                    f"{short(top.attribute)}, at least."
+                ),
+                is_warning=True,
+            )
+        )
+    number = len(judgements)
+    facts.append(
+        Fact(
+            number=f"{number:,}",
+            text=f"{'questions were' if number > 1 else 'question was'} analysed; "
+            "no limit was set.",
+        )
+    )
+    return Finding(
+        state="told",
+        order="What is given away",
+        sentence=sentence,
+        lead=_noise(analysis.matrix),
+        facts=tuple(facts),
+    )
+
+
+def times_text(value: float) -> str:
+    """Return e to a leakage that was measured, rounded up to three digits.
+
+    Examples
+    --------
+    >>> times_text(1.0), times_text(0.0), times_text(5.0), times_text(math.inf)
+    ('2.72', '1', '149', 'any number of')
+    """
+    if not value < 700:
+        return "any number of"
+    odds = math.exp(value)
+    digits = 2 - math.floor(math.log10(odds))
+    above = math.ceil(odds * 10.0**digits * (1 - 1e-12)) / 10.0**digits
+    if above >= 1e6:
+        return f"{above:.3g}".replace("e+", "e")
+    return f"{above:,.6g}"
+
+
+def _is_witnessed(analysis: Analysis) -> bool:
+    """Return whether reports together are known to tell more than an own report."""
+    return any(
+        judgement.lower > epsilon + 1e-6
+        for judgement, epsilon in zip(
+            analysis.verdict.judgements, analysis.matrix.epsilons.tolist(), strict=True
+        )
+    )
+
+
+# Pictures -----------------------------------------------------------------------------
+
+
+def total_bars(analysis: Analysis) -> OddsBars | None:
+    """Return what all answers of a person tell about each question, as odds; None where
+    all are alike, which is a sentence and no picture.
+    """
+    assumed = _assumed_totals(analysis)
+    ordered = by_urgency(analysis.verdict)
+    entries = [_total_entry(j, assumed.get(j.attribute)) for j in ordered]
+    states = [entry.state for entry in entries]
+    entries.sort(
+        key=lambda entry: (
+            states.index(entry.state),
+            -max(entry.value, entry.estimate or 0.0),
+        )
+    )
+    entries = entries[:SHOWN_ROWS]
+    if len({entry.text for entry in entries}) < 2 and len(entries) > 1:
+        return None
+    limits = {judgement.limit for judgement in ordered if judgement.limit is not None}
+    if len(limits) != 1:
+        return odds_bars(entries)
+    (limit,) = limits
+    return odds_bars(entries, limit=limit, limit_text=f"{odds_text(limit)} ×")
+
+
+def _assumed_totals(analysis: Analysis) -> dict[str, float]:
+    """Return totals that rest on an assumption by question; empty if there are none."""
+    for total in analysis.totals.totals:
+        if total.kind == "assumed":
+            names = analysis.matrix.domain.names
+            return dict(zip(names, total.values.tolist(), strict=True))
+    return {}
+
+
+def _total_entry(judgement: Judgement, assumed: float | None) -> OddsEntry:
+    """Return what is told about one question: at least, at most, or perhaps."""
+    name = judgement.attribute
+    at_least = f"at least {least_odds(judgement.lower)} ×"
+    if judgement.state == "exceeded":
+        return OddsEntry(name=name, state="over", value=judgement.lower, text=at_least)
+    if judgement.state == "within":
+        most = judgement.proof[0]
+        text = f"at most {factor(most)} ×"
+        return OddsEntry(name=name, state="within", value=most, text=text)
+    state: State = "open"
+    text = "not known"
+    if judgement.state is None:
+        state = "told"
+        text = at_least
+    if assumed is None or assumed <= judgement.lower:
+        return OddsEntry(name=name, state=state, value=judgement.lower, text=text)
+    return OddsEntry(
+        name=name,
+        state=state,
+        value=judgement.lower,
+        estimate=assumed,
+        text=f"perhaps {factor(assumed)} ×",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboutPicture:
+    """What each other answer tells about one question, as odds."""
+
+    target: str
+    bars: OddsBars
+    least: int
+    """Minimum number of people who give an answer that is compared."""
+
+
+def about_picture(analysis: Analysis) -> AboutPicture | None:
+    """Return what other answers tell about the target of the strongest leak; None if
+    nothing is told.
+
+    As in the ranking of leaks, among its answers with enough records: an answer of one
+    person would make every source tell all.
+    """
+    matrix = analysis.matrix
+    for leak in analysis.leaks(1):
+        least = witness_records(matrix.pairs)
+        names = [name for name in matrix.domain.names if name != leak.target]
+        told = {name: matrix.leak_among(leak.target, name, least) for name in names}
+        names.sort(key=lambda name: -told[name].value)
+        entries = [
+            OddsEntry(
+                name=name,
+                state="told",
+                value=told[name].value,
+                text=f"{times_text(told[name].value)} ×{delta_text(told[name].delta)}",
+            )
+            for name in names[:SHOWN_SOURCES]
+        ]
+        own = matrix.releases[matrix.domain.index(leak.target)].epsilon
+        entries.append(
+            OddsEntry(
+                name=f"{leak.target} itself",
+                state="own",
+                value=own,
+                text=f"{times_text(own)} ×",
+            )
+        )
+        return AboutPicture(target=leak.target, bars=odds_bars(entries), least=least)
+    return None
+
+
+def is_told_by_totals(analysis: Analysis) -> bool:
+    """Return whether totals are the first picture: limits are set, or messages are known
+    that tell more than one answer.
+    """
+    has_limits = any(limit is not None for limit in analysis.limits)
+    return has_limits or _is_witnessed(analysis)
+
+
+# Leaks --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakPicture:
+    """What one answer tells about another: a sentence, and two shares in %.
+
+    Parameters
+    ----------
+    source, target
+        The question that is answered, and the one that it gives away.
+    sentence
+        What is sent how often by people of two kinds.
+    odds
+        By how much the odds change at most.
+    kinds
+        The two kinds of people, each with the share of them that the sentence names.
+    """
+
+    source: str
+    target: str
+    sentence: str
+    odds: str
+    kinds: tuple[tuple[str, int], ...]
+
+
+def leak_pictures(analysis: Analysis) -> list[LeakPicture]:
+    """Return the strongest leaks with their pictures, the strongest first."""
+    matrix = analysis.matrix
+    pictures = list[LeakPicture]()
+    for leak in analysis.leaks(SHOWN_LEAKS):
+        among = matrix.leak_among(
+            leak.target, leak.source, witness_records(matrix.pairs)
+        )
+        picture = leak_picture(matrix, leak.target, leak.source, among)
+        if picture is not None:
+            pictures.append(picture)
+    return pictures
+
+
+def leak_picture(
+    matrix: LeakageMatrix, target: str, source: str, leakage: Leakage
+) -> LeakPicture | None:
+    """Return the picture of a leakage by its witness; None if it has none.
+
+    The shares are those of the noisy answers that are sent, where reports are single
+    answers; otherwise those of the answers behind them, before the noise.
+    """
+    witness = leakage.witness
+    if witness is None:
+        return None
+    channel = matrix.channel(target, source)
+    rows = [
+        channel.matrix[channel.given.code(str(value))]
+        for value in (witness.likelier, witness.other)
+    ]
+    likely = [matrix.domain[source].code(str(value)) for value in witness.likely]
+    noise = _noise_of_answers(matrix, source)
+    times = f"{times_text(leakage.value)} times{delta_text(leakage.delta)}"
+    kinds = (short(str(witness.likelier)), short(str(witness.other)))
+    answers = _quoted_answers(witness.likely)
+    if noise is None or len(likely) > 1:
+        shares = [_percent(float(row[likely].sum())) for row in rows]
+        sentence = (
+            f"{answers} is the answer to {short(source)} of {shares[0]} of 100 with "
+            f"{short(target)} “{kinds[0]}” and of {shares[1]} of 100 with “{kinds[1]}”. "
+            f"With the noise, a message that favours it is {times} as frequent."
+        )
+    else:
+        sent = noise[:, likely[0]]
+        shares = [_percent(float(row @ sent)) for row in rows]
+        sentence = (
+            f"{answers} as {short(source)} is sent by {shares[0]} of 100 with "
+            f"{short(target)} “{kinds[0]}” and by {shares[1]} of 100 with “{kinds[1]}”: "
+            f"{times} as often."
+        )
+    return LeakPicture(
+        source=source,
+        target=target,
+        sentence=sentence,
+        odds=times_text(leakage.value),
+        kinds=tuple(zip(kinds, shares, strict=True)),
+    )
+
+
+def _noise_of_answers(matrix: LeakageMatrix, source: str) -> Any:
+    """Return how often each answer is sent in place of each other; None unless reports
+    are single answers.
+    """
+    release = matrix.releases[matrix.domain.index(source)]
+    sets = release.sets(matrix.view)
+    if release.mechanism is None or sets is None or sets.kind != "singletons":
+        return None
+    noise = np.asarray(release.transition(matrix.view))
+    if noise.shape != (release.mechanism.k, release.mechanism.k):
+        return None
+    return noise
+
+
+def _percent(share: float) -> int:
+    """Return a share as a number of 100 people, 0 and 100 only where it is exact."""
+    if 0 < share < 1:
+        return min(99, max(1, round(100 * share)))
+    return round(100 * share)
+
+
+def _quoted_answers(answers: Sequence[Any]) -> str:
+    """Return the first answers of a message in quotation marks."""
+    shown = [f"“{short(str(answer))}”" for answer in answers[:LISTED_ANSWERS]]
+    text = " or ".join(shown)
+    more = len(answers) - len(shown)
+    if more > 0:
+        text += f" or one of {more:,} more"
+    return text
+
+
+def short(text: str) -> str:
+    """Return a text cut to what fits in a sentence."""
+    if len(text) <= ANSWER_LENGTH:
+        return text
+    return f"{text[: ANSWER_LENGTH - 1]}…"
