@@ -117,7 +117,7 @@ def test_page_is_headed_by_the_audit(tmp_path):
     found.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.index("The claim does not hold") < page.index("The strongest leaks")
-    assert "changes the odds at most 36" in page
+    assert "changes the odds up to 36" in page
     assert "Claimed are at most 2.72 times." in page
     assert '<span class="chip decide">refuted</span>' in page
     assert "36 times likelier from value" in page

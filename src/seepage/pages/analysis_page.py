@@ -172,7 +172,9 @@ def audit_heading(audit: Any) -> AuditHeading:
     state, order = AUDIT_STATES[audit.verdict]
     is_exact = decisive.lower == decisive.upper
     realised = f"at least {least_odds(decisive.lower)} times"
-    if is_exact or (audit.verdict == "holds" and math.isfinite(decisive.upper)):
+    if is_exact:
+        realised = f"up to {times_text(decisive.upper)} times"
+    elif audit.verdict == "holds" and math.isfinite(decisive.upper):
         realised = f"at most {times_text(decisive.upper)} times"
     sentence = f"What is sent about {decisive.attribute} changes the odds {realised}."
     lead = "No claim was stated."

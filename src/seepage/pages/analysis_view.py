@@ -44,7 +44,7 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class AnalysisFinding:
     """The verdict of an analysis in the words of who decides.
 
     Parameters
@@ -97,7 +97,7 @@ def by_urgency(verdict: Verdict) -> list[Judgement]:
     return sorted(verdict.judgements, key=urgency)
 
 
-def finding_of(analysis: Analysis) -> Finding:
+def finding_of(analysis: Analysis) -> AnalysisFinding:
     """Return the verdict of an analysis in the words of who decides.
 
     Examples
@@ -120,7 +120,7 @@ def finding_of(analysis: Analysis) -> Finding:
     if over:
         verb = "gives" if len(over) == 1 else "give"
         sentence = f"{len(over):,} of {all_questions} {verb} away more than the limit."
-        return Finding(
+        return AnalysisFinding(
             state="over",
             order="Do not collect like this",
             sentence=sentence,
@@ -133,7 +133,7 @@ def finding_of(analysis: Analysis) -> Finding:
             f"It is not known whether {len(undecided):,} of {all_questions} {verb} "
             "within the limit."
         )
-        return Finding(
+        return AnalysisFinding(
             state="open",
             order="Do not rely on this yet",
             sentence=sentence,
@@ -143,7 +143,7 @@ def finding_of(analysis: Analysis) -> Finding:
     sentence = f"None of the {all_questions} gives away more than the limit."
     if len(judged) == 1:
         sentence = "The question gives away no more than the limit."
-    return Finding(
+    return AnalysisFinding(
         state="within",
         order="Within the limit",
         sentence=sentence,
@@ -218,7 +218,7 @@ def _fact_open(undecided: Sequence[Judgement]) -> Fact:
     return Fact(number=f"{len(undecided):,}", text=text)
 
 
-def _without_limits(analysis: Analysis) -> Finding:
+def _without_limits(analysis: Analysis) -> AnalysisFinding:
     """Return the strongest leak, which is what an analysis without limits finds."""
     leaks = analysis.leaks(1)
     sentence = "No answer is shown to give away another."
@@ -256,7 +256,7 @@ def _without_limits(analysis: Analysis) -> Finding:
             "no limit was set.",
         )
     )
-    return Finding(
+    return AnalysisFinding(
         state="told",
         order="What is given away",
         sentence=sentence,

@@ -113,7 +113,7 @@ def _pair_bars(pairs: Sequence[Mapping[str, Any]]) -> OddsBars | None:
         [
             OddsEntry(
                 name=f"{pair['source']} about {pair['target']}",
-                state="told" if pair["established"] else "open",
+                state="told" if pair["established"] else "compared",
                 value=pair["second"],
                 estimate=pair["first"],
                 text=f"{times_text(pair['first'])} × to {times_text(pair['second'])} ×",

@@ -11,9 +11,9 @@ MOST_LINEAR = 20.0
 MOST_DECADES = 9
 """Maximum number of powers of ten of a logarithmic axis; longer bars end at it."""
 
-State = Literal["over", "within", "open", "told", "own"]
+State = Literal["over", "within", "open", "told", "own", "compared"]
 """Whether odds are over a limit, within it, not known to be either, or have no limit;
-"own" for what a question's own answer tells."""
+"own" for what a question's own answer tells, "compared" for what may be chance."""
 
 COLOURS: dict[State, str] = {
     "over": "orange",
@@ -21,6 +21,7 @@ COLOURS: dict[State, str] = {
     "open": "grey",
     "told": "orange",
     "own": "blue",
+    "compared": "grey",
 }
 """The class of each state's bar."""
 

@@ -24,7 +24,7 @@ STEPS = (0.14, 0.3, 0.5, 0.72, 0.92)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class MapCell:
     """One cell: its odds with one decimal, and its colour as a number from 0."""
 
     text: str
@@ -36,7 +36,7 @@ class MapRow:
     """The row of a question: a cell for each question that is asked; None for itself."""
 
     name: str
-    cells: tuple[Cell | None, ...]
+    cells: tuple[MapCell | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ def pair_map(matrix: LeakageMatrix, strongest: Sequence[Leak] = ()) -> PairMap |
                 cells=tuple(
                     None
                     if column == row
-                    else Cell(
+                    else MapCell(
                         text=cells[row * number + column][0],
                         step=cells[row * number + column][1],
                     )
