@@ -2,6 +2,7 @@
 (Fig. 5).
 """
 
+import math
 from itertools import permutations
 from typing import Any
 
@@ -19,9 +20,11 @@ from reproduction.paper_data import (
     exact_and_summed,
     grr_leakages,
     ordered_pairs,
+    other_datasets,
     plug_in,
 )
 from seepage._core.arrays import Floats
+from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.charts.style import curve_panels
@@ -146,6 +149,7 @@ def fig4b(data: Data, found: Finding) -> None:
         {**axis, "series": label, "x": row["epsilon"], "y": row[key]}
         for key, label in series.items()
         for row in rows
+        if row[key] is not None
     ]
     found.charts[""] = curve_panels(
         points,
@@ -160,14 +164,30 @@ def _budget_row(people: Records, epsilon: float) -> Row:
     pairs = people.pairs()
     matrix = leakage_matrix(pairs, epsilon, mechanism="grr")
     estimates = estimated(pairs, "grr", epsilon, target="Male")
-    joint = estimated(people, "grr", epsilon, target="Male", sources=list(FACES)).only
     row: Row = {"epsilon": epsilon}
     for source, label in FACES.items():
         row[label] = matrix["Male", source].value
         row[f"{label}_statistical"] = estimates["Male", source].plug_in
     exact, summed = exact_and_summed(people, epsilon)
-    totals = {"total_exact": exact["Male"], "total_sum": summed["Male"]}
-    return row | totals | {"total_statistical": epsilon + joint.plug_in}
+    row["total_exact"] = exact["Male"]
+    row["total_sum"] = summed["Male"]
+    row["total_statistical"] = _estimated_total(people, epsilon)
+    return row
+
+
+def _estimated_total(people: Records, epsilon: float) -> float | None:
+    """Return the joint estimate from the reports of the sources and of the target
+    itself, as in the authors' code; None where it is infinite, as some report was never
+    seen with one of the sexes.
+    """
+    own = Attribute("own report", people.domain["Male"].values)
+    codes = np.column_stack([people.codes, people.codes[:, :1]])
+    table = Records(Domain([*people.domain, own]), codes, people.weights)
+    sources = [own.name, *FACES]
+    total = estimated(table, "grr", epsilon, target="Male", sources=sources).only
+    if math.isinf(total.plug_in):
+        return None
+    return total.plug_in
 
 
 # (c) Heat map of CVD, and (d) histograms of the leakages in every dataset -------------
@@ -230,8 +250,14 @@ def fig4c(data: Data, found: Finding) -> None:
 def fig4d(data: Data, found: Finding) -> None:
     """Find Fig. 4 d: the histogram of the leakages in every dataset present."""
     edges = np.linspace(0, 1, 21)
-    for label, pairs in data.every_table().items():
-        values = grr_leakages(pairs)
+    leakages = {
+        label: grr_leakages(pairs) for label, pairs in data.every_table().items()
+    }
+    shares = {
+        label: float((values < CLOSE_TO_ZERO).mean())
+        for label, values in leakages.items()
+    }
+    for label, values in leakages.items():
         counts = np.histogram(np.minimum(values, 1.0), edges)[0]
         found.rows += [
             {
@@ -243,8 +269,13 @@ def fig4d(data: Data, found: Finding) -> None:
             }
             for low, count in zip(edges, counts, strict=False)
         ]
-        share = float((values < CLOSE_TO_ZERO).mean())
-        found.claim("small", share, label=label, pairs=len(values))
+        found.claim(
+            "small",
+            shares[label],
+            unrelated=other_datasets(shares, label),
+            label=label,
+            pairs=len(values),
+        )
     found.charts[""] = histogram_panels(found.rows, "Leakage (nats)", "Share of pairs")
 
 

@@ -10,6 +10,7 @@ from reproduction.paper_data import (
     correlations,
     grr_leakages,
     ordered_pairs,
+    other_datasets,
 )
 from seepage._core.arrays import Floats
 from seepage.benchmarks.correlation import Metric
@@ -90,11 +91,15 @@ WEAK_NMI = 0.05
 
 def observations(data: Data, found: Finding) -> None:
     """Find the quantities of the observations OB1 to OB3, for every dataset."""
-    for label, pairs in data.every_table().items():
-        row: Row = {"data": label, **_observed(pairs)}
-        found.rows.append(row)
+    found.rows += [
+        {"data": label, **_observed(pairs)}
+        for label, pairs in data.every_table().items()
+    ]
+    for row in found.rows:
         for key in found.paper.claims:
-            found.claim(key, row[key], label=label)
+            numbers = {other["data"]: other[key] for other in found.rows}
+            unrelated = other_datasets(numbers, row["data"])
+            found.claim(key, row[key], unrelated=unrelated, label=row["data"])
 
 
 def _observed(pairs: PairCounts) -> dict[str, float]:

@@ -7,7 +7,7 @@ close to the printed one; for CVD, where thousands are, one whose Table I is clo
 well.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property, lru_cache
 from itertools import permutations
 from typing import Any
@@ -175,6 +175,22 @@ def standing(label: str) -> dict[str, str]:
     if label.startswith(("Adult", "CVD")) or label == LABELS["lfw"]:
         return {"unknown": "the paper does not list its columns and bins"}
     return {}
+
+
+def other_datasets(numbers: Mapping[str, float], label: str) -> list[float]:
+    """Return the numbers of tables of other datasets than that of a label.
+
+    Examples
+    --------
+    >>> other_datasets({"CVD": 1.0, "Adult": 2.0, "Adult, near reading": 3.0}, "Adult")
+    [1.0]
+    """
+    dataset = label.partition(",")[0]
+    return [
+        number
+        for other, number in numbers.items()
+        if other.partition(",")[0] != dataset
+    ]
 
 
 def presence(name: str) -> str:

@@ -40,6 +40,9 @@ from seepage.pages.render import render_page
 TITLE = "The paper, reproduced"
 
 
+TEMPLATES = Path(__file__).parent / "templates"
+
+
 MAX_OPEN = 24
 """Maximum number of comparisons of a group that is open initially."""
 
@@ -183,6 +186,7 @@ def make_page(items: list[Finding], folder: Path) -> str:
         TITLE,
         styles=["reproduction"],
         images="data:",
+        folder=str(TEMPLATES),
         version=__version__,
         verdicts=VERDICTS,
         counts=dict.fromkeys(VERDICTS, 0)

@@ -167,7 +167,7 @@ def test_scripts_compute_no_leakage():
 def test_every_script_and_style_is_on_a_page():
     served = {file for file, _ in SHIPPED.values()}
     scripts = {SCRIPT}
-    names = {*STYLES, *PLAN_STYLES, *CHECK_STYLES, "questionnaire", "reproduction"}
+    names = {*STYLES, *PLAN_STYLES, *CHECK_STYLES, "questionnaire"}
     styles = {f"css/{name}.css" for name in names}
     files = [*TEMPLATES.glob("js/*.js"), *TEMPLATES.glob("css/*.css")]
     there = {path.relative_to(TEMPLATES).as_posix() for path in files}

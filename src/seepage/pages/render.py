@@ -38,6 +38,7 @@ def render_page(
     content: Any = None,
     connect: str = "",
     images: str = "",
+    folder: str = "",
     **values: Any,
 ) -> str:
     """Return a page from a template that extends `base.html`.
@@ -59,6 +60,8 @@ def render_page(
         The only address that the page may send requests to.
     images
         The only source of images, such as "data:"; "" for none.
+    folder
+        A folder of further templates, and of style sheets in `css/`; "" for none.
     values
         The variables of the template; one that is missing raises an error.
 
@@ -68,11 +71,11 @@ def render_page(
     >>> "<title>&lt;b&gt;</title>" in page, "script-src" in page, "<script" in page
     (True, False, False)
     """
-    style = "\n".join(template_text(f"css/{name}.css") for name in styles)
+    environment = _environment(folder)
+    style = "\n".join(_source(environment, f"css/{name}.css") for name in styles)
     data = msgspec.json.encode(content).decode()
     data = UNSAFE_IN_JSON.sub(lambda match: f"\\u00{ord(match[0]):02x}", data)
-    return render_text(
-        template,
+    return environment.get_template(template).render(
         **values,
         title=title,
         policy=content_policy(style, script, connect, images),
@@ -88,15 +91,25 @@ def render_text(template: str, **values: Any) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(folder: str = "") -> jinja2.Environment:
+    loaders: list[jinja2.BaseLoader] = [jinja2.PackageLoader("seepage.pages")]
+    if folder:
+        loaders.append(jinja2.FileSystemLoader(folder))
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("seepage.pages"),
+        loader=jinja2.ChoiceLoader(loaders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _source(environment: jinja2.Environment, name: str) -> str:
+    """Return the text of a style sheet by its path."""
+    assert environment.loader is not None
+    text, _, _ = environment.loader.get_source(environment, name)
+    return text
 
 
 def _printable(value: Any) -> Any:
