@@ -316,11 +316,14 @@ MADE_BY_REFLECTION = {"designs/forms/form_channels.py"}
 
 
 REFERENCE = re.compile(
-    r"[\[(;]\s*(theory(?:-totals|-population)?)(?:: ([^\])(;]+))?[\]);]"
+    r"[\[(;]\s*(theory(?:-\w+)?|(?<=\[)audit)(?:: ([^\])(;]+))?[\]);]"
 )
 
 
-@pytest.mark.parametrize("page", ["theory", "theory-totals", "theory-population"])
+@pytest.mark.parametrize(
+    "page",
+    ["theory", "theory-totals", "theory-tables", "theory-population", "audit"],
+)
 def test_docstrings_refer_to_sections_that_exist(page):
     """`[theory: The bound]` is the section "The bound" of docs/theory.md."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

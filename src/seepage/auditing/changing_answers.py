@@ -8,7 +8,7 @@ y = (y_1, ..., y_T) about the answer x_t of round t is
     max over y, x, x' of ln P(y given x_t = x) / P(y given x_t = x'),
 
 where the reports R(v) of the values v are drawn once and independently: y_t = R(x_t).
-It is infinite where a value cannot be left, or cannot be reached [theory: Audits].
+It is infinite where a value cannot be left, or cannot be reached [audit: Formulas].
 
 A second level (RAPPOR) draws each report anew from the stored response.  What one bit
 of these reports tells about the path p = (x_1, ..., x_T) of the answers is, whatever

@@ -64,7 +64,7 @@ class RealisedDelta:
 
 
 class ExactPrivacy:
-    """Epsilon and delta of all reports of one attribute [theory: Audits].
+    """Epsilon and delta of all reports of one attribute [audit: Formulas].
 
     Parameters
     ----------

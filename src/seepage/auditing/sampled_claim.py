@@ -1,6 +1,6 @@
 """What samples of a randomiser prove of a claim.
 
-The lower limit of epsilon [theory: Audits] uses two values u, u' and a set S of
+The lower limit of epsilon [audit: Formulas] uses two values u, u' and a set S of
 reports, chosen on one half of the samples and tested on the other, so that no union
 over events is needed:
 
