@@ -44,7 +44,7 @@ def typed():
     """Return a table with types, as of Parquet files."""
     people = sp.make_survey(3_000, rng=7).select(["screen", "sleep", "transport"])
     hours = np.random.default_rng(7).gamma(2.0, 10.0, 3_000)
-    return people.append_column("hours", pa.array(hours))
+    return people.append_column("hours, per week", pa.array(hours))
 
 
 TABLES = {"survey": survey, "wide": wide, "typed": typed}
@@ -131,6 +131,8 @@ def merge_transport(page):
     first = page.locator("form.reading tbody tr").first.locator("select")
     first.select_option(label=first.locator("option").nth(2).inner_text())
     page.wait_for_selector("td.what:has-text(' or ') .chip:has-text('changed')")
+    page.select_option("select[aria-label*='hours, per week']", "protect")
+    page.wait_for_selector("h1:has-text('3 of 4')")
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ KEYWORDS = {
     "person": "id",
     "bins": {"my age": [0.0, 18.0, 120.0], "sex": "quantile:5"},
     "missing_markers": {"ill": ("refused", "?")},
-    "order": {"ill": ("no", "a bit", "yes")},
+    "order": {"ill": ("no", "a bit, or so", "yes")},
     "limit": "7.4x",
     "looks": 20,
     "want": ("ill x my age",),
-    "left_out": ("my age",),
+    "left_out": ("my age", "age, in years", 'a "nick" name', '"so", he said', " b"),
     "public": ("sex",),
     "precision": 0.03,
     "largest": 2,
-    "never": (("ill", "my age"),),
+    "never": (("ill", "my age"), ("age, in years", "sex")),
     "title": "Health 'o' \"survey\"; rm",
 }
 

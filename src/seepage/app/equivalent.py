@@ -1,7 +1,7 @@
 """What was done in the app, as commands and as Python that do the same."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 OPTION_NAMES = {"missing_markers": "missing-marker", "start": "from"}
@@ -120,7 +120,7 @@ def _words(name: str, value: Any) -> Iterator[str]:
     option = "--" + OPTION_NAMES.get(name, name.replace("_", "-"))
     if name == "never":
         for pair in value:
-            yield from (option, ",".join(pair))
+            yield from (option, _listed(pair))
     elif name == "want":
         for table in value:
             yield from (option, table)
@@ -131,11 +131,27 @@ def _words(name: str, value: Any) -> Iterator[str]:
             for text in _texts(name, part):
                 yield from (option, f"{key}={text}")
     elif isinstance(value, tuple):
-        yield from (option, ",".join(value))
+        yield from (option, _listed(value))
     elif isinstance(value, float):
         yield from (option, f"{value:.15g}")
     else:
         yield from (option, str(value))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names with commas between, in quotes where they have commas themselves."""
+    return ",".join(name if _is_plain(name) else _quoted(name) for name in names)
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name stands in a list as it is."""
+    return "," not in name and not name.startswith('"') and name == name.strip()
+
+
+def _quoted(name: str) -> str:
+    """Return a name in double quotes, which are doubled within."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _texts(name: str, part: Any) -> Iterator[str]:
@@ -145,7 +161,7 @@ def _texts(name: str, part: Any) -> Iterator[str]:
     if isinstance(part, list):
         yield ",".join(f"{edge:.15g}" for edge in part)
     elif isinstance(part, tuple) and name == "order":
-        yield ",".join(part)
+        yield _listed(part)
     elif isinstance(part, tuple):
         yield from part
     else:

@@ -1,6 +1,7 @@
 """From the text of an option to the value of a keyword: callbacks of Click."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -18,6 +19,10 @@ Parse = Callable[[str, str], Any]
 
 DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
 """Delimiters that are hard to type, by the words for them."""
+
+
+LISTED_NAME = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|([^,]*?))\s*(?:,|$)""")
+"""A name of a list, in double quotes, which are doubled within, or without."""
 
 
 # Single values ------------------------------------------------------------------------
@@ -180,8 +185,13 @@ def _numbers(text: str, name: str) -> list[float]:
 
 
 def _names(text: str) -> list[str]:
-    stripped = (name.strip() for name in text.split(","))
-    return [name for name in stripped if name]
+    """Return names with commas between; one in double quotes may have commas itself."""
+    names = list[str]()
+    for quoted, plain in LISTED_NAME.findall(text):
+        name = quoted.replace('""', '"') or plain
+        if name:
+            names.append(name)
+    return names
 
 
 def _client_value(text: str) -> Any:
