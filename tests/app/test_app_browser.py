@@ -49,7 +49,7 @@ def test_from_a_table_to_a_zip(visit, people, tmp_path):
     go_to(visit, "Collect")
     visit.click("text=Try it with the people in the table")
     visit.wait_for_selector("iframe[title=Results]", timeout=STEP_TIME)
-    assert "4,000 reports" in visit.inner_text("main")
+    assert "4,000 simulated reports. Nobody was asked." in visit.inner_text("main")
     preview = visit.frame_locator("iframe[title^='The questionnaire']")
     preview.locator("fieldset").first.wait_for(timeout=STEP_TIME)
 
@@ -61,7 +61,7 @@ def test_from_a_table_to_a_zip(visit, people, tmp_path):
         names = set(archive.namelist())
         archive.extract("plan.json", tmp_path)
         command = archive.read("command.txt").decode()
-    assert {"plan.json", "plan.html", "questionnaire.html", "results.html"} <= names
+    assert {"plan.json", "plan.html", "questionnaire.html", "simulated.html"} <= names
     plan = sp.Plan.load(tmp_path / "plan.json")
     assert plan.collected.names == ("coffee", "sleep")
     assert plan["transport"].limit is not None

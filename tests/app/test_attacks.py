@@ -228,17 +228,14 @@ def environment(tmp_path):
 
 def started_app(environment):
     """Start an app in a process of its own; return the process and its folder."""
-    start = (
-        "import seepage as sp\nwith sp.open('survey', browser=False) as app:\n"
-        "    print(app.address, flush=True)\n    app.wait()"
-    )
+    start = "import seepage.cli; seepage.cli.main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", start],
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", start, "open", "survey", "--no-browser"],
+        stderr=subprocess.PIPE,
         text=True,
         env=environment,
     )
-    process.stdout.readline()
+    assert "seepage runs at" in process.stderr.readline()
     (kept,) = Path(environment["XDG_CACHE_HOME"], "seepage", "app").iterdir()
     return process, kept
 
@@ -251,7 +248,7 @@ def test_an_app_that_is_ended_leaves_nothing(environment, name):
     assert kept.exists()
     process.send_signal(getattr(signal, name))
     process.wait(60)
-    process.stdout.close()
+    process.stderr.close()
     assert not kept.exists()
 
 
@@ -260,7 +257,7 @@ def test_a_killed_app_leaves_nothing_after_the_next_start(environment, tmp_path)
     process, kept = started_app(environment)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    process.stdout.close()
+    process.stderr.close()
     assert kept.exists()
     code = (
         "import seepage as sp\nwith sp.open(browser=False): pass\n"

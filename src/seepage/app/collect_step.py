@@ -1,5 +1,6 @@
 """The fifth step: the questionnaire, the files of the plan, reports and results."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,13 @@ from seepage.app.equivalent import (
     plan_command,
     plan_python,
 )
-from seepage.app.plan_files import PLAN_FILES, plan_file, zip_of_plan
+from seepage.app.plan_files import (
+    PLAN_FILES,
+    RESULTS_PAGE,
+    SIMULATED_PAGE,
+    plan_file,
+    zip_of_plan,
+)
 from seepage.app.step_pages import (
     download,
     next_address,
@@ -58,9 +65,21 @@ async def show_collection(study: Study, request: Request) -> Response:
         "collect",
         plan=plan,
         files=files,
+        results=_newest_results(study, plan, files),
         command=collect_command(_table_name(study)),
         python=collect_python(_table_name(study)),
     )
+
+
+def _newest_results(
+    study: Study, plan: PlanSummary, files: Mapping[str, str]
+) -> str | None:
+    """Return the page of results that is shown: the newest; None if there is none."""
+    shown = [SIMULATED_PAGE, RESULTS_PAGE]
+    newest = study.results
+    if newest is None or newest.plan != plan.number or not newest.is_simulated:
+        shown.reverse()
+    return next((name for name in shown if name in files), None)
 
 
 def _table_name(study: Study) -> str:

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 
 import seepage as sp
 from seepage._core.progress import Progress
-from seepage.app.plan_files import plan_file
+from seepage.app.plan_files import RESULTS_PAGE, SIMULATED_PAGE, plan_file
+from seepage.app.summaries import CollectedReports
 
 PERTURBING = ("delimiter", "column_names", "encoding", "missing_markers", "person")
 """Keywords of reading the table that perturbing takes too; the plan has the others."""
@@ -21,21 +22,25 @@ def simulate_collection(
     folder: Path,
     *,
     progress: Progress,
-) -> int:
+) -> CollectedReports:
     """Perturb the records of the table as if its people answered; write the results."""
     plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
     reading = {name: keywords[name] for name in PERTURBING if name in keywords}
     reports = plan.perturb(data, rng=0, progress=progress, **reading)
     path = plan_file(folder, number, "reports.parquet")
     pq.write_table(reports, path)
-    sp.write_results(plan, path, plan_file(folder, number, "results.html"))
-    return int(reports.num_rows)
+    page = plan_file(folder, number, SIMULATED_PAGE)
+    sp.write_results(plan, path, page, name="A simulated collection")
+    return CollectedReports(number, int(reports.num_rows), is_simulated=True)
 
 
-def show_results(reports: str, number: int, folder: Path, *, progress: Progress) -> int:
+def show_results(
+    reports: str, number: int, folder: Path, *, progress: Progress
+) -> CollectedReports:
     """Write the results page of reports that were received."""
     progress(0, 2)
     plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
-    sp.write_results(plan, reports, plan_file(folder, number, "results.html"))
+    page = plan_file(folder, number, RESULTS_PAGE)
+    frequencies = sp.write_results(plan, reports, page)
     progress(1, 2)
-    return int(plan.estimate(reports).records)
+    return CollectedReports(number, int(frequencies.records), is_simulated=False)

@@ -1,5 +1,6 @@
 """The first step: a table, a dataset or a saved plan."""
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -44,7 +45,7 @@ async def take_file(study: Study, request: Request) -> Response:
     if suffix not in (*TABLE_SUFFIXES, PLAN_SUFFIX, ZIP_SUFFIX):
         kinds = "CSV, TSV, Parquet or Feather"
         raise InputError(f"a table must be a {kinds} file, got {name!r}")
-    arrived = study.folder / f"arrived{suffix}"
+    arrived = study.folder / f"arrived-{secrets.token_hex(8)}{suffix}"
     file = await receive_file(request, arrived)
     if suffix == PLAN_SUFFIX:
         return await _open_earlier(study, earlier_files.open_plan, arrived)

@@ -66,10 +66,9 @@ class RunningApp:
         atexit.register(self.close)
 
     def wait(self) -> None:
-        """Wait until the app ends, or for Ctrl-C, a closed terminal or `kill`."""
-        with ended_by_signals():
-            while self._thread.is_alive():
-                time.sleep(0.2)
+        """Wait until the app ends, or for Ctrl-C."""
+        while self._thread.is_alive():
+            time.sleep(0.2)
 
     def close(self) -> None:
         """End the app, and remove what it kept."""
@@ -137,11 +136,10 @@ def ended_by_signals() -> Iterator[None]:
     `kill`, and a terminal that is closed.
     """
     previous = dict[int, Any]()
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):
-            if hasattr(signal, name):  # no SIGHUP on Windows
-                number = getattr(signal, name)
-                previous[number] = signal.signal(number, _end)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # no SIGHUP on Windows
+            number = getattr(signal, name)
+            previous[number] = signal.signal(number, _end)
     try:
         yield
     finally:

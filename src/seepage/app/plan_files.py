@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+RESULTS_PAGE = "results.html"
+"""The page of the results of reports that were received."""
+
+SIMULATED_PAGE = "simulated.html"
+"""The page of the results of reports that were drawn for the records of the table."""
+
 PLAN_FILES: Mapping[str, str] = MappingProxyType(
     {
         "plan.json": "The plan",
         "plan.html": "Page to sign",
         "questionnaire.html": "Questionnaire",
         "evidence.html": "Evidence",
-        "results.html": "Results",
+        RESULTS_PAGE: "Results",
+        SIMULATED_PAGE: "Simulated results",
     }
 )
 """Files that are given one by one, and what they are."""

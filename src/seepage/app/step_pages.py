@@ -86,8 +86,8 @@ def step_findings(study: Study) -> Mapping[str, str]:
         findings["leaks"] = f"{over:,} over the limit"
     if study.plan is not None:
         findings["plan"] = f"{study.plan.people_needed} people"
-    if study.results:
-        findings["collect"] = f"{study.results} reports"
+    if study.results is not None and study.results.plan == study.selected:
+        findings["collect"] = study.results.words
     return findings
 
 

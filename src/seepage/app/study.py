@@ -36,6 +36,7 @@ from seepage.app.summaries import (
     AnalysisSummary,
     CheckedColumn,
     CheckSummary,
+    CollectedReports,
     PlanEstimate,
     PlanSummary,
 )
@@ -107,7 +108,7 @@ class Study:
     plan_count
         How many plans the study has had.
     results
-        How many reports the page of results is about, once there is one.
+        The reports that the newest page of results is about.
     tasks
         Work by the step that it belongs to.
     faults
@@ -128,7 +129,7 @@ class Study:
     plans: list[PlanSummary] = field(default_factory=list)
     selected: int = 0
     plan_count: int = 0
-    results: str = ""
+    results: CollectedReports | None = None
     tasks: dict[str, BackgroundTask] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
 
@@ -150,8 +151,9 @@ class Study:
     def forget_results(self) -> None:
         """Forget what no longer fits, after a decision on the columns changed."""
         self.analysis = None
-        self.results = ""
+        self.results = None
         for step in ("leaks", "analysis", "collect"):
+            self.faults.pop(step, None)
             task = self.tasks.pop(step, None)
             if task is not None:
                 task.kill()
@@ -369,8 +371,8 @@ class Study:
             self.add_plan(result)
         elif isinstance(result, PlanEstimate):
             self.estimate = result
-        elif isinstance(result, int):
-            self.results = f"{result:,}"
+        elif isinstance(result, CollectedReports):
+            self.results = result
 
 
 def shown_counts(study: Study) -> Mapping[Role, list[str]]:

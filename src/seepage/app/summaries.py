@@ -135,6 +135,32 @@ class AnalysisSummary:
 
 
 @dataclass(frozen=True)
+class CollectedReports:
+    """The reports that the page of results is about.
+
+    Attributes
+    ----------
+    plan
+        The number of their plan.
+    records
+        The number of reports.
+    is_simulated
+        Whether they were drawn for the records of the table.
+    """
+
+    plan: int
+    records: int
+    is_simulated: bool
+
+    @property
+    def words(self) -> str:
+        """How many there are, and that nobody was asked if so."""
+        if self.is_simulated:
+            return f"{self.records:,} simulated reports"
+        return f"{self.records:,} reports"
+
+
+@dataclass(frozen=True)
 class PlanEstimate:
     """What a plan would need, by a search on the explored part; it promises nothing.
 

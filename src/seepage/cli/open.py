@@ -33,9 +33,10 @@ def open(  # noqa: A001
       seepage open people.csv
       seepage open people.csv --no-browser --port 8700
     """
+    from seepage.app.open_app import ended_by_signals
     from seepage.app.open_app import open as open_app
 
-    with open_app(data, port=port, browser=browser) as app:
+    with ended_by_signals(), open_app(data, port=port, browser=browser) as app:
         click.echo(
             f"seepage runs at\n  {app.address}\n"
             "The address works once, in one browser of this machine.  For a browser of "
