@@ -22,7 +22,7 @@ assert 0 < {call}.value
 WIDE = """
 import numpy as np, seepage as sp
 from benchmarks import count_codes
-from seepage.data import Attribute, Domain
+from seepage import Attribute, Domain
 draw = np.random.default_rng(1)
 half = draw.random(100_000) < 0.5
 codes = [(draw.random(100_000) < 0.3 + 0.4 * half).astype(np.uint8) for _ in range({size})]

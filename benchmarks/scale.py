@@ -43,7 +43,7 @@ for _ in range(int(repeats)):
 SPARK = """
 import sys, time
 import seepage as sp
-from seepage.data.spark import spark_session
+from seepage.counting.spark.session import spark_session
 _, small, table, repeats = sys.argv
 spark_session("local[2]")
 sp.count_pairs(small, engine="spark")

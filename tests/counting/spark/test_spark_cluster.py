@@ -24,7 +24,7 @@ COLUMNS = 10
 DRIVER = """
 import sys
 import seepage as sp
-from seepage.data.spark import spark_session
+from seepage.counting.spark.session import spark_session
 session = spark_session(sys.argv[1])
 frame = session.read.parquet(sys.argv[2])
 assert session.sparkContext.defaultParallelism == 2

@@ -15,8 +15,8 @@ warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 session = SparkSession.builder.remote("local[2]").getOrCreate()
 import seepage as sp
-from seepage.errors import TableError
-from seepage.data.records import Records
+from seepage._core.errors import TableError
+from seepage.channel.records import Records
 path = sys.argv[1]
 frame = session.read.parquet(path).where("true")
 for options in ({}, {"missing": "drop"}, {"bins": "width:4"}):
