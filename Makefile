@@ -85,8 +85,8 @@ fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench
-bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the group `bench`
-	$(BIN)/python -m benchmarks
+bench: $(DEV_READY) ## Measure what docs/speed.md quotes, into benchmarks/results.md; with FULL=--full what takes long too
+	$(BIN)/python -m benchmarks --save $(FULL)
 
 .PHONY: reproduce
 reproduce: $(READY) ## Every table and figure of the paper, beside its values, into build/reproduction/

@@ -4,13 +4,18 @@ import argparse
 import importlib
 import pkgutil
 import platform
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import benchmarks
 from benchmarks import Figure
 
 HEADINGS = ("what", "measured", "against", "ratio", "target", "")
+
+RESULTS = Path(__file__).with_name("results.md")
+"""What `--save` writes, a section for each module; the documentation quotes it."""
 
 
 def module_names() -> list[str]:
@@ -42,6 +47,20 @@ def table(figures: Iterable[Figure]) -> str:
     )
 
 
+def save(tables: Mapping[str, str], machine: str) -> None:
+    """Write the tables of modules into the file of results, in place of their last
+    ones.
+    """
+    before = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    sections = dict(
+        re.findall(r"^## (\w+)\n\n(.*?)\n(?=\n## |\Z)", before, re.M | re.S)
+    )
+    sections |= {name: f"{machine}\n\n{text}" for name, text in tables.items()}
+    parts = ["# What `make bench` printed", "Each module, as it was measured last."]
+    parts += [f"## {name}\n\n{sections[name]}" for name in sorted(sections)]
+    RESULTS.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line, measure, print."""
     known = module_names()
@@ -52,17 +71,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--full", action="store_true", help="also what takes minutes and disk"
     )
+    parser.add_argument(
+        "--save", action="store_true", help=f"keep what is printed in {RESULTS.name}"
+    )
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.modules) - set(known))
     if unknown:
         parser.error(
             f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}"
         )
-    figures = [
-        figure for name in chosen.modules or known for figure in run(name, chosen.full)
-    ]
-    print(f"{platform.machine()}, Python {platform.python_version()}\n")
-    print(table(figures))
+    figures = {name: run(name, chosen.full) for name in chosen.modules or known}
+    machine = f"{platform.machine()}, Python {platform.python_version()}"
+    print(f"{machine}\n")
+    print(table(figure for several in figures.values() for figure in several))
+    if chosen.save:
+        save({name: table(found) for name, found in figures.items() if found}, machine)
 
 
 if __name__ == "__main__":
