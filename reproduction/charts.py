@@ -23,7 +23,15 @@ AGREEMENT_SIDE = 380
 
 
 POWERS = [10.0**power for power in range(-12, 7)]
-"""Ticks of a logarithmic axis; those beyond its ends are not drawn."""
+
+
+BETWEEN = [digit * power for power in POWERS for digit in (1, 2, 3, 4, 5, 7)]
+"""Ticks of a logarithmic axis, and those of one of less than `WIDE`; those beyond its
+ends are not drawn."""
+
+
+WIDE = 100.0
+"""Ratio of the ends of an axis above which powers of ten are ticks enough."""
 
 
 MAX_LARGE_POINTS = 100
@@ -138,7 +146,7 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
 
 @printable_names
 def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True) -> Any:
-    """Return a scatter chart of y against x, with the line y = x.
+    """Return scatter charts of y against x, with the line y = x, side by side.
 
     Parameters
     ----------
@@ -149,14 +157,9 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
     log
         Whether both axes are logarithmic.
     """
-    ends = [
-        min(min(r["x"], r["y"]) for r in rows),
-        max(max(r["x"], r["y"]) for r in rows),
-    ]
     scale = alt.Scale(
         type="log" if log else "linear", zero=False, nice=False, padding=15
     )
-    axis = alt.Axis(format="~g", values=POWERS) if log else alt.Axis(tickCount=6)
     series, kinds = style.distinct_in(rows, "series"), style.distinct_in(rows, "kind")
     shapes = alt.Shape(
         "kind:N",
@@ -177,6 +180,9 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
                 tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
             )
         )
+        coordinates = [row[key] for row in chosen for key in ("x", "y")]
+        ends = min(coordinates), max(coordinates)
+        axis = _log_axis(*ends) if log else alt.Axis(tickCount=6)
         line = style.chart_of([{"x": end, "y": end} for end in ends]).mark_line(
             **style.DIAGONAL
         )
@@ -186,6 +192,12 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
         )
 
     return style.in_panels(rows, draw, (AGREEMENT_SIDE, AGREEMENT_SIDE))
+
+
+def _log_axis(low: float, high: float) -> Any:
+    """Return a logarithmic axis with some ticks between its ends."""
+    ticks = POWERS if high > WIDE * low else BETWEEN
+    return alt.Axis(format="~g", values=ticks)
 
 
 def _legend(entries: list[str]) -> Any:

@@ -18,6 +18,10 @@ from seepage.charts.benchmark_charts import analyser_chart
 BENCHMARK_EPSILONS = (1.0, 3.0, 5.0)
 
 
+NAMED_TOGETHER = 2
+"""Datasets with the same scores up to which the legend names each."""
+
+
 NO_BETTER_GUESS = (
     "ITS is GRR's exact leakage, and no guess from a report with this epsilon is right "
     "more often than GRR's value"
@@ -128,6 +132,30 @@ def _analyser_panel(rows: list[Row], panel: str) -> Any:
     return analyser_chart(
         [
             {**row, "data": title, "analyser": f"{row['analyser']}, {row['data']}"}
-            for row in chosen
+            for row in _marks_in_one_place_joined(chosen)
         ]
     )
+
+
+def _marks_in_one_place_joined(rows: list[Row]) -> list[Row]:
+    """Return rows with one for all datasets of which an analyser has the same scores,
+    as far as a chart can show.
+    """
+    datasets: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        datasets.setdefault(_place(row), []).append(row["data"])
+    joined = []
+    for row in rows:
+        together = datasets[_place(row)]
+        if row["data"] == together[0]:
+            label = " and ".join(together)
+            if len(together) > NAMED_TOGETHER:
+                label = f"{len(together)} datasets"
+            joined.append({**row, "data": label})
+    return joined
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    """Return where the mark of a score is, and what it is a mark of."""
+    scores = (round(row[axis], 6) for axis in ("undershoot", "overshoot"))
+    return row["analyser"], row["epsilon"], *scores
