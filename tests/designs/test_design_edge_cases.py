@@ -146,17 +146,25 @@ def test_a_rare_value_is_blamed_only_where_there_is_one() -> None:
     )
 
 
-def test_what_the_adversary_knows_is_named_where_it_is_sent_nearly_as_answered() -> (
-    None
-):
+def test_what_is_not_protected_is_named_where_it_is_sent_nearly_as_answered() -> None:
     people = _coded(np.random.default_rng(0), 4000, 2, 2, 3)
-    plan = sp.design(people, 1.0, known=["a0"], effort=0.02)
+    limits = {"a1": 1.0, "a2": 1.0}
+    plan = sp.design(people, limits, effort=0.02)
     notes = [note for note in plan.notes if "no limit protects" in note]
     assert notes == [
         "sent nearly as answered, since no limit protects them: a0 at epsilon 16 (left_out)"
     ]
-    silent = sp.design(people, 1.0, known=["a0"], left_out=["a0"], effort=0.02)
+    silent = sp.design(people, limits, left_out=["a0"], effort=0.02)
     assert not any("no limit protects" in note for note in silent.notes)
+
+
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_what_everyone_knows_is_sent_at_most_at_the_largest_limit(scope: str) -> None:
+    people = _coded(np.random.default_rng(0), 4000, 2, 2, 3)
+    limits = {"a1": 1.5, "a2": 1.0}
+    plan = sp.design(people, limits, known=["a0"], scope=scope, effort=0.02)
+    assert 1.0 < plan["a0"].epsilon <= 1.5
+    assert not any("no limit protects" in note for note in plan.notes)
 
 
 def test_pairs_of_names_are_shown_in_their_right_form(coins: sp.Records) -> None:

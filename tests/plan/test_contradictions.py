@@ -31,6 +31,7 @@ from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.question import Question
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.pages.plan_page import plan_page
 from seepage.plan.contradictions import least_relaxed_leakage, least_totals
 from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import plan_of_design
@@ -230,6 +231,70 @@ FORMS = [
         ],
     ),
 ]
+
+
+# What is known or public --------------------------------------------------------------
+
+
+def stated(plan, **settings):
+    """The plan with these settings and without notes."""
+    provenance = msgspec.structs.replace(plan.provenance, settings=settings)
+    return msgspec.structs.replace(plan, provenance=provenance, notes=())
+
+
+def test_a_forged_plan_shows_what_it_takes_as_known():
+    """Totals of known attributes are not checked, so its page says which they are."""
+    near = Form.of(nearly_identical(["sex"]), "exact", [0.0, 20.0, 20.0, 20.0])
+    totals = [0.0 if name == "sex" else 20.0 for name in DOMAIN.names]
+    near = msgspec.structs.replace(near, totals=totals)
+    plan = stated(plan_of_forms(PAIRS, [near]), known=["sex"])
+    loaded = reloaded(plan)
+    assert "sex: taken as known to everyone" in plan_page(loaded)
+    assert "tell at least" in refusal(stated(plan))
+
+
+def test_what_is_known_or_public_has_no_limit():
+    plan = three_forms(PAIRS)
+    with pytest.raises(InputError, match="stated as known, and it is no attribute"):
+        stated(plan, known=["height"])
+    limited = msgspec.structs.replace(plan.listed[0], limit=50.0)
+    listed = (limited, *plan.listed[1:])
+    plan = msgspec.structs.replace(plan, listed=listed)
+    with pytest.raises(InputError, match="public or known, so it cannot have a limit"):
+        stated(plan, known=[limited.name])
+
+
+def test_worst_totals_do_not_stand_beside_public_values():
+    plan = forms_plan(PAIRS, [product(sex=1.0)])
+    assert plan.guarantee == "worst"
+    listed = [
+        msgspec.structs.replace(stored, public=stored.name == "job", limit=None)
+        for stored in plan.listed
+    ]
+    shown = msgspec.structs.replace(plan, listed=tuple(listed))
+    assert "tell at least inf about" in refusal(shown)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"known": "sex"},
+        {"known": {"sex": 1}},
+        {"columns": []},
+        {"columns": {"same": ["a"]}},
+        {"too rare": "a"},
+        {"fixing records": "many"},
+        {"title": 3},
+        {"precision": "0.03"},
+        {"people": 0},
+        {"objective": "none"},
+        {"design": {"late gain": "big"}},
+        {"design": 1},
+    ],
+)
+def test_settings_of_another_type_do_not_load(settings):
+    with pytest.raises(InputError, match="settings of a plan: "):
+        stated(three_forms(PAIRS), **settings)
 
 
 # The bounds ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 import seepage as sp
 from seepage.designs.changes import Change
 from seepage.plan.left_out import left_out_of, left_out_sentence
-from seepage.plan.promises import promised
+from seepage.plan.promises import promised, unpromised
 
 N = 6_000
 RNG = np.random.default_rng(4)
@@ -75,6 +75,29 @@ def test_the_promise_is_about_attributes_that_it_knows(plan):
     everything = sp.design(PEOPLE[["female", "smoker"]], 2.0, effort=0.1)
     assert "answers to one question at most" in promised(everything)
     assert left_out_sentence(everything) == ""
+
+
+def test_what_is_taken_as_known_is_named_as_such(plan):
+    table = PEOPLE[["female", "smoker"]]
+    plan = sp.design(table, 2.0, known=["female"], effort=0.1)
+    assert left_out_of(plan).known == ("female",)
+    assert left_out_sentence(plan) == (
+        "2 of 2 columns are asked; nothing is promised about female (taken as known to "
+        "everyone who sees reports)."
+    )
+    assert "one question that has a limit" in promised(plan)
+    tiles = dict(unpromised(plan))
+    assert tiles["Known answers."].startswith("female: taken as known to everyone")
+    assert "Questions without a limit." not in tiles
+
+
+def test_the_page_names_every_column_that_nothing_is_promised_about(plan):
+    """Also of a file without notes: they are read from the settings."""
+    silent = msgspec.structs.replace(plan, notes=())
+    assert dict(unpromised(silent))["Other questions."] == (
+        "Nothing is said about what the plan does not name, such as murder, whose answers "
+        "but one are too rare and what says the same as another question (sex as female)."
+    )
 
 
 def test_without_a_limit_nothing_is_promised():

@@ -91,8 +91,8 @@ DESIGN_HEADINGS = {
     "--known",
     metavar="A,B,...",
     callback=parsing.parse_names,
-    help="Attributes whose values the adversary knows of the person: totals are "
-    "conditional on them.",
+    help="Attributes whose values everyone who sees reports knows of the person: totals "
+    "are conditional on them, and nothing is promised about them.",
 )
 @click.option(
     "--importance",

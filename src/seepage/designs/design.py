@@ -291,9 +291,7 @@ class Design:
         self.forms = with_shares(
             map(self._with_observed, forms), solution.shares[order].tolist()
         )
-        remarked = remarks(
-            forms, self._names(np.flatnonzero(np.isinf(problem.limits))), self.known
-        )
+        remarked = remarks(forms, self._unprotected, self.known)
         self.notes = (*notes, *self.certifier.notes(forms), *self._notes(), *remarked)
 
     def _names(self, indices: Iterable[int]) -> list[str]:
@@ -308,6 +306,12 @@ class Design:
     def known(self) -> list[str]:
         """Attributes that the adversary knows of the person."""
         return self._names(self.problem.known)
+
+    @property
+    def _unprotected(self) -> list[str]:
+        """The attributes without a limit that are not known."""
+        names = self._names(np.flatnonzero(np.isinf(self.problem.limits)))
+        return [name for name in names if name not in self.known]
 
     @property
     def error(self) -> float:

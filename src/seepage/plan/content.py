@@ -229,6 +229,7 @@ def _check_plan(plan: PlanContent) -> None:
     _check_shares(plan.forms)
     _check_alternatives(plan)
     _check_changes(plan)
+    _check_known(plan)
     _check_limits(plan)
 
 
@@ -297,6 +298,22 @@ def _check_changes(plan: PlanContent) -> None:
                 raise InputError(
                     f"a change is about {name!r}, which is no attribute of the plan"
                 )
+
+
+def _check_known(plan: PlanContent) -> None:
+    """Raise if an attribute is both public and known, or one of these has a limit."""
+    for name in plan.provenance.known:
+        if name not in plan.domain:
+            raise InputError(f"{name!r} is stated as known, and it is no attribute")
+        if name in plan.public:
+            raise InputError(f"{name!r} cannot be both public and known")
+    for stored in plan.listed:
+        unprotected = stored.public or stored.name in plan.provenance.known
+        if unprotected and stored.limit is not None:
+            raise InputError(
+                f"{stored.name!r} is public or known, so it cannot have a limit, and it "
+                f"has {stored.limit}"
+            )
 
 
 def _check_limits(plan: PlanContent) -> None:

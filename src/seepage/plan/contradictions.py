@@ -24,7 +24,7 @@ of the two reports that agree with a = x within its epsilon of it.
 In a product form the other answers may be independent of a, so what remains of it is
 the leakage of a's own report.  An attribute that is not asked may be independent of all
 answers: nothing is refuted.  The guarantee `worst` is the sum of the budgets of all
-reports, for every attribute, asked or not.
+reports, for every attribute, asked or not; where an attribute is public it is infinite.
 """
 
 import math
@@ -58,7 +58,8 @@ MATRIX_GUARANTEES = ("exact", "worst")
 def check_totals(plan: PlanContent) -> None:
     """Raise if a total or a delta of a plan contradicts its own forms.
 
-    Totals of known attributes are conditional on themselves and are not checked.
+    Totals of known attributes are conditional on themselves and are not checked; that of
+    a public attribute is infinite.
     """
     known = plan.provenance.known
     for number, form in enumerate(plan.forms, 1):
@@ -115,6 +116,8 @@ def least_totals(plan: PlanContent, form: Form) -> Floats:
     if form.guarantee == "worst":
         return np.full(len(plan.domain), _sum_of_budgets(plan, form))
     least = np.zeros(len(plan.domain))
+    for name in plan.public:
+        least[plan.domain.index(name)] = math.inf
     for name in form.attributes:
         index = plan.domain.index(name)
         if isinstance(form.channel, MatrixChannel):
@@ -128,7 +131,12 @@ def least_totals(plan: PlanContent, form: Form) -> Floats:
 
 
 def _sum_of_budgets(plan: PlanContent, form: Form) -> float:
-    """Return the sum of the leakages of all own reports; the epsilon of a matrix."""
+    """Return the sum of the leakages of all own reports; the epsilon of a matrix.
+
+    Infinite with public values, which may tell everything about any attribute.
+    """
+    if plan.public:
+        return math.inf
     if isinstance(form.channel, MatrixChannel):
         return form.channel.epsilon
     leakages = list[float]()

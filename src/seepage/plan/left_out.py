@@ -31,8 +31,10 @@ class LeftOut:
         one are rare.
     unasked
         Further attributes that are protected but not asked.
+    known
+        Attributes that are taken as known to everyone who sees reports.
     unlimited
-        Attributes without a limit in a plan that has limits, asked or not.
+        Further attributes without a limit in a plan that has limits, asked or not.
     too_rare
         Columns with answers too rare to protect.
     single
@@ -48,6 +50,7 @@ class LeftOut:
     public: tuple[str, ...]
     rare: tuple[str, ...]
     unasked: tuple[str, ...]
+    known: tuple[str, ...]
     unlimited: tuple[str, ...]
     too_rare: tuple[str, ...]
     single: tuple[str, ...]
@@ -58,6 +61,7 @@ class LeftOut:
     def unpromised(self) -> int:
         """The number of columns that the limits say nothing about."""
         groups: tuple[Any, ...] = (
+            self.known,
             self.unlimited,
             self.too_rare,
             self.single,
@@ -69,13 +73,13 @@ class LeftOut:
 
 def left_out_of(plan: PlanContent) -> LeftOut:
     """Return what a plan does with the columns of its table."""
-    settings = plan.provenance.settings
-    checked = settings.get("columns", {})
-    too_rare = _names(settings.get("too rare"))
-    same = _texts_by_name(checked.get("same"))
-    no_answers = _texts_by_name(checked.get("no answers"))
+    stated = plan.provenance.stated
+    too_rare = tuple(stated.too_rare)
+    same = stated.columns.same
+    no_answers = stated.columns.no_answers
     rare = list[str]()
     unasked = list[str]()
+    known = list[str]()
     unlimited = list[str]()
     single = list[str]()
     asked = list[str]()
@@ -84,13 +88,15 @@ def left_out_of(plan: PlanContent) -> LeftOut:
             continue
         if planned.asking:
             asked.append(planned.name)
-        if len(planned.values) == 1:
+        if planned.name in stated.known:
+            known.append(planned.name)
+        elif len(planned.values) == 1:
             single.append(planned.name)
         elif planned.limit is None:
             unlimited.append(planned.name)
         elif planned.asking:
             continue
-        elif planned.name in _names(settings.get("protected")):
+        elif planned.name in stated.protected:
             rare.append(planned.name)
         else:
             unasked.append(planned.name)
@@ -103,26 +109,13 @@ def left_out_of(plan: PlanContent) -> LeftOut:
         public=tuple(plan.public),
         rare=tuple(rare),
         unasked=tuple(unasked),
+        known=tuple(known),
         unlimited=tuple(unlimited),
         too_rare=too_rare,
         single=tuple(single),
         same=same,
         no_answers=no_answers,
     )
-
-
-def _names(stated: Any) -> tuple[str, ...]:
-    """Return names that a plan states in its settings."""
-    if not isinstance(stated, Sequence) or isinstance(stated, str):
-        return ()
-    return tuple(str(name) for name in stated)
-
-
-def _texts_by_name(stated: Any) -> dict[str, str]:
-    """Return texts by name that a plan states in its settings."""
-    if not isinstance(stated, Mapping):
-        return {}
-    return {str(name): str(text) for name, text in stated.items()}
 
 
 def left_out_sentence(plan: PlanContent) -> str:
@@ -187,6 +180,9 @@ def _price_of_asking(plan: PlanContent, names: Sequence[str]) -> str:
 def _unpromised_clauses(left_out: LeftOut) -> list[str]:
     """Return what nothing is promised about, by reason."""
     reasons = list[str]()
+    if left_out.known:
+        names = short_list(left_out.known, SHOWN)
+        reasons.append(f"{names} (taken as known to everyone who sees reports)")
     if left_out.unlimited:
         names = short_list(left_out.unlimited, SHOWN)
         reasons.append(f"{names} (no limit)")

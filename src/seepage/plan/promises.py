@@ -13,7 +13,7 @@ from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
 from seepage.plan.left_out import left_out_of
-from seepage.tables.fixed_domain import NOT_ASKED
+from seepage.plan.provenance import StatedSettings
 from seepage.totals.guarantees import GUARANTEES, KINDS
 
 SHOWN_NAMES = 12
@@ -150,11 +150,13 @@ def merged_text(attribute: Attribute) -> str:
 
 
 def unlimited(plan: PlanContent) -> list[PlannedAttribute]:
-    """Return the attributes without a limit that are not public."""
+    """Return the attributes without a limit that are neither public nor known."""
     return [
         planned
         for planned in plan.attributes
-        if planned.limit is None and not planned.public
+        if planned.limit is None
+        and not planned.public
+        and planned.name not in plan.provenance.known
     ]
 
 
@@ -174,7 +176,7 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
             f"odds between any two answers to one question at most {factor(largest)} times."
         )
     question = "one question"
-    if unlimited(plan):
+    if any(planned.limit is None for planned in plan.attributes):
         question = "one question that has a limit"
     elif left_out_of(plan).unpromised:
         question = f"one of its {len(plan.attributes)} questions"
@@ -249,7 +251,7 @@ def _guarantee_sentence(plan: PlanContent) -> str:
 def whom(plan: PlanContent) -> str:
     """Return a sentence: for whom the totals hold, and against which adversary."""
     records = f"{plan.provenance.records:,} records"
-    if fixing := plan.provenance.settings.get("fixing records"):
+    if fixing := plan.provenance.stated.fixing_records:
         people = plan.provenance.records + fixing
         records = (
             f"{people:,} records ({records} certify it, {fixing:,} fixed the answers)"
@@ -373,6 +375,18 @@ def _public_attributes(plan: PlanContent) -> Exclusion | None:
     )
 
 
+def _known_attributes(plan: PlanContent) -> Exclusion | None:
+    known = plan.provenance.known
+    if not known:
+        return None
+    return (
+        "Known answers.",
+        f"{', '.join(known)}: taken as known to everyone who sees reports, so what is told "
+        "about them is not bounded. Whoever does not know them can learn more than the "
+        "limits about other questions too.",
+    )
+
+
 def _without_limit(plan: PlanContent) -> Exclusion | None:
     names = [planned.name for planned in unlimited(plan)]
     if not names or len(names) == len(plan.attributes):
@@ -384,16 +398,26 @@ def _without_limit(plan: PlanContent) -> Exclusion | None:
 
 
 def _other_attributes(plan: PlanContent) -> Exclusion:
-    such = ""
-    for note in plan.notes:
-        if note.startswith(NOT_ASKED):
-            names = note.partition("): ")[2]
-            such = f", such as {names}, whose answers but one are too rare"
-            break
     return (
         "Other questions.",
-        f"Nothing is said about what the plan does not name{such}.",
+        "Nothing is said about what the plan does not name"
+        f"{_columns_left_out(plan.provenance.stated)}.",
     )
+
+
+def _columns_left_out(stated: StatedSettings) -> str:
+    """Return the columns of the table that are no attributes of a plan, all of them."""
+    texts = list[str]()
+    if stated.too_rare:
+        texts.append(
+            f"{', '.join(stated.too_rare)}, whose answers but one are too rare"
+        )
+    if stated.columns.same:
+        copies = [f"{name} as {twin}" for name, twin in stated.columns.same.items()]
+        texts.append(f"what says the same as another question ({', '.join(copies)})")
+    if not texts:
+        return ""
+    return ", such as " + " and ".join(texts)
 
 
 def _other_people(plan: PlanContent) -> Exclusion | None:
@@ -420,6 +444,7 @@ EXCLUSIONS: tuple[Callable[[PlanContent], Exclusion | None], ...] = (
     _declining,
     _whole_reports,
     _public_attributes,
+    _known_attributes,
     _without_limit,
     _other_attributes,
     _other_people,

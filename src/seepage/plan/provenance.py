@@ -1,14 +1,71 @@
 """`Provenance`: how a plan was made, and from which records."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from seepage import __version__
+from seepage._core.errors import InputError
 from seepage._core.results import json_ready
 from seepage.channel.pairs import PairCounts
 from seepage.designs.forms.question import Stored
+
+Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ColumnsLeftOut(msgspec.Struct, frozen=True, rename={"no_answers": "no answers"}):
+    """The columns of a table that are no attributes, each with its twin or its kind."""
+
+    same: dict[str, str] = {}
+    no_answers: dict[str, str] = {}
+
+
+class SearchStated(
+    msgspec.Struct, frozen=True, rename={"late_gain": "late gain"}, kw_only=True
+):
+    """What a plan states of its search, as far as it is shown or started from again."""
+
+    late_gain: float = 0.0
+    ended: str = ""
+    rounds: Number = 0
+    sets: list[list[str]] = []
+    wanted: dict[str, float | Literal["inf"]] = {}
+
+
+class StatedSettings(
+    msgspec.Struct,
+    frozen=True,
+    rename={"too_rare": "too rare", "fixing_records": "fixing records"},
+):
+    """The settings that the sentences and the page of a plan are made from.
+
+    Parameters
+    ----------
+    known
+        Attributes that are taken as known to everyone who sees reports.
+    columns
+        The columns of the table that are no attributes.
+    too_rare, protected
+        Columns with answers too rare to protect, and to ask.
+    fixing_records
+        The number of records that fixed the answers.
+    title, author, objective, people, precision, want, design
+        As `design` was given them, and what it states of its search.
+    """
+
+    known: list[str] = []
+    columns: ColumnsLeftOut = ColumnsLeftOut()
+    too_rare: list[str] = []
+    protected: list[str] = []
+    fixing_records: Number = 0
+    title: str = ""
+    author: str = ""
+    objective: Literal["mean", "largest"] = "mean"
+    people: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    precision: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    want: list[str] = []
+    design: SearchStated = SearchStated()
 
 
 class Provenance(Stored, frozen=True, kw_only=True):
@@ -33,13 +90,24 @@ class Provenance(Stored, frozen=True, kw_only=True):
     """
 
     digest: str
-    records: Annotated[int, msgspec.Meta(ge=0)]
+    records: Number
     seepage: str
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
-    population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+    population: Number | msgspec.UnsetType = msgspec.UNSET
     person: Annotated[str, msgspec.Meta(min_length=1)] | msgspec.UnsetType = (
         msgspec.UNSET
     )
+
+    def __post_init__(self) -> None:
+        try:
+            _ = self.stated
+        except msgspec.ValidationError as problem:
+            raise InputError(f"settings of a plan: {problem}") from None
+
+    @property
+    def stated(self) -> StatedSettings:
+        """The settings that sentences and pages are made from, checked."""
+        return msgspec.convert(self.settings, StatedSettings)
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -52,9 +120,8 @@ class Provenance(Stored, frozen=True, kw_only=True):
 
     @property
     def known(self) -> list[str]:
-        """The attributes that the adversary is assumed to know of the person."""
-        names = self.settings.get("known")
-        return [str(name) for name in names] if isinstance(names, list) else []
+        """The attributes that are taken as known to everyone who sees reports."""
+        return self.stated.known
 
     @classmethod
     def of(

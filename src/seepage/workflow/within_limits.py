@@ -266,8 +266,9 @@ def design(
         `"grr"` for GRR throughout; None: a form of one question may use another
         mechanism if that is more precise.
     known
-        Attributes whose values the adversary knows of the person: totals are
-        conditional on them. For the population, every value needs records with every
+        Attributes whose values everyone who sees reports knows of the person: totals
+        are conditional on them, nothing is promised about them, and their budgets are
+        at most the largest limit. For the population, every value needs records with every
         combination of known and public values.  If a combination of known values has
         none, the sum of a form's budgets is kept within the limit; if one of public
         values has none, it raises.  With public or known attributes reports are not

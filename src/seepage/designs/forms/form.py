@@ -202,14 +202,14 @@ def remarks(
     forms
         The forms of a design.
     unprotected
-        The attributes without a limit.
+        The attributes without a limit that are not known.
     known
         Attributes that the adversary knows of the person.
     """
     if known:
         yield (
-            f"totals are conditional on {', '.join(known)}, which the adversary is assumed to know "
-            "of the person"
+            f"totals are conditional on {', '.join(known)}, which is taken as known to everyone "
+            "who sees reports"
         )
     budgets = dict[str, float]()
     for form in forms:

@@ -55,6 +55,7 @@ class FormProblem:
         Computes the precisions of a form.
     limits
         The maximum total of each attribute in nats; infinite if it is not protected.
+        The budget of a known attribute, which needs no limit, is at most the largest.
     collected
         Mask of the attributes that may be asked.
     importance
@@ -92,7 +93,9 @@ class FormProblem:
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        caps = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
+        limits = self.limits.copy()
+        limits[list(self.known)] = np.max(limits[np.isfinite(limits)], initial=0.0)
+        caps = np.minimum(limits, min(self.record_limit, MAX_BUDGET))
         self.caps = np.where(self.collected, caps, 0.0)
         if not self.fixed_caps:
             for j in np.flatnonzero(self.collected).tolist():
