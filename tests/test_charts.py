@@ -249,12 +249,11 @@ def test_every_chart_takes_any_name():
     assert all(function.__wrapped__ for function in [curve_panels, *charts])
 
 
-def test_the_page_and_the_charts_have_one_colour_for_each_kind():
+def test_the_page_draws_each_kind_of_the_charts_in_its_own_colours():
     styles = resources.files("seepage.pages") / "templates" / "css"
-    light = (styles / "base.css").read_text(encoding="utf-8").split("@media")[0]
-    for kind, colour in result_charts.KINDS.items():
-        variable = "lower" if kind == "lower bound" else kind
-        assert f"--{variable}: {colour.lower()};" in light
+    page = (styles / "analysis.css").read_text(encoding="utf-8")
+    for colour in result_charts.KINDS.values():
+        assert f'.picture path[fill="{colour}"]' in page
 
 
 def test_people_are_drawn_most_affected_first(survey):

@@ -29,7 +29,7 @@ KINDS = {
     "assumed": "#D55E00",
     "lower bound": "#000000",
 }
-"""Colour of each kind of total; the report page uses the same."""
+"""Colour of each kind of total; the report page replaces each by its own."""
 
 
 SHAPES = [
