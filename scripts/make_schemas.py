@@ -131,9 +131,39 @@ class CheckFile(msgspec.Struct):
     repeats: tuple[RepeatedValues, ...]
 
 
+class PlanCheckRow(msgspec.Struct):
+    """The total of an attribute on the other table, with the form that attains it."""
+
+    attribute: str
+    total: float
+    delta: float
+    limit: float | None
+    within: bool
+    form: int
+    margin: float | None
+
+
+class PlanCheckFile(msgspec.Struct):
+    """The totals of a plan on another table than its own."""
+
+    format: Literal["seepage plan check"]
+    version: Literal[1]
+    within: bool
+    margin: float | None
+    guarantee: str
+    kind: str
+    records: int
+    attributes: tuple[PlanCheckRow, ...]
+
+
 def schemas() -> dict[str, dict[str, Any]]:
     """Return every schema by the name of its file."""
-    computed = {"analysis": AnalysisFile, "audit": AuditFile, "check": CheckFile}
+    computed = {
+        "analysis": AnalysisFile,
+        "audit": AuditFile,
+        "check": CheckFile,
+        "plan-check": PlanCheckFile,
+    }
     return {
         "plan-1.json": _schema("plan-1", PlanFile),
         "codebook-1.json": _schema("codebook-1", list[CodebookRow]),

@@ -113,6 +113,18 @@ def test_a_check():
     rejects("check", {**content, "records": "2,000"})
 
 
+def test_a_check_of_a_plan(plan):
+    made, _ = plan
+    content = json.loads(json.dumps(made.check(sp.make_survey(2_000)).to_dict()))
+    assert content["format"] == "seepage plan check"
+    assert content["version"] == 1
+    assert [row["attribute"] for row in content["attributes"]] == list(
+        made.domain.names
+    )
+    check("plan-check", content)
+    rejects("plan-check", {**content, "records": "2,000"})
+
+
 def test_codebooks(plan, tmp_path):
     made, folder = plan
     made.save_codebook(folder / "plan.csv")

@@ -1,5 +1,6 @@
 """Margins of plans against linear programs and moved tables."""
 
+import json
 import math
 from functools import reduce
 from itertools import permutations
@@ -140,6 +141,10 @@ def test_the_command_checks_a_plan_on_another_table(people, tmp_path):
     assert same.returncode == 0
     assert "every total is within its limit" in same.stdout
     assert "Margin: the limits hold for all rows within 0.0" in same.stdout
+    content = json.loads(
+        run("check", plan, "--data", tmp_path / "first.csv", "--format", "json").stdout
+    )
+    assert (content["format"], content["within"]) == ("seepage plan check", True)
     drifted = run(
         "check", plan, "--data", tmp_path / "other.csv", "--fail-if", "exceeded"
     )

@@ -9,14 +9,14 @@ and its totals need only the joint table of these, with one target at a time
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
-from seepage._core.results import Result
+from seepage._core.results import Result, json_ready
 from seepage._core.text import short_list
 from seepage.calibration.calibration_options import (
     COMPLETE_RECORDS,
@@ -40,6 +40,12 @@ from seepage.tables.read import as_counted, check_whole_table, is_counted
 from seepage.tables.table_options import DataOptions
 from seepage.totals.result import TotalLeakage
 from seepage.totals.total import FROM_PAIRS, total_leakage
+
+FORMAT: Literal["seepage plan check"] = "seepage plan check"
+"""First field of the JSON of the check of a plan."""
+
+
+VERSION: Literal[1] = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,6 +142,24 @@ class PlanCheck(Result):
             if self.margins is None
             else self.margins.tolist(),
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as plain JSON, with its format and its version."""
+        columns = self._columns()
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "within": self.within,
+            "margin": self.margin,
+            "guarantee": self.guarantee,
+            "kind": self.kind,
+            "records": self.records,
+            "attributes": [
+                dict(zip(columns, row, strict=True))
+                for row in zip(*columns.values(), strict=True)
+            ],
+        }
+        return dict(json_ready(content))
 
     def _headline(self) -> str:
         above = [
