@@ -341,8 +341,34 @@ def test_leaks_with_a_lower_limit_of_0_are_not_listed():
 
 def test_attributes_that_are_not_named_are_counted_singly():
     """education = education-num are two of Adult's fifteen."""
-    decision = sp.analyse("adult", 1.0, limit=3.0).verdict.decision
+    decision = sp.analyse("adult", 1.0, limit=3.0, guarantee="worst").verdict.decision
     assert "15 of 15 attributes (age, workclass, fnlwgt and 12 more)" in decision
+
+
+def test_what_is_probable_is_said_where_nothing_is_proven():
+    found = sp.analyse("adult", 1.0, limit=3.0).verdict
+    assert "13 of 15 attributes); no limit is proven exceeded" in found.decision
+    assert found["sex"].standing == "probably exceeded"
+    assert found["sex"].state == "not certifiable"
+    assert found["sex"].probable == pytest.approx(
+        sp.total_leakage("adult", 1.0, guarantee="independent")["sex"]
+    )
+    assert "13 of them probably exceeded, by independent" in found.basis
+    silent = [j for j in found.judgements if not j.probably_exceeded]
+    assert all(judgement.probable <= 3.0 for judgement in silent)
+
+
+def test_a_large_table_is_searched_for_reports_that_exceed_the_limit(tmp_path):
+    """Beyond 131,072 records exact totals are not computed unasked."""
+    people = sp.make_survey(140_000)
+    found = sp.analyse(people, 1.0, mechanism="grr", limit=1.5)
+    computed = {total.guarantee for total in found.totals.totals}
+    assert computed == {"worst", "independent", "witness"}
+    assert found.experienced is None
+    for judgement in found.verdict.judgements:
+        if judgement.state == "exceeded":
+            assert judgement.lower_by == "witness"
+    assert found.verdict.names("exceeded")
     names = ["education", "education-num", "sex", "race", "age"]
     decision = sp.analyse("adult", 1.0, limit=3.0, columns=names).verdict.decision
     assert (

@@ -42,6 +42,17 @@ def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies
         assert done.stdout.count("1 nat: 2.7 times likelier") == 1
 
 
+def test_what_is_the_same_in_all_rows_is_one_sentence(copies):
+    """Six columns alike are one row, and constant cells one line above it."""
+    done = run("analyse", "adult", "--limit", 3, "--guarantee", "worst")
+    assert (
+        "  each of 15: limit 3, at least 1.00 own report, at most 15.00 worst, not cer"
+        in (done.stdout)
+    )
+    assert "each of 15: own 1.00, worst (certified) 15.00" in done.stdout
+    assert "  age  " not in done.stdout.split("Leakage (nats)")[0]
+
+
 def test_the_next_step_names_options(copies):
     bound = run(
         "analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--guarantee", "worst"

@@ -11,12 +11,20 @@ from seepage.analysis.analysis_options import AnalysisOptions
 from seepage.analysis.design_command import UNNAMED, reading_words
 from seepage.leakage.matrix import matrix_of
 from seepage.mechanisms.release import View
-from seepage.tables.opened_table import merged_reading
+from seepage.tables.opened_table import OpenTable, merged_reading
 from seepage.tables.read import as_counted, as_pairs, is_counted, is_dataset, path_of
-from seepage.tables.table_options import TableKeywords, check_keywords
+from seepage.tables.sources import source_files
+from seepage.tables.table_options import SPARK, TableKeywords, check_keywords
 from seepage.totals.experienced import default_people, experience_of
 from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total import FROM_PAIRS, compare_totals
+
+MAX_HELD_RECORDS = 1 << 21
+"""Maximum number of records that are held at once unless a guarantee asks for it."""
+
+
+MAX_HELD_BYTES = 1 << 28
+"""The same in bytes, of text files: how many records they have is not known before."""
 
 
 def analyse(
@@ -70,7 +78,7 @@ def analyse(
     guarantee
         Guarantees of the totals: exact, merged, worst, sampled, independent, sum,
         witness, `"all"`, or `"auto"` for what may decide the limit.  That is worst and
-        independent; with a limit also exact and witness, for a table of at most 131,072
+        independent; with a limit also witness, and exact for a table of at most 131,072
         records.  See `total_leakage`. Those whose requirements are not met are in
         `totals.unavailable`, with the reason.
     keep
@@ -81,7 +89,8 @@ def analyse(
         all.
     people
         Number of people drawn for the realised privacy loss; by default 1,000 if a
-        guarantee needs records and all mechanisms are named, else 0.  See `Experience`.
+        guarantee needs records and all mechanisms are named, else 0, also for `"auto"`
+        and more than 131,072 records.  See `Experience`.
     target_delta
         The delta of sampled totals.
     confidence
@@ -162,6 +171,7 @@ def analyse(
     table_words = (records_word, *reading_words(options.reading))
     reading = dict(options.reading)
     notes = list[Text]()
+    has_records = False
     is_small = False
     if not is_counted_already and not is_dataset(data):
         from seepage.tables.check import settle  # imports readers of files, and pandas
@@ -170,11 +180,14 @@ def analyse(
         data = settled.data
         notes = settled.notes
         is_small = settled.is_small
+        has_records = _are_held(data, options)
         reading |= settled.table
     if options.sample is not None:
         reading["sample"] = options.sample
         reading["rng"] = options.rng
-    names = computed_guarantees(guarantees, options, is_small=is_small)
+    names = computed_guarantees(
+        guarantees, options, has_records=has_records, is_small=is_small
+    )
     needs_records = _needs_records(names, options)
     counted = as_counted(data, records=needs_records, **reading)
     matrix = matrix_of(as_pairs(counted), options)
@@ -183,7 +196,8 @@ def analyse(
     totals = compare_totals(counted, matrix, names, options)
     experienced = None
     draws = options.people
-    if draws is None and needs_records:
+    is_quick = is_small or not has_records or "auto" not in guarantees
+    if draws is None and needs_records and is_quick:
         draws = default_people(counted, matrix.releases)
     if draws:
         experienced = experience_of(
@@ -209,7 +223,11 @@ def analyse(
 
 
 def computed_guarantees(
-    guarantees: Sequence[str], options: AnalysisOptions, *, is_small: bool
+    guarantees: Sequence[str],
+    options: AnalysisOptions,
+    *,
+    has_records: bool,
+    is_small: bool,
 ) -> list[str]:
     """Return the guarantees to compute: those named, or what may decide the limit.
 
@@ -219,15 +237,32 @@ def computed_guarantees(
         Names of guarantees and `"auto"`, which has no effect beside others.
     options
         The limit and the sample.
+    has_records
+        Whether the data are a table whose distinct records fit on this machine.
     is_small
         Whether the table has few enough records for exact totals.
     """
     if list(guarantees) != ["auto"]:
         return [name for name in guarantees if name != "auto"]
     names = ["worst", "independent"]
-    if is_small and options.limit is not None and options.sample is None:
-        names += ["exact", "witness"]
+    if options.limit is None or options.sample is not None:
+        return names
+    if is_small:
+        names.append("exact")
+    if has_records:
+        names.append("witness")
     return names
+
+
+def _are_held(data: Any, options: AnalysisOptions) -> bool:
+    """Return whether the records of a table that is not counted can be held at once."""
+    if not isinstance(data, OpenTable) or options.engine == SPARK:
+        return False
+    records = data.source.rows_total
+    if records is not None:
+        return records <= MAX_HELD_RECORDS
+    size = sum(file.size for file in source_files(data.origin))
+    return size <= MAX_HELD_BYTES
 
 
 def _needs_records(guarantees: Sequence[str], options: AnalysisOptions) -> bool:

@@ -4,7 +4,8 @@ limits.
 A limit has three states.  *Within*: an upper bound (a certified or statistical total)
 is at most the limit.  *Exceeded*: a lower bound (the leakage of known reports) is above
 it.  *Not certifiable*: neither; an upper bound above a limit proves nothing, so it is
-never called exceeded.
+never called exceeded.  It is called probably exceeded where the total under the
+assumption of `independent` is above it.
 """
 
 import math
@@ -36,6 +37,10 @@ LISTED = 3
 """Maximum number of attributes that a sentence names."""
 
 
+PROBABLE = "independent"
+"""Name of the guarantee that says what is probable where nothing is proven."""
+
+
 OWN = "own report"
 """Name of the lower bound that an attribute's own report gives: the contrast of its
 mechanism."""
@@ -58,6 +63,9 @@ class Judgement:
         above.
     lower, lower_by
         The lower bound in nats, and the reports that attain it.
+    probable
+        The total under the assumption of `independent` with delta 0, in nats; None if
+        it was not computed.
     """
 
     attribute: str
@@ -70,6 +78,21 @@ class Judgement:
     delta: float
     lower: float
     lower_by: str
+    probable: float | None = None
+
+    @property
+    def probably_exceeded(self) -> bool:
+        """Whether the limit is not decided, and the probable total is above it."""
+        if self.state != "not certifiable" or self.limit is None:
+            return False
+        return self.probable is not None and self.probable > self.limit
+
+    @property
+    def standing(self) -> str:
+        """The state in words, with what is probable where nothing is proven."""
+        if self.probably_exceeded:
+            return "probably exceeded"
+        return self.state or "no limit"
 
     @property
     def proof(self) -> tuple[float, str, float]:
@@ -204,6 +227,7 @@ def judge(
     """
     judgements = list[Judgement]()
     attained = lower_bounds(matrix, totals)
+    probable = _probable_totals(totals, len(limits))
     for k, name in enumerate(matrix.domain.names):
         bounds = _upper_bounds(totals, k)
         upper = _smallest([bound for bound in bounds if bound.delta == 0])
@@ -220,6 +244,7 @@ def judge(
             delta=relaxed.delta,
             lower=lower.value,
             lower_by=lower.reports,
+            probable=probable[k],
         )
         judgements.append(judgement)
     has_limits = any(judgement.limit is not None for judgement in judgements)
@@ -280,6 +305,20 @@ def _upper_bounds(totals: TotalsComparison, k: int) -> list[UpperBound]:
         for total in totals.totals
         if total.kind in ("certified", "statistical")
     ]
+
+
+def _probable_totals(totals: TotalsComparison, count: int) -> list[float | None]:
+    """Return the total of each attribute if sources are independent given it; None where
+    it was not computed or has a delta.
+    """
+    probable: list[float | None] = [None] * count
+    for total in totals.totals:
+        if total.guarantee != PROBABLE:
+            continue
+        for k, value in enumerate(total.values.tolist()):
+            if total.deltas[k] == 0:
+                probable[k] = value
+    return probable
 
 
 def _smallest(bounds: Sequence[UpperBound]) -> UpperBound:
@@ -379,18 +418,41 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
     if len(judged) == 1:
         count = "1 attribute"
     if exceeded:
-        return _decision_against(exceeded, count, groups)
+        number_probable = sum(judgement.probably_exceeded for judgement in undecided)
+        return _decision_against(exceeded, number_probable, count, groups)
     if undecided:
+        return _decision_open(undecided, count, groups)
+    return _decision_for(judged, count)
+
+
+def _decision_open(
+    undecided: Sequence[Judgement], count: str, groups: Sequence[Sequence[str]]
+) -> str:
+    """Return the decision where limits are not decided, with what is probable."""
+    probable = [judgement for judgement in undecided if judgement.probably_exceeded]
+    if not probable:
         names = _listed([judgement.attribute for judgement in undecided], groups)
         return (
             f"Do not rely on these budgets yet: no limit is proven exceeded, but for "
             f"{len(undecided)} of {count} ({names}) no total certifies it either."
         )
-    return _decision_for(judged, count)
+    probable.sort(key=lambda j: (j.limit or 0.0) - (j.probable or 0.0))
+    names = _listed([judgement.attribute for judgement in probable], groups)
+    verb = "exceed their limits"
+    if len(probable) == 1:
+        verb = "exceeds its limit"
+    return (
+        f"Do not rely on these budgets: {names} probably {verb} ({len(probable)} of "
+        f"{count}); no limit is proven exceeded, and for {len(undecided)} no total "
+        "certifies it either."
+    )
 
 
 def _decision_against(
-    exceeded: Sequence[Judgement], count: str, groups: Sequence[Sequence[str]]
+    exceeded: Sequence[Judgement],
+    number_probable: int,
+    count: str,
+    groups: Sequence[Sequence[str]],
 ) -> str:
     """Return the decision where limits are exceeded; it names the one by the most."""
     by_excess = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
@@ -399,9 +461,12 @@ def _decision_against(
     verb = "exceed their limits"
     if len(exceeded) == 1:
         verb = "exceeds its limit"
+    probably = ""
+    if number_probable:
+        probably = f", and {number_probable} more probably"
     return (
-        f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}); "
-        f"reports tell at least {top.texts[0]} nats about {top.attribute}, "
+        f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}"
+        f"{probably}); reports tell at least {top.texts[0]} nats about {top.attribute}, "
         f"{top.limit:g} are allowed."
     )
 
@@ -439,6 +504,12 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
         parts.append(
             f"{len(undecided)} not certifiable: the smallest total that holds is larger"
         )
+        probable = [judgement for judgement in undecided if judgement.probably_exceeded]
+        if probable:
+            parts[-1] += (
+                f"; {len(probable)} of them probably exceeded, by {PROBABLE} "
+                f"({GUARANTEES[PROBABLE].meaning})"
+            )
     if within:
         reasons = _reasons([judgement.proof[1] for judgement in within], totals)
         parts.append(f"{len(within)} within, by {reasons}")

@@ -157,7 +157,8 @@ ANALYSE_HEADINGS = {
     type=INTEGER_TYPE,
     metavar="N",
     help="Number of people drawn for the realised privacy loss; by default 1,000 if a "
-    "guarantee needs records and all mechanisms are named, else 0.",
+    "guarantee needs records and all mechanisms are named, else 0; also for auto and "
+    "more than 131,072 records.",
 )
 @options.TOTALS
 @options.DATA

@@ -5,7 +5,13 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from seepage._core.text import delta_text, how_many, lower_text, upper_text
+from seepage._core.text import (
+    delta_text,
+    how_many,
+    lower_text,
+    short_list,
+    upper_text,
+)
 from seepage.channel.domain import sample_caution
 from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned, constants
@@ -22,6 +28,14 @@ SHOWN_ATTRIBUTES = 40
 
 SHOWN_LEAKS = 10
 """Maximum number of leaks that are printed."""
+
+
+FEW_ROWS = 4
+"""Number of rows up to which a table is printed with all columns and rows."""
+
+
+NAMED_ALIKE = 3
+"""Maximum number of attributes that are named where their rows are alike."""
 
 
 MAX_NAME = 24
@@ -87,12 +101,11 @@ def _verdict_text(analysis: Any) -> str:
     lines = [verdict.decision, verdict.basis, with_option_names(verdict.settle)]
     lines = [line for line in lines if line]
     rows = [
-        ["", "limit", "at least", "at most", "but for delta", ""],
+        ["", "limit", "at least", "at most", "but for delta", "probably", ""],
         *map(_judgement_row, judged),
     ]
-    if not any(judgement.relaxed_by for judgement in judged):
-        rows = [[*row[:4], row[-1]] for row in rows]
-    lines += ["", f"Limits (nats; {UNIT})", aligned(rows, most=SHOWN_ATTRIBUTES)]
+    rows = _without_columns(rows, "-")
+    lines += ["", f"Limits (nats; {UNIT})", *_alike_as_sentences(rows)]
     return "\n".join(lines)
 
 
@@ -104,6 +117,9 @@ def _judgement_row(judgement: Any) -> list[str]:
     at_most = "unknown"
     if judgement.upper_by:
         at_most = f"{upper} {judgement.upper_by}"
+    probably = "-"
+    if judgement.state == "not certifiable" and judgement.probable is not None:
+        probably = f"{upper_text(judgement.probable)} independent"
     but_for_delta = "-"
     if judgement.relaxed_by:
         relaxed = upper_text(judgement.relaxed) + f" {judgement.relaxed_by}"
@@ -114,8 +130,56 @@ def _judgement_row(judgement: Any) -> list[str]:
         judgement.at_least or "-",
         at_most,
         but_for_delta,
-        str(judgement.state),
+        probably,
+        judgement.standing,
     ]
+
+
+def _without_columns(rows: Sequence[Sequence[str]], empty: str) -> list[list[str]]:
+    """Return a table without the columns in which all rows below the head are empty."""
+    columns = list(zip(*rows, strict=True))
+    kept = [column for column in columns if set(column[1:]) != {empty}]
+    return [list(row) for row in zip(*kept, strict=True)]
+
+
+def _alike_as_sentences(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table by attribute: what is the same in all rows of many as
+    one sentence, and rows alike as one.
+    """
+    head = list(rows[0])
+    body = [list(row) for row in rows[1:]]
+    if len(body) <= FEW_ROWS:
+        return [aligned(rows, most=SHOWN_ATTRIBUTES)]
+    alike = list[str]()
+    kept = [0]
+    for place in range(1, len(head)):
+        cells = {row[place] for row in body}
+        if len(cells) > 1:
+            kept.append(place)
+            continue
+        alike.append(f"{head[place]} {cells.pop()}".strip())
+    lines = list[str]()
+    if alike:
+        lines.append(f"  each of {len(body)}: {', '.join(alike)}")
+    if len(kept) > 1:
+        table = [[row[place] for place in kept] for row in [head, *body]]
+        lines.append(aligned(_rows_alike_as_one(table), most=SHOWN_ATTRIBUTES))
+    return lines
+
+
+def _rows_alike_as_one(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return a table in which many rows with the same cells are one row with the names
+    of all.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, *cells in rows[1:]:
+        groups.setdefault(tuple(cells), []).append(name)
+    merged = [list(rows[0])]
+    for row_cells, names in groups.items():
+        if len(names) > FEW_ROWS:
+            names = [short_list(names, NAMED_ALIKE)]
+        merged += [[name, *row_cells] for name in names]
+    return merged
 
 
 def _leaks_text(analysis: Any) -> str:
@@ -252,7 +316,7 @@ def _totals_text(analysis: Any) -> str:
         f"  {name}: {with_option_names(why)}"
         for name, why in comparison.unavailable.items()
     ]
-    return "\n".join([head, aligned(rows, most=SHOWN_ATTRIBUTES), *legend])
+    return "\n".join([head, *_alike_as_sentences(rows), *legend])
 
 
 def _terms(total: Any) -> str:

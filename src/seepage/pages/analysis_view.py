@@ -133,6 +133,13 @@ def finding_of(analysis: Analysis) -> AnalysisFinding:
             f"It is not known whether {len(undecided):,} of {all_questions} {verb} "
             "within the limit."
         )
+        probable = sum(judgement.probably_exceeded for judgement in undecided)
+        if probable:
+            verb = "gives" if probable == 1 else "give"
+            sentence = (
+                f"{probable:,} of {all_questions} probably {verb} away more than the "
+                "limit; it is not proven."
+            )
         return AnalysisFinding(
             state="open",
             order="Do not rely on this yet",
@@ -215,6 +222,12 @@ def _fact_open(undecided: Sequence[Judgement]) -> Fact:
         f"{verb} not known: no message that is over the limit was found, and nothing "
         "proves that there is none."
     )
+    probable = sum(judgement.probably_exceeded for judgement in undecided)
+    if probable:
+        text += (
+            f" {probable:,} of them are probably over it: if answers are independent of "
+            "each other given the one that is told about."
+        )
     return Fact(number=f"{len(undecided):,}", text=text)
 
 

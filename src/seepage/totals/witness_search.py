@@ -4,12 +4,14 @@ lower bound.
 A random half of the people serves the search; the report tuple it ends with is
 evaluated on the other half and on the whole table, and the smaller value counts: the
 latter is at most the supremum over all report tuples of the table's own joint
-distribution, the former is not biased by the search.
+distribution, the former is not biased by the search.  In a large table the searches
+start on a part of that half, and the best ones continue on the half.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import nlargest
 from itertools import permutations
 from operator import itemgetter
 from typing import Any
@@ -28,6 +30,10 @@ Reports = list[int | Booleans]
 """A report tuple: the likelihood column of each attribute, by index or likely set."""
 
 
+Candidate = tuple[float, Reports, tuple[int, int]]
+"""Log-likelihood ratio, report tuple and ordered pair of target values."""
+
+
 MAX_PAIRS = 4
 """Ordered pairs of target values that are searched: those with the largest sum of
 bounds."""
@@ -36,6 +42,24 @@ bounds."""
 RANDOM_STARTS = 2
 """Searches per pair that start at the record of a random person with the first
 value."""
+
+
+MAX_DISTINCT = 16_384
+"""Number of distinct records of the half up to which searches start on all of it."""
+
+
+SEARCHED = 4_096
+"""Number of people with each value of the target on whom searches start otherwise."""
+
+
+PRIOR = 30.0
+"""Number of people like all others that are added to those with each value, where pairs
+of values are chosen: few people seem to differ by chance."""
+
+
+CONTINUED = 1
+"""Number of searches that continue on the half, where they started on a part of it: the
+best ones."""
 
 
 MAX_SWEEPS = 50
@@ -110,18 +134,20 @@ def search_witness(
     generator = checks.generator(rng)
     search_weights = generator.binomial(data.weights, 0.5)
     held_out_weights = data.weights - search_weights
-    search = _CoordinateAscent(data, columns, target, search_weights)
     size = columns[target].k
+    search = _CoordinateAscent(data, columns, target, search_weights)
     in_search = _weighted_counts(search.column, search_weights, size) > 0
     in_held_out = _weighted_counts(search.column, held_out_weights, size) > 0
     seen = np.flatnonzero(in_search & in_held_out)
     if len(seen) < 2:
         return None
-    candidates = []
-    for pair, start in search.starts(seen, generator):
-        reports = search.ascend(start, pair)
-        log_ratio = search.log_ratio(reports, pair, search_weights)
-        candidates.append((log_ratio, reports, pair))
+    part = search.part(generator)
+    candidates = [
+        part.ascended(start, pair) for pair, start in search.starts(seen, generator)
+    ]
+    if part is not search:
+        best = nlargest(CONTINUED, candidates, key=itemgetter(0))
+        candidates = [search.ascended(reports, pair) for _, reports, pair in best]
     _, reports, pair = max(candidates, key=itemgetter(0))
     return search.witness(reports, pair, held_out_weights)
 
@@ -146,6 +172,18 @@ class _CoordinateAscent:
         self.own = self.columns[self.target].max_log_ratios()
         self.column = self.data.column(self.target)
 
+    def part(self, generator: np.random.Generator) -> "_CoordinateAscent":
+        """Return the search on a random part of the people with each value of the
+        target; itself if they have few distinct records.
+        """
+        if np.count_nonzero(self.weights) <= MAX_DISTINCT:
+            return self
+        size = self.columns[self.target].k
+        people = _weighted_counts(self.column, self.weights, size)
+        shares = np.minimum(1.0, SEARCHED / np.maximum(people, 1.0))
+        drawn = generator.binomial(self.weights, shares[self.column])
+        return replace(self, weights=drawn)
+
     def _channel(self, source: int) -> Floats:
         """Return P(source given target) in the half that serves the search."""
         size = self.columns[source].k
@@ -154,7 +192,9 @@ class _CoordinateAscent:
         counts = _weighted_counts(index, self.weights, size * values).reshape(
             values, size
         )
-        return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+        everybody = counts.sum(axis=0) / counts.sum()
+        counts += PRIOR * everybody
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     def starts(
         self, seen: Integers, generator: np.random.Generator
@@ -189,6 +229,11 @@ class _CoordinateAscent:
             scores += self.clipped[source].best(channel[first], channel[second])[0]
         for index in np.argsort(-scores, kind="stable")[:MAX_PAIRS]:
             yield int(first[index]), int(second[index])
+
+    def ascended(self, start: Reports, pair: tuple[int, int]) -> Candidate:
+        """Return the reports that a search ends with, and their log-likelihood ratio."""
+        reports = self.ascend(start, pair)
+        return self.log_ratio(reports, pair, self.weights), reports, pair
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
         """Maximise over one source's report at a time until none improves.
