@@ -185,6 +185,11 @@ def real(
     return number
 
 
+def positive(value: Any, name: str) -> float:
+    """Return a number above 0."""
+    return real(value, name, "above 0", lambda number: number > 0)
+
+
 def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return an integer in [minimum, maximum]; booleans and floats raise."""
     rule = f"an integer of at least {minimum}"

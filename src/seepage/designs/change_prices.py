@@ -8,7 +8,7 @@ error is an upper bound of the error that a search for it would find.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from seepage.designs.forms.form_pool import FormPool
 from seepage.designs.forms.form_problem import FormProblem, Indices
 
 TOLERANCE = 2e-3
+"""Relative gap at which the shares of a changed design are good enough."""
 
 
 MAX_UPDATES = 400
-"""Gap and updates at which the shares of a changed design are good enough."""
+"""Maximum number of updates of these shares."""
 
 
 MIN_SHARE = 1e-3
@@ -186,28 +187,37 @@ class ChangePrices:
         """Yield the price of asking each protected attribute that is not asked, and
         all.
         """
+        forms = dict[int, list[Form]]()
+        for j in self._unasked()[:MAX_ADDED]:
+            forms_with = self._forms_with(j)
+            if forms_with:
+                forms[j] = forms_with
+        for j in forms:
+            yield from self._added((j,), forms[j])
+        if len(forms) > 1:
+            yield from self._added(tuple(forms), list(chain(*forms.values())))
+
+    def _unasked(self) -> list[int]:
+        """Return the protected attributes of several values that are not asked."""
         problem = self.problem
         unprotected = {*problem.public, *problem.known}
-        unasked = [
-            j
-            for j, size in enumerate(problem.domain.sizes)
-            if not problem.collected[j] and size > 1 and j not in unprotected
-        ]
-        unasked = [j for j in unasked if math.isfinite(problem.limits[j])][:MAX_ADDED]
-        forms = {j: self._forms_with(j) for j in unasked}
-        able = [j for j in unasked if forms[j]]
-        changes: list[Indices] = [(j,) for j in able]
-        if len(able) > 1:
-            changes.append(tuple(able))
-        for attributes in changes:
-            weights = self.weights.copy()
-            weights[list(attributes)] = 1.0
-            new = [problem.row(form) for j in attributes for form in forms[j]]
-            shares = np.append(self.shares, np.zeros(len(new)))
-            factor = self._factor(
-                np.vstack([self.rows, *new]), shares, weights, self.weights
-            )
-            yield from self._change("add", attributes, factor)
+        unasked = list[int]()
+        for j, size in enumerate(problem.domain.sizes):
+            if problem.collected[j] or j in unprotected:
+                continue
+            if size > 1 and math.isfinite(problem.limits[j]):
+                unasked.append(j)
+        return unasked
+
+    def _added(self, attributes: Indices, forms: Sequence[Form]) -> Iterator[Change]:
+        """Yield the price of asking attributes in these forms too."""
+        weights = self.weights.copy()
+        weights[list(attributes)] = 1.0
+        new = [self.problem.row(form) for form in forms]
+        shares = np.append(self.shares, np.zeros(len(new)))
+        rows = np.vstack([self.rows, *new])
+        factor = self._factor(rows, shares, weights, self.weights)
+        yield from self._change("add", attributes, factor)
 
     def _forms_with(self, j: int) -> list[Form]:
         """Return forms of an unasked attribute, alone and added to the forms used."""

@@ -191,7 +191,12 @@ class Design:
         rng = np.random.default_rng(self.options.rng)
         stages = (
             generate_forms(
-                self.search_forms, self.pool, self.certifier, rng, thorough, patience
+                self.search_forms,
+                self.pool,
+                self.certifier,
+                rng,
+                thorough=thorough,
+                patience=patience,
             )
             for thorough in (False, True)
         )
@@ -273,9 +278,9 @@ class Design:
         order = sorted(
             np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index]
         )
-        found = [self.pool.forms[index] for index in order]
-        self.sets = [list(form.attributes) for form in found]
-        forms = self.certifier.proven(found)
+        used = [self.pool.forms[index] for index in order]
+        self.sets = [list(form.attributes) for form in used]
+        forms = self.certifier.proven(used)
         if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
@@ -286,7 +291,12 @@ class Design:
         self.wanted = wanted_errors(problem.domain, self.options.want, errors)
         self.changes = change_prices(problem, self.pool)
         self.comparison = compare_designs(
-            problem, self.people, self.singles, self.full_forms, forms, self.errors
+            problem,
+            self.people,
+            singles=self.singles,
+            full_forms=self.full_forms,
+            forms=forms,
+            errors=self.errors,
         )
         self.forms = with_shares(
             map(self._with_observed, forms), solution.shares[order].tolist()

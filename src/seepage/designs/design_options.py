@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from seepage._core import checks
 from seepage._core.nested_texts import MAX_NESTING, nested_texts
-from seepage._core.wanted_text import names_in
+from seepage._core.wanted_text import TIMES, names_in
 from seepage.calibration.calibration_options import PlanningOptions, positive_limit
 from seepage.tables.table_options import ANSWERS, TableKeywords
 
@@ -61,19 +61,17 @@ def divided(confidence: float, statements: int) -> float:
     )
 
 
-def positive_number(value: Any, what: str) -> float:
-    """Return a number, checked to be above 0."""
-    number = checks.real(value, what)
-    if not number > 0:
-        raise checks.violation(what, "above 0", value)
-    return number
-
-
 def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
     """Return wanted statistics: texts, and lists of names."""
-    given = [value] if isinstance(value, str) else checks.items(value, what)
-    each = f"each of {what}"
-    return [one if isinstance(one, str) else checks.texts(one, each) for one in given]
+    if isinstance(value, str):
+        return [value]
+    statistics = list[Any]()
+    for statistic in checks.items(value, what):
+        if isinstance(statistic, str):
+            statistics.append(statistic)
+        else:
+            statistics.append(checks.texts(statistic, f"each of {what}"))
+    return statistics
 
 
 def _scales(value: Any, what: str) -> Mapping[str, Any]:
@@ -149,9 +147,9 @@ CONSTRAINTS: dict[str, checks.Check] = {
     "order": _scales,
     "codebook": _codebook,
     "shape": partial(checks.choice, options=("never", "forms")),
-    "effort": positive_number,
+    "effort": checks.positive,
     "rounds": partial(checks.integer, minimum=0),
-    "seconds": positive_number,
+    "seconds": checks.positive,
     "rng": partial(checks.required_seed, maximum=MAX_SEED),
 }
 """What each option of `design` alone must be; limits are checked by attribute."""
@@ -194,13 +192,14 @@ class DesignOptions(PlanningOptions):
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data`, with how answers are chosen."""
-        given = super().records_options(rng, scope)
         merges = {} if self.codebook is None else self.codebook.merges
-        merging = scope == "population" or bool(self.order) or bool(merges)
-        chosen = self.answers or ("merged" if merging else "as-is")
+        answers = self.answers
+        if answers is None:
+            merging = scope == "population" or bool(self.order) or bool(merges)
+            answers = "merged" if merging else "as-is"
         return {
-            **given,
-            "answers": chosen,
+            **super().records_options(rng, scope),
+            "answers": answers,
             "order": self.order,
             "keep": self._named(),
             "may_decline": scope == "population",
@@ -243,4 +242,8 @@ class DesignOptions(PlanningOptions):
 
     @property
     def _want_texts(self) -> list[str]:
-        return [one if isinstance(one, str) else " x ".join(one) for one in self.want]
+        texts = list[str]()
+        for statistic in self.want:
+            is_text = isinstance(statistic, str)
+            texts.append(statistic if is_text else TIMES.join(statistic))
+        return texts

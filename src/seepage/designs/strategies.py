@@ -1,7 +1,7 @@
 """Strategies that a design is compared with, and the precision of each."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -103,6 +103,7 @@ class Strategy(Stored, frozen=True, kw_only=True):
 def compare_designs(
     problem: FormProblem,
     people: int,
+    *,
     singles: Sequence[Form],
     full_forms: Sequence[Form],
     forms: Sequence[Form],
@@ -119,60 +120,112 @@ def compare_designs(
     forms, errors
         The forms of the design, and its error of each attribute.
     """
-    asked = np.flatnonzero(
-        problem.collected & (problem.importance[: len(problem.domain)] > 0)
+    others = OtherStrategies(problem, people)
+    record = max(form.record for form in forms)
+    return (
+        *others.equal_split(),
+        *others.everyone_asked_everything(full_forms),
+        *others.one_attribute_each(singles),
+        others.one_attribute_at(record),
+        others.without_noise(),
+        others.designed(forms, errors, record),
     )
-    names, found = [problem.domain.names[j] for j in asked], list[Strategy]()
-    limit = float(problem.limits.min())
-    precisions = problem.precisions
 
-    def add(name: str, rests_on: str, errors: Iterable[float], record: float) -> None:
-        strategy = Strategy(
+
+class OtherStrategies:
+    """The strategies that a design is compared with, and the design as one of them.
+
+    Parameters
+    ----------
+    problem, people
+        As in `compare_designs`.
+    """
+
+    def __init__(self, problem: FormProblem, people: int) -> None:
+        self.problem = problem
+        self.people = people
+        importance = problem.importance[: len(problem.domain)]
+        self.asked = np.flatnonzero(problem.collected & (importance > 0))
+        self.limit = float(problem.limits.min())
+
+    def equal_split(self) -> Iterator[Strategy]:
+        """Yield the equal split of the limit; it has none with public attributes."""
+        if self.problem.public:
+            return
+        budget = equal_split(self.limit, len(self.asked))
+        errors = self._errors(self._best_precisions(budget))
+        yield self._strategy(SPLIT, "worst", errors, self.limit)
+
+    def everyone_asked_everything(
+        self, full_forms: Sequence[Form]
+    ) -> Iterator[Strategy]:
+        """Yield the best of the forms of all attributes, if there is one."""
+        if not full_forms:
+            return
+        precisions = [self.problem.row(form)[self.asked] for form in full_forms]
+        best = min(
+            range(len(full_forms)), key=lambda i: float((1 / precisions[i]).sum())
+        )
+        full = full_forms[best]
+        errors = self._errors(precisions[best])
+        yield self._strategy(CALIBRATED, full.guarantee, errors, full.record)
+
+    def one_attribute_each(self, singles: Sequence[Form]) -> Iterator[Strategy]:
+        """Yield SMP with a uniform choice of the attribute, and with the best shares."""
+        problem = self.problem
+        ascending = sorted(singles, key=lambda form: float(problem.row(form).max()))
+        best = {problem.indices(form): form for form in ascending}
+        forms = [best[j,] for j in self.asked.tolist()]
+        rows = [problem.row(form) for form in forms]
+        each = np.array([rows[place][j] for place, j in enumerate(self.asked.tolist())])
+        budget = max(form.max_budget for form in forms)
+        is_within = problem.fixed_caps and budget <= self.limit and not problem.public
+        guarantee = "worst" if is_within else "exact"
+        uniform = self._errors(each * (1 / len(self.asked)))
+        yield self._strategy(UNIFORM_SMP, guarantee, uniform, budget)
+        optimal = self._errors(_best_smp(problem, self.asked, each))
+        yield self._strategy(OPTIMAL_SMP, guarantee, optimal, budget)
+
+    def one_attribute_at(self, record: float) -> Strategy:
+        """Return SMP at the whole record's epsilon of the design."""
+        precisions = self._best_precisions(min(record, MAX_BUDGET))
+        rival = self._errors(_best_smp(self.problem, self.asked, precisions))
+        return self._strategy(RECORD_SMP, "exceeds the limits", rival, record)
+
+    def without_noise(self) -> Strategy:
+        """Return the answers of all people as they are: sampling errors alone."""
+        variance = self.problem.precisions.sampling_variance
+        errors = [variance(j) / self.people for j in self.asked.tolist()]
+        return self._strategy(NO_NOISE, "exceeds the limits", errors, math.inf)
+
+    def designed(
+        self, forms: Sequence[Form], errors: Floats, record: float
+    ) -> Strategy:
+        """Return the design."""
+        name = DESIGN if all(form.is_product for form in forms) else SHAPED
+        guarantees = ", ".join(sorted({form.guarantee for form in forms}))
+        return self._strategy(name, guarantees, errors[self.asked].tolist(), record)
+
+    def _strategy(
+        self, name: str, rests_on: str, errors: Iterable[float], record: float
+    ) -> Strategy:
+        names = [self.problem.domain.names[j] for j in self.asked]
+        return Strategy(
             name=name,
             rests_on=rests_on,
             certified=name not in BEYOND,
             errors=dict(zip(names, map(stored_number, errors), strict=True)),
             record=stored_number(record),
         )
-        found.append(strategy)
 
-    def best_precisions(budget: float) -> Floats:
-        return np.array([precisions.best(j, budget) for j in asked.tolist()])
+    def _best_precisions(self, budget: float) -> Floats:
+        """Return the precision of each attribute asked by the best report at a budget."""
+        best = self.problem.precisions.best
+        return np.array([best(j, budget) for j in self.asked.tolist()])
 
-    if not problem.public:
-        add(
-            SPLIT,
-            "worst",
-            _errors(best_precisions(equal_split(limit, len(asked))), people),
-            limit,
-        )
-    if full_forms:
-        full = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
-        add(
-            CALIBRATED,
-            full.guarantee,
-            _errors(problem.row(full)[asked], people),
-            full.record,
-        )
-    ascending = sorted(singles, key=lambda form: float(problem.row(form).max()))
-    best = {problem.indices(form): form for form in ascending}
-    each = np.array([problem.row(best[j,])[j] for j in asked.tolist()])
-    budget = max(best[j,].max_budget for j in asked.tolist())
-    is_within = problem.fixed_caps and budget <= limit and not problem.public
-    guarantee = "worst" if is_within else "exact"
-    add(UNIFORM_SMP, guarantee, _errors(each * (1 / len(asked)), people), budget)
-    add(
-        OPTIMAL_SMP, guarantee, _errors(_best_smp(problem, asked, each), people), budget
-    )
-    record = max(form.record for form in forms)
-    rival = _best_smp(problem, asked, best_precisions(min(record, MAX_BUDGET)))
-    add(RECORD_SMP, "exceeds the limits", _errors(rival, people), record)
-    without = [precisions.sampling_variance(j) / people for j in asked.tolist()]
-    add(NO_NOISE, "exceeds the limits", without, math.inf)
-    name = DESIGN if all(form.is_product for form in forms) else SHAPED
-    guarantees = ", ".join(sorted({form.guarantee for form in forms}))
-    add(name, guarantees, errors[asked].tolist(), record)
-    return tuple(found)
+    def _errors(self, precisions: Floats) -> list[float]:
+        """Return 1 / (n P) of each precision P, for n people."""
+        return [1 / (self.people * precision) for precision in precisions.tolist()]
 
 
 def _best_smp(problem: FormProblem, asked: Integers, precisions: Floats) -> Floats:
@@ -187,8 +240,3 @@ def _best_smp(problem: FormProblem, asked: Integers, precisions: Floats) -> Floa
     else:
         shares = problem.scale[asked] / precisions
     return np.asarray(precisions * (shares / shares.sum()))
-
-
-def _errors(precisions: Floats, people: int) -> list[float]:
-    """Return 1 / (n P) of each precision P, for n people."""
-    return [1 / (people * precision) for precision in precisions.tolist()]

@@ -61,14 +61,14 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
     --------
     >>> hours = Attribute("hours", ("[0, 20)", "[20, 60]"), (0, 20, 60))
     >>> domain = Domain([Attribute("ill", ("no", "yes")), hours])
-    >>> found = parse_want(domain, ["mean hours", "ill x hours"])
-    >>> found.joint, {j: scores.tolist() for j, scores in found.scores.items()}
+    >>> wanted = parse_want(domain, ["mean hours", "ill x hours"])
+    >>> wanted.joint, {j: scores.tolist() for j, scores in wanted.scores.items()}
     ([(0, 1)], {1: [10.0, 40.0]})
     """
     joint = list[tuple[int, ...]]()
     scores = dict[int, Floats]()
-    for one in wanted_statistics(want):
-        names, numbers = _parsed(domain, one)
+    for statistic in wanted_statistics(want):
+        names, numbers = _parsed(domain, statistic)
         indices = sorted({domain.index(name) for name in names})
         if numbers is not None:
             scores[indices[0]] = numbers
@@ -76,33 +76,43 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
             joint.append(tuple(indices))
         else:
             raise checks.violation(
-                "each of want", "different attributes, at least two", one
+                "each of want", "different attributes, at least two", statistic
             )
-    return Wanted(
-        joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()}
-    )
+    rows = {j: mean_rows(numbers) for j, numbers in scores.items()}
+    return Wanted(joint, scores, rows)
 
 
 def _parsed(
-    domain: Domain, one: str | Sequence[str]
+    domain: Domain, statistic: str | Sequence[str]
 ) -> tuple[Sequence[str], Floats | None]:
     """Return the attributes of a statistic, and for a mean its scores."""
-    if not isinstance(one, str):
-        return one, None
-    if one.startswith(MEAN):
-        name, sign, numbers = one.removeprefix(MEAN).partition(SCORES)
-        given = [part for part in numbers.split(",") if part.strip()] if sign else None
-        attribute = domain[name.strip()]
-        return [attribute.name], attribute_scores(attribute, given, "want")
-    parts, names = one.split(TIMES), list[str]()
+    if not isinstance(statistic, str):
+        return statistic, None
+    if not statistic.startswith(MEAN):
+        return _names_of_table(domain, statistic), None
+    name, sign, numbers = statistic.removeprefix(MEAN).partition(SCORES)
+    attribute = domain[name.strip()]
+    scores = None
+    if sign:
+        scores = [number for number in numbers.split(",") if number.strip()]
+    return [attribute.name], attribute_scores(attribute, scores, "want")
+
+
+def _names_of_table(domain: Domain, statistic: str) -> list[str]:
+    """Return the attributes of a joint table such as `"ill x income"`.
+
+    The longest name comes first: a name may contain the sign itself.
+    """
+    parts = statistic.split(TIMES)
     if len(parts) < 2:
-        raise checks.violation("each of want", '"mean A" or "A x B"', one)
-    while parts:  # the longest name first: a name may contain the sign itself
+        raise checks.violation("each of want", '"mean A" or "A x B"', statistic)
+    names = list[str]()
+    while parts:
         sizes = range(len(parts), 0, -1)
         size = next((n for n in sizes if TIMES.join(parts[:n]) in domain.names), 1)
         names.append(TIMES.join(parts[:size]))
         parts = parts[size:]
-    return names, None
+    return names
 
 
 def attribute_scores(
@@ -116,19 +126,19 @@ def attribute_scores(
     >>> attribute_scores(Attribute("rooms", ("1", "2", "3"))).tolist()
     [1.0, 2.0, 3.0]
     """
-    edges = np.array(attribute.edges)
     name = attribute.name
-    if scores is None and attribute.scores:
-        return np.array(attribute.scores)
-    if scores is None and len(edges) == attribute.size + 1 and np.isfinite(edges).all():
-        of_integers = integer_midpoints(attribute.values, attribute.edges)
-        if of_integers is not None:
-            return of_integers
-        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
-    given = attribute.values if scores is None else checks.items(scores, what)
-    numbers = np.array([_score(number) for number in given])
+    stated: Sequence[Any]
+    hint = ""
+    if scores is None:
+        known = _known_scores(attribute)
+        if known is not None:
+            return known
+        stated = attribute.values
+        hint = ", which are no numbers themselves"
+    else:
+        stated = checks.items(scores, what)
+    numbers = np.array([_score(number) for number in stated])
     if not np.isfinite(numbers).all() or len(numbers) != attribute.size:
-        hint = ", which are no numbers themselves" if scores is None else ""
         rule = (
             f"must have one number for each of the {attribute.size} values of {name!r}"
         )
@@ -138,6 +148,21 @@ def attribute_scores(
             f"{what} must have different numbers for {name!r}", parameter=what
         )
     return numbers
+
+
+def _known_scores(attribute: Attribute) -> Floats | None:
+    """Return the scores that an attribute has, or the midpoints of its bins; None if
+    its values must be numbers.
+    """
+    if attribute.scores:
+        return np.array(attribute.scores)
+    edges = np.array(attribute.edges)
+    if len(edges) != attribute.size + 1 or not np.isfinite(edges).all():
+        return None
+    of_integers = integer_midpoints(attribute.values, attribute.edges)
+    if of_integers is not None:
+        return of_integers
+    return np.asarray((edges[1:] + edges[:-1]) / 2.0)
 
 
 def _score(number: Any) -> float:
@@ -170,11 +195,11 @@ def wanted_errors(domain: Domain, want: Any, errors: Floats) -> dict[str, float]
         The errors of all attributes, scaled means where means are wanted, and of all
         joint tables.
     """
-    found = parse_want(domain, want)
+    wanted = parse_want(domain, want)
     names = domain.names
     means = {
         f"{MEAN}{names[j]}": float(errors[j]) * float(np.ptp(scores)) ** 2 / 2
-        for j, scores in found.scores.items()
+        for j, scores in wanted.scores.items()
     }
-    tables = [TIMES.join(names[j] for j in table) for table in found.joint]
+    tables = [TIMES.join(names[j] for j in table) for table in wanted.joint]
     return means | dict(zip(tables, errors[len(names) :].tolist(), strict=True))

@@ -13,7 +13,7 @@ evaluation of the totals, at the budget that they would need.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -254,6 +254,7 @@ def generate_forms(
     pool: FormPool,
     certifier: Certifier,
     rng: np.random.Generator,
+    *,
     thorough: bool = True,
     patience: int = MAX_IDLE_ROUNDS,
 ) -> Iterator[ShareSolution]:
@@ -280,33 +281,78 @@ def generate_forms(
         patience = 1
     while idle < patience and not search.work.expired():
         solution = pool.solution
-        new = list[Form]()
-        seen = set[tuple[str, ...]]()
-        for start in _starts(search, pool, singles, solution.prices, rng):
-            if search.work.expired():
-                break
-            if thorough:
-                local, gain = search.improve(start, solution.prices, rng)
-            else:
-                local, gain = search.grow(start, solution.prices)
-            if (
-                local.attributes in seen
-                or gain < MIN_EQUAL_BUDGET_GAIN * solution.objective
-            ):
-                continue
-            seen.add(local.attributes)
-            form = certifier.certify(local, solution.prices if thorough else None)
-            if pool.is_improving(form, solution):
-                new.append(form)
-        if thorough and not new:
-            new = _improving_pairs(search, pool, certifier)
+        starts = _starts(search, pool, singles, solution.prices, rng)
+        if thorough:
+            local = _improved(search, starts, solution.prices, rng)
+            new = _improving(pool, certifier, local, solution.prices)
+            if not new:
+                new = _improving_pairs(search, pool, certifier)
+        else:
+            local = _grown(search, starts, solution.prices)
+            new = _improving(pool, certifier, local, None)
         before = len(pool.forms)
         pool.add(new)
         improved = pool.solve_master(1e-4, 300)
         stalled = not thorough and improved.objective > STALL_RATIO * solution.objective
-        idle = 0 if len(pool.forms) > before and not stalled else idle + 1
+        if len(pool.forms) > before and not stalled:
+            idle = 0
+        else:
+            idle += 1
         search.rounds_left = patience - idle
         yield improved
+
+
+def _grown(
+    search: FormSearch, starts: Iterable[Form], prices: Floats
+) -> Iterator[tuple[Form, float]]:
+    """Yield forms that grow from start forms, with their gains, while work is left."""
+    for start in starts:
+        if search.work.expired():
+            return
+        yield search.grow(start, prices)
+
+
+def _improved(
+    search: FormSearch, starts: Iterable[Form], prices: Floats, rng: np.random.Generator
+) -> Iterator[tuple[Form, float]]:
+    """Yield start forms with attributes added, swapped and removed, and their gains,
+    while work is left.
+    """
+    for start in starts:
+        if search.work.expired():
+            return
+        yield search.improve(start, prices, rng)
+
+
+def _improving(
+    pool: FormPool,
+    certifier: Certifier,
+    local: Iterable[tuple[Form, float]],
+    prices: Floats | None,
+) -> list[Form]:
+    """Return the certified forms, of different attributes, that improve the pool.
+
+    Parameters
+    ----------
+    pool, certifier
+        As in `generate_forms`.
+    local
+        Forms with equal budgets, and their gains.
+    prices
+        Prices at which budgets are refined; None for equal budgets.
+    """
+    solution = pool.solution
+    least_gain = MIN_EQUAL_BUDGET_GAIN * solution.objective
+    improving = list[Form]()
+    seen = set[tuple[str, ...]]()
+    for candidate, gain in local:
+        if candidate.attributes in seen or gain < least_gain:
+            continue
+        seen.add(candidate.attributes)
+        form = certifier.certify(candidate, prices)
+        if pool.is_improving(form, solution):
+            improving.append(form)
+    return improving
 
 
 def _improving_pairs(
