@@ -1,6 +1,6 @@
 """Pooling of rare values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seepage.channel.domain import MISSING, OTHER, Attribute, Domain
 from seepage.channel.merging import MAX_JOINING_SHARE
@@ -63,19 +63,28 @@ def _pooled(
     if attribute.edges:
         return attribute
     records = dict(zip(attribute.values, counts, strict=True))
-    total = records.pop(OTHER, 0)
-    merged = set[str]()
-    other_is_rare = OTHER in attribute.values and total < least
-    for value in sorted(records, key=records.__getitem__):
-        is_begun = other_is_rare or bool(merged)
-        joins = is_begun and total < least and records[value] <= most
-        if records[value] < least or (joins and value != MISSING):
-            merged.add(value)
-            total += records[value]
+    merged = _merged(records, least, most)
     if not merged:
         return attribute
-    kept = [value for value in records if value not in merged]
+    kept = [value for value in records if value not in merged and value != OTHER]
     if MISSING in kept:
         kept.remove(MISSING)
         return Attribute(attribute.name, (*kept, OTHER, MISSING))
     return Attribute(attribute.name, (*kept, OTHER))
+
+
+def _merged(records: Mapping[str, int], least: float, most: float) -> set[str]:
+    """Return the values to merge, given the number of records of each."""
+    total = records.get(OTHER, 0)
+    is_begun = OTHER in records and total < least
+    merged = set[str]()
+    for value in sorted(records, key=records.__getitem__):
+        if value == OTHER:
+            continue
+        number = records[value]
+        joins = is_begun and value != MISSING and total < least and number <= most
+        if number < least or joins:
+            merged.add(value)
+            total += number
+            is_begun = True
+    return merged

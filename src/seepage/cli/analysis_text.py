@@ -198,7 +198,9 @@ def _leaks_text(analysis: Any) -> str:
         )
         return "\n".join([head, *lines])
     intervals = matrix.interval()
-    if len(matrix.domain) < 2 or (not leaks and intervals.lower.any()):
+    if len(matrix.domain) < 2:
+        return ""
+    if not leaks and intervals.lower.any():
         return ""
     unit = ""
     if set(analysis.limits) == {None}:
@@ -216,15 +218,21 @@ def _leaks_text(analysis: Any) -> str:
             "confidence limits are 0"
         )
     lines += [f"  {text}" for text in skip_patterns(matrix.pairs)[:SHOWN_LEAKS]]
-    lines += [f"  {few.sentence()}" for few in intervals.too_few[:SHOWN_LEAKS]]
-    others = [few.attribute for few in intervals.too_few[SHOWN_LEAKS:]]
+    lines += _too_few_lines(intervals.too_few)
+    return "\n".join(
+        [f"Strongest leaks (source -> target, in nats{unit}; {condition})", *lines]
+    )
+
+
+def _too_few_lines(too_few: Sequence[Any]) -> list[str]:
+    """Return the attributes with too few records of some values."""
+    lines = [f"  {few.sentence()}" for few in too_few[:SHOWN_LEAKS]]
+    others = [few.attribute for few in too_few[SHOWN_LEAKS:]]
     if others:
         lines.append(
             f"  too few records to say about some values of {', '.join(others)} too"
         )
-    return "\n".join(
-        [f"Strongest leaks (source -> target, in nats{unit}; {condition})", *lines]
-    )
+    return lines
 
 
 def _leak_lines(leak: Any, matrix: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """`seepage report`: a saved analysis or a plan as a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -41,30 +42,48 @@ def report(
       seepage report plan.json --codebook codebook.csv
       seepage report strict.json loose.json --output both.html
     """
+    from seepage.plan.plan_file import is_plan_file
+
+    is_one_plan = len(results) == 1 and is_plan_file(results[0])
+    if evidence is not None and not is_one_plan:
+        reject(["evidence"], "an evidence pack is of one plan")
+    if codebook is not None and not is_one_plan:
+        reject(["codebook"], "a codebook is of one plan")
+    if codebook is not None:
+        reject(["output"], "--codebook writes no page")
+        _write_codebook(results[0], codebook)
+    elif evidence is not None:
+        reject(["output"], "the evidence pack has a page of its own")
+        _write_evidence(results[0], evidence)
+    else:
+        _write_page(results, output)
+
+
+def _write_codebook(plan: str, codebook: str) -> None:
+    from seepage.workflow.plan import Plan
+
+    Plan.load(plan).save_codebook(codebook)
+    click.echo(f"wrote {codebook}")
+
+
+def _write_evidence(plan: str, folder: str) -> None:
+    from seepage.workflow.plan import Plan
+
+    files = Plan.load(plan).evidence(folder, name=Path(plan).stem)
+    click.echo(f"wrote {', '.join(file.name for file in files)} -> {folder}")
+
+
+def _write_page(results: Sequence[str], output: str) -> None:
+    """Write the page of one analysis, of one plan, or of several plans."""
     from seepage.analysis.analysis import Analysis
     from seepage.pages.plans_page import plans_page
     from seepage.plan.plan_file import is_plan_file
     from seepage.workflow.plan import Plan
 
-    first, *others = results
-    if evidence is not None and (others or not is_plan_file(first)):
-        reject(["evidence"], "an evidence pack is of one plan")
-    if codebook is not None and (others or not is_plan_file(first)):
-        reject(["codebook"], "a codebook is of one plan")
-    if codebook is not None:
-        reject(["output"], "--codebook writes no page")
-        Plan.load(first).save_codebook(codebook)
-        click.echo(f"wrote {codebook}")
-        return
-    if evidence is not None:
-        reject(["output"], "the evidence pack has a page of its own")
-        files = Plan.load(first).evidence(evidence, name=Path(first).stem)
-        click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
-        return
-    if others:
-        write_text(
-            output, plans_page({Path(plan).name: Plan.load(plan) for plan in results})
-        )
+    first = results[0]
+    if len(results) > 1:
+        plans = {Path(plan).name: Plan.load(plan) for plan in results}
+        write_text(output, plans_page(plans))
     elif is_plan_file(first):
         Plan.load(first).report(output, name=Path(first).name)
     else:

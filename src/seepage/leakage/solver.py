@@ -75,6 +75,10 @@ class Pair:
     other: int
     likely: Booleans
 
+    def is_of(self, likelier: int, other: int) -> bool:
+        """Return whether it is the pair of these rows."""
+        return self.likelier == likelier and self.other == other
+
 
 def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
     """Return the largest log-ratio of one channel over S of one size, or over every S.
@@ -184,7 +188,7 @@ def dinkelbach_rows(
         if by_gain and not _can_raise(criterion.item(index), epsilon, height):
             return best
         likelier, other = divmod(index, len(others))
-        if size is None and best and (likelier, other) == (best.likelier, best.other):
+        if size is None and best is not None and best.is_of(likelier, other):
             return best
         ratio, likely = _best_set(
             rows[likelier], others[other], epsilon, value=value, size=size

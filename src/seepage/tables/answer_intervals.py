@@ -56,23 +56,28 @@ def interval_edges(
     free = max(MOST_ANSWERS - int(heavy.sum()), 1)
     step = max(share, float(masses[~heavy].sum()) / free)
     edges = set[float]()
-    start = 0
-    for stop in range(1, len(values) + 1):
-        is_last = stop == len(values)
-        if not is_last and not heavy[start] and not heavy[stop]:
-            continue
-        run = slice(start, stop)
+    for run in _runs(heavy):
         edges.update(_quantiles(values[run], masses[run], step, numbers.integral))
+        is_last = run.stop == len(values)
         if not is_last and numbers.integral:
             edges.update(_edges_beside_heavy(values, heavy, run))
         elif not is_last:
-            edges.add(roundest(values[stop - 1], values[stop], integral=False))
-        start = stop
+            edges.add(roundest(values[run.stop - 1], values[run.stop], integral=False))
     inner = sorted(edge for edge in edges if values[0] < edge <= values[-1])
     interval = np.searchsorted(inner, values, side="right")
     people_of_interval = np.bincount(interval, masses).tolist()
     starts = join_lightest(people_of_interval, share, MOST_ANSWERS)
     return (-math.inf, *(inner[start - 1] for start in starts[1:]), math.inf)
+
+
+def _runs(heavy: Booleans) -> Iterator[slice]:
+    """Yield the runs of values: each heavy value alone, and those between."""
+    start = 0
+    for stop in range(1, len(heavy)):
+        if heavy[start] or heavy[stop]:
+            yield slice(start, stop)
+            start = stop
+    yield slice(start, len(heavy))
 
 
 def _edges_beside_heavy(values: Floats, heavy: Booleans, run: slice) -> Iterator[float]:

@@ -226,15 +226,8 @@ class AnswerRule:
             merged += 1
         if merged >= attribute.size - 1 and total < least:
             return attribute.restrict(ascending[-1:])
-        joining = [attribute.values[code] for code in ascending[rare:merged]]
-        other = _name_of_others(joining, attribute.values)
-        alone = [attribute.values[code] for code in np.sort(ascending[merged:])]
-        values = [value for value in alone if value != OTHER]
-        values.append(other)
-        pairs = list[tuple[str, str]]()
-        if other != OTHER:
-            pairs = [(value, other) for value in (*joining, ALL_OTHERS)]
-        return Attribute(attribute.name, tuple(values), (), tuple(pairs))
+        alone = np.sort(ascending[merged:])
+        return _with_others(attribute, alone, joining=ascending[rare:merged])
 
     def _ordered(
         self, attribute: Attribute, counts: Integers, scale: Sequence[str]
@@ -262,6 +255,32 @@ class AnswerRule:
             if len(group) > 1:
                 merged += [(value, label) for value in group]
         return Attribute(attribute.name, tuple(labels), (), tuple(merged))
+
+
+def _with_others(
+    attribute: Attribute, alone: Integers, *, joining: Integers
+) -> Attribute:
+    """Return the attribute with all but some values merged.
+
+    Parameters
+    ----------
+    attribute
+        An attribute.
+    alone, joining
+        The codes of the values that stay, and of common ones that give the merged
+        answer its name.
+    """
+    named = [attribute.values[code] for code in joining]
+    other = _name_of_others(named, attribute.values)
+    values = list[str]()
+    for code in alone:
+        if attribute.values[code] != OTHER:
+            values.append(attribute.values[code])
+    values.append(other)
+    merged = list[tuple[str, str]]()
+    if other != OTHER:
+        merged = [(value, other) for value in (*named, ALL_OTHERS)]
+    return Attribute(attribute.name, tuple(values), (), tuple(merged))
 
 
 def _without_missing(

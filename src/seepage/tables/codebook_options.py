@@ -74,13 +74,15 @@ class CodebookOptions:
             return setting
         return [*checks.texts(setting, option), *names]
 
-    def with_scales(self, given: Any) -> Any:
+    def with_scales(self, order: Any) -> Any:
         """Return the option `order`, with the scales of the codebook."""
-        if isinstance(given, (str, os.PathLike)):
-            given = read_scales(given)
-        if given is None or not self.order:
-            return self.order if given is None else given
-        return {**self.order, **checks.mapping(given, "order")}
+        if order is None:
+            return self.order
+        if isinstance(order, (str, os.PathLike)):
+            order = read_scales(order)
+        if not self.order:
+            return order
+        return {**self.order, **checks.mapping(order, "order")}
 
     def settled(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return options of a design, with those that the codebook settles."""
@@ -165,16 +167,22 @@ def _settle(options: CodebookOptions, name: str, rows: Sequence[CodebookRow]) ->
     if markers:
         options.missing_markers[name] = markers
     answers = [row for row in rows if not row.missing and row.value != MISSING]
-    if any(row.lower is not None or row.upper is not None for row in answers):
+    if any(row.is_interval for row in answers):
         options.bins[name] = _edges(name, answers)
         return
-    are_ordered = [row.order is not None for row in answers if not row.merged_into]
-    if are_ordered and all(are_ordered):
+    are_ordered = _are_ordered(answers)
+    if are_ordered:
         answers.sort(key=_place)
     if any(row.merged_into for row in answers):
         options.merges[name] = _merges(name, answers)
-    elif are_ordered and all(are_ordered):
+    elif are_ordered:
         options.order[name] = [row.value for row in answers]
+
+
+def _are_ordered(rows: Sequence[CodebookRow]) -> bool:
+    """Return whether all values have a place on a scale; merged ones need none."""
+    kept = [row for row in rows if not row.merged_into]
+    return bool(kept) and all(row.order is not None for row in kept)
 
 
 def _place(row: CodebookRow) -> float:

@@ -93,6 +93,11 @@ class CodebookRow:
         """Whether the line is that of an attribute."""
         return not self.value
 
+    @property
+    def is_interval(self) -> bool:
+        """Whether the line states an end of an interval."""
+        return self.lower is not None or self.upper is not None
+
     def __post_init__(self) -> None:
         if not self.attribute:
             raise InputError("each line of a codebook must name its attribute")

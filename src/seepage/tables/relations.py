@@ -71,15 +71,7 @@ def relations(profiles: Sequence[Profile]) -> dict[str, Relation]:
     records = profiles[0].records if profiles else 0
     if records < MIN_TABLE:
         return {}
-    sizes = np.array([column.values for column in profiles])
-    determines, skips = _candidates(profiles, sizes)
-    _screen(profiles, sizes, determines, skips)
-    skipped = dict[int, _Skip]()
-    for i, j in np.argwhere(determines | skips).tolist():
-        occurs = _co_occurrence(profiles[i], profiles[j])
-        determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
-        if skips[i, j] and j not in skipped and _marks_missing(occurs):
-            skipped[j] = _Skip(i, _values_where_missing(profiles[i], occurs))
+    determines, skipped = _dependencies(profiles)
     related = dict[str, Relation]()
     copies = monotone_copies(profiles)
     added = sums(profiles)
@@ -89,10 +81,28 @@ def relations(profiles: Sequence[Profile]) -> dict[str, Relation]:
         if relation.same is None and j in copies:
             relation = replace(relation, same=profiles[copies[j]].name, follows=())
         if relation.same is None:
-            causes = [*added.get(j, ()), *([recoded[j]] if j in recoded else [])]
+            causes = list(added.get(j, ()))
+            if j in recoded:
+                causes.append(recoded[j])
             relation = _also_follows(relation, [profiles[k].name for k in causes])
         related[column.name] = relation
     return related
+
+
+def _dependencies(profiles: Sequence[Profile]) -> tuple[Booleans, dict[int, _Skip]]:
+    """Return the pairs (i, j) in which column i determines column j, and by column what
+    tells where it is missing.
+    """
+    sizes = np.array([column.values for column in profiles])
+    determines, skips = _candidates(profiles, sizes)
+    _screen(profiles, sizes, determines, skips)
+    skipped = dict[int, _Skip]()
+    for i, j in np.argwhere(determines | skips).tolist():
+        occurs = _co_occurrence(profiles[i], profiles[j])
+        determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
+        if skips[i, j] and j not in skipped and _marks_missing(occurs):
+            skipped[j] = _Skip(i, _values_where_missing(profiles[i], occurs))
+    return determines, skipped
 
 
 def _also_follows(relation: Relation, names: Sequence[str]) -> Relation:

@@ -113,10 +113,10 @@ def repeated_values(
     chance = np.array([_chance(profile) for profile in profiles])
     sizes = np.array([profile.values for profile in profiles])
     codes = [profile.codes for profile in profiles]
-    times = list[int]()
-    for index, judgement in enumerate(judgements):
+    times = list[Profile]()
+    for profile, judgement in zip(profiles, judgements, strict=True):
         if judgement.kind in ("time", "date"):
-            times.append(index)
+            times.append(profile)
     repeated = list[RepeatedValues]()
     for index, profile in enumerate(profiles):
         judgement = judgements[index]
@@ -126,12 +126,12 @@ def repeated_values(
         others &= sizes <= FEWER_VALUES * profile.values
         others[index] = False
         constant = _constant_within(codes, index, profile, others, chance)
-        if constant.sum() < _least_constant(profile, judgement, others):
-            constant[:] = False
-        once_per = _time_of_each(profile, [profiles[k] for k in times])
-        if once_per is None and not constant.any():
-            continue
         names = [profiles[k].name for k in np.flatnonzero(constant).tolist()]
+        if len(names) < _least_constant(profile, judgement, others):
+            names = []
+        once_per = _time_of_each(profile, times)
+        if once_per is None and not names:
+            continue
         repeated.append(
             RepeatedValues(
                 name=profile.name,

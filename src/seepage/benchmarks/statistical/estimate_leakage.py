@@ -243,6 +243,11 @@ def _ordered_pairs(
         return [pair for pair in ordered if pair[0] == index]
     if target is not None:
         raise checks.exclusive("target", "pairs", "pairs have their own targets")
+    return _named_pairs(domain, pairs)
+
+
+def _named_pairs(domain: Domain, pairs: Iterable[tuple[str, str]]) -> list[Key]:
+    """Return the indices of pairs of names, without duplicates."""
     named = checks.items(pairs, "pairs")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
         raise checks.violation(

@@ -6,7 +6,7 @@ tasks are merged on executors, in groups and then all of them; the driver receiv
 domain and the counts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -124,25 +124,32 @@ def _find_domain(
     values: Found = run(table, options.choose(table.names), work)
     check_records(values.rows, values.kept)
     unbinned = [column for column in values.parts if column.needs_edges]
-    for start in range(0, len(unbinned), SUMMARISED):
-        columns = unbinned[start : start + SUMMARISED]
-        numbers = run(
-            table, [c.name for c in columns], partial(summarise, columns=columns)
-        )
-        for column, summary in zip(columns, numbers.parts, strict=True):
-            column.set_edges(summary)
-    if without := [column.name for column in unbinned if not column.edges]:
-        rules = (
-            options.bins
-            if isinstance(options.bins, Mapping)
-            else {ALL_OTHERS: options.bins}
-        )
-        options = replace(options, bins={**rules, **dict.fromkeys(without, "none")})
-        return _find_domain(table, options, count=count)
+    _set_edges(table, unbinned)
+    without = [column.name for column in unbinned if not column.edges]
+    if without:
+        return _find_domain(table, _without_bins(options, without), count=count)
     domain = Domain(column.attribute()[0] for column in values.parts)
     if values.counts is None or unbinned:
         return domain, None
     return domain, recoded(values.counts, domain)
+
+
+def _set_edges(table: Input, columns: Sequence[Column]) -> None:
+    """Find the bin edges of columns of numbers, several columns in one job."""
+    for start in range(0, len(columns), SUMMARISED):
+        some = columns[start : start + SUMMARISED]
+        names = [column.name for column in some]
+        numbers = run(table, names, partial(summarise, columns=some))
+        for column, summary in zip(some, numbers.parts, strict=True):
+            column.set_edges(summary)
+
+
+def _without_bins(options: TableOptions, names: Iterable[str]) -> TableOptions:
+    """Return the options with columns whose values are answers as they are."""
+    rules: Mapping[str, Any] = {ALL_OTHERS: options.bins}
+    if isinstance(options.bins, Mapping):
+        rules = options.bins
+    return replace(options, bins={**rules, **dict.fromkeys(names, "none")})
 
 
 def _accumulate(
