@@ -45,6 +45,7 @@ memory."""
 
 
 ROW_SUM_TOLERANCE = 1e-9
+"""Largest distance from 1 of the sum of a row of probabilities."""
 
 
 MAX_ITEMS = 1_000_000

@@ -15,6 +15,7 @@ are not."""
 
 
 EACH = "each of "
+"""Start of the name of a parameter in a message about one of its items."""
 
 
 MAX_LINE = 500

@@ -160,6 +160,7 @@ def number_of(number: int, noun: str, plural: str = "") -> str:
 
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
+"""The unit of leakages, in words."""
 
 
 def span(numbers: Iterable[float | None]) -> str:

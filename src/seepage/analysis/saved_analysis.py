@@ -31,6 +31,7 @@ from seepage.totals.joint_witness import JointWitness
 from seepage.totals.result import TotalLeakage, TotalsComparison
 
 HINT = "an analysis is written as JSON"
+"""Hint of messages about files that are no saved analysis."""
 
 
 class SavedTotal(msgspec.Struct):

@@ -485,7 +485,7 @@ def _transferred(
         for k, name in enumerate(first.domain.names)
         if limits[k] < math.inf
     ]
-    transferred.sort(key=lambda found: found.limit - found.total)
+    transferred.sort(key=lambda row: row.limit - row.total)
     return (_transferred_limits(totals, limits), *transferred)
 
 

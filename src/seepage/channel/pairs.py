@@ -24,6 +24,7 @@ Index = TypeVar("Index", int, Integers)
 
 
 MAX_COUNT = np.iinfo(np.int64).max
+"""Maximum number of records of pair counts."""
 
 
 CELLS_AT_ONCE = 1 << 22

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 VERSION = 1
+"""Version of the format of pair counts."""
 
 
 DIGEST_KEY = b"seepage sha256"

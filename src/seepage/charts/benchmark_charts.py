@@ -36,14 +36,16 @@ SIDE = 340
 
 
 BELOW = 0.1
-
-
-ABOVE = 0.12
-"""Margins around the points, as shares of each axis: the labels of P1 and R1 are below
+"""Margin below the points as a share of each axis: the labels of P1 and R1 are below
 0."""
 
 
+ABOVE = 0.12
+"""Margin above the points as a share of each axis."""
+
+
 MIN_EXTENT = 0.05
+"""Minimum end of the axes of errors."""
 
 
 MIN_SHARE = 0.25
@@ -71,9 +73,9 @@ def analyser_chart(rows: Rows) -> Any:
     ends = {axis: max(value, minimum) for axis, value in largest.items()}
     names = sorted({row["analyser"] for row in rows})
 
-    def draw(data: str, chosen: Rows) -> Any:
+    def draw(data: str, of_data: Rows) -> Any:
         drawn = _regions(ends) + _scores(
-            chosen, rows, "analyser", names, size=130
+            of_data, rows, "analyser", names, size=130
         ).encode(
             x=_axis("undershoot", "Normalised undershoot (leakage missed) →", ends),
             y=_axis("overshoot", "Normalised overshoot (needless noise) →", ends),
@@ -85,7 +87,7 @@ def analyser_chart(rows: Rows) -> Any:
                 "region:N",
             ],
         )
-        return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
+        return drawn.properties(title=f"{data}: against {of_data[0]['reference']}")
 
     return style.in_panels(
         rows,
@@ -145,7 +147,7 @@ def _regions(ends: dict[str, float]) -> Any:
 
 
 @printable_names
-def mechanism_chart(given: Rows) -> Any:
+def mechanism_chart(measured: Rows) -> Any:
     """Return three panels of utility error against normalised total leakage.
 
     The first two are the paper's: frequency and 0-1 error against the leakage of the
@@ -169,21 +171,21 @@ def mechanism_chart(given: Rows) -> Any:
         "frequency_error": "Frequency estimation error (NMSE)",
         "zero_one_error": "0-1 error",
     }
-    names = style.distinct_in(given, "mechanism")
+    names = style.distinct_in(measured, "mechanism")
     rows = [
         {**row, "panel": panel}
         for panel, (error, _) in panels.items()
-        for row in given
+        for row in measured
         if row[error] is not None
     ]
 
-    def draw(panel: str, chosen: Rows) -> Any:
+    def draw(panel: str, of_panel: Rows) -> Any:
         error, leakage = panels[panel]
-        errors = [row[error] for row in chosen]
+        errors = [row[error] for row in of_panel]
         domain: Any = alt.Undefined if max(errors) > 0 else [0, 1]
         log = error == "frequency_error" and min(errors) > 0
         scale = alt.Scale(type="log" if log else "linear", domain=domain)
-        return _scores(chosen, given, "mechanism", names, size=110).encode(
+        return _scores(of_panel, measured, "mechanism", names, size=110).encode(
             x=alt.X(
                 f"{leakage}:Q",
                 title="Normalised TCPL (1 = Algorithm 2)",

@@ -80,6 +80,7 @@ cannot."""
 
 
 FORMATS = (".svg", ".png", ".pdf")
+"""Endings of the formats of charts."""
 
 
 def chart_ending(path: str | Path) -> str:

@@ -64,6 +64,7 @@ EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
 def matrix_chart(
     names: list[str],
     values: list[list[float]],
+    *,
     maximum: float,
     subtitle: str,
     order: list[str],

@@ -273,14 +273,14 @@ def curve_panels(
     scale = alt.Scale() if top is None else alt.Scale(domain=[0, top])
     dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
 
-    def draw(panel: str, chosen: Rows) -> Any:
+    def draw(panel: str, of_panel: Rows) -> Any:
         dots = alt.OverlayMarkDef(size=28)
         lines = (
-            chart_of(chosen)
+            chart_of(of_panel)
             .mark_line(point=dots, strokeWidth=2, clip=top is not None)
             .encode(
                 x=alt.X("x:Q", title=x_title),
-                y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
+                y=alt.Y("y:Q", title=of_panel[0]["axis"], scale=scale),
                 color=coloured("series", series, legend=entries),
                 strokeDash=alt.StrokeDash(
                     "series:N",
@@ -292,7 +292,7 @@ def curve_panels(
         )
         if not diagonal:
             return lines
-        return _diagonal(max(row["x"] for row in chosen), diagonal) + lines
+        return _diagonal(max(row["x"] for row in of_panel), diagonal) + lines
 
     return in_panels(rows, draw, CURVES)
 

@@ -22,8 +22,10 @@ RELEASE_KEYWORDS = (
     "truncate",
     "uncertainty",
 )
+"""Keywords that say how attributes are released."""
 
 JUDGED_KEYWORDS = ("limit", "guarantee", "keep", "sample", "people")
+"""Keywords that say what is judged, and on which records."""
 
 ANALYSE_KEYWORDS = (
     *RELEASE_KEYWORDS,

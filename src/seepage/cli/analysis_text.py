@@ -20,6 +20,7 @@ VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
+"""What each view means."""
 
 
 SHOWN_ATTRIBUTES = 40

@@ -23,6 +23,7 @@ EXIT_FAILED = 1
 FORCE_OPTION = click.Option(
     ["--force"], is_flag=True, help="Replace a file that seepage did not write."
 )
+"""Option of the commands that write files."""
 
 FIRST_COLUMN = 30
 """Maximum width of the names of options in the help."""

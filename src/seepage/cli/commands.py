@@ -39,15 +39,19 @@ COMMANDS = {
 
 
 SPELLINGS = {"analyze": "analyse"}
+"""Other spellings of commands."""
 
 
 EXIT_BAD_INPUT = 2
+"""Exit status of bad input."""
 
 
 HELP_REQUEST = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What newer versions of Click raise for a group without a command."""
 
 
 EXIT_INTERRUPTED = 130
+"""Exit status of an interrupted command."""
 
 
 MIN_ADDRESS_SPACE = 2

@@ -49,7 +49,7 @@ from seepage.cli.keywords import explicit_keywords, reject
     "--check", metavar="DATA", help="Newer records: --report checks the limits there."
 )
 @options.RESULT
-def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
+def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob
     of such.
 
@@ -77,18 +77,18 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
     from seepage.workflow.plan import Plan
 
     promised = Plan.load(plan)
-    formula = chosen["regress"]
-    consistent = chosen["consistent"]
+    formula = entered["regress"]
+    consistent = entered["consistent"]
     source = open_reports(
         promised, reports, lambda note: click.echo(f"seepage: {note}", err=True)
     )
-    if chosen["report"] is None:
+    if entered["report"] is None:
         reject(["check"], "its result is on the page of --report")
     if formula is None:
         reject(["family"], "it is of --regress")
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
-    weights = _survey_weights(**chosen)
+    weights = _survey_weights(**entered)
     result: Any
     if formula is not None:
         keywords = explicit_keywords(["family", "covariates"])
@@ -105,7 +105,7 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
     pair = [(table[0], table[1])] if len(table) == 2 else None
     about = {
         "name": Path(reports).name,
-        "data": chosen["check"],
+        "data": entered["check"],
         "consistent": consistent,
     }
     page = partial(write_results, promised, source, joint=pair, **about)

@@ -69,6 +69,7 @@ dataset."""
 
 
 PICTURE_SIGNATURES = {b"\x89PNG": ".png", b"%PDF": ".pdf", b"<svg": ".svg"}
+"""Endings of pictures by the first bytes of their files."""
 
 
 REPORT_LINE = re.compile(rb'\{"plan":"[0-9a-f]{64}","id":')
@@ -76,6 +77,7 @@ REPORT_LINE = re.compile(rb'\{"plan":"[0-9a-f]{64}","id":')
 
 
 SCANNED_BYTES = 1 << 16
+"""Bytes at the start and end of a file that are searched for signs of an output."""
 
 
 def is_replaceable(path: Path) -> bool:

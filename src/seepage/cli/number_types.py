@@ -61,6 +61,8 @@ class IntegerRange(click.IntRange):
 
 
 NUMBER_TYPE = NumberType()
+"""Type of the options that take a number."""
 
 
 INTEGER_TYPE = IntegerType()
+"""Type of the options that take an integer."""

@@ -125,6 +125,7 @@ TABLE_KEYWORDS = (
     "pool",
     "person",
 )
+"""Keywords of reading a table that are options of commands."""
 
 KEEP = click.option(
     "--keep",
@@ -147,6 +148,7 @@ DATA = grouped(
 """Options of how DATA is coded, and by what it is read."""
 
 DATA_KEYWORDS = (*TABLE_KEYWORDS, "engine")
+"""Keywords of reading and counting a table that are options of commands."""
 
 MASTER = click.option(
     "--master",
@@ -156,6 +158,7 @@ MASTER = click.option(
 
 
 READING_HEADING = "Reading the table"
+"""Heading of the options of reading a table in the help."""
 
 READING_NAMES = (*DATA_KEYWORDS, "master")
 """Parameters that the help shows under that heading, in commands that have headings."""
@@ -212,11 +215,13 @@ TOTALS = grouped(
 """Options of totals that only some guarantees use."""
 
 TOTALS_KEYWORDS = ("target_delta", "confidence", "reports", "rng")
+"""Keywords of totals that are options of commands."""
 
 
 # Output -------------------------------------------------------------------------------
 
 OUTPUT_HEADING = "Output"
+"""Heading of the options of output in the help."""
 
 OUTPUT_NAMES = ("report", "chart", "form", "output")
 """Parameters that the help shows under that heading, in commands that have headings."""

@@ -46,7 +46,7 @@ def perturb(
     output: str,
     identifier: str | None,
     key: str | None,
-    **chosen: Any,
+    **entered: Any,
 ) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports
     OUTPUT.
@@ -88,7 +88,7 @@ def perturb(
             **keywords,
         )
     forms = "" if promised.is_single else f", {len(promised.forms)} forms"
-    person = chosen["person"] or promised.person
+    person = entered["person"] or promised.person
     if person == NO_PERSON:
         person = None
     each = f", one for each {person!r}" if person else ""
@@ -101,7 +101,7 @@ def perturb(
             "and real data often violate it",
             err=True,
         )
-    if chosen["rng"] is not None:
+    if entered["rng"] is not None:
         click.echo(
             "drawn from a seed: for research only, these reports protect nobody",
             err=True,

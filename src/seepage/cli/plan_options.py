@@ -51,6 +51,7 @@ LIMITS = options.grouped(
 
 
 LIMITS_KEYWORDS = ("limit", "public", "left_out", "keep", "sample")
+"""Keywords that designs and calibrations share."""
 
 
 PLAN_RESULT = options.grouped(

@@ -426,8 +426,10 @@ class _ProfileLine(NamedTuple):
         """Return where |r| is z, between two values with their |r|, by the method of
         Illinois.
         """
-        near, near_gap = inside[0], inside[1] - NORMAL_QUANTILE
-        far, far_gap = outside[0], outside[1] - NORMAL_QUANTILE
+        near = inside[0]
+        near_gap = inside[1] - NORMAL_QUANTILE
+        far = outside[0]
+        far_gap = outside[1] - NORMAL_QUANTILE
         was_outside = None
         for _ in range(MAX_TRIALS):
             if far_gap < ROOT_ERROR:

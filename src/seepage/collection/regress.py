@@ -146,6 +146,7 @@ def regress_reports(
     plan: PlanContent,
     reports: Any,
     formula: str,
+    *,
     family: str,
     covariates: Any,
     weights: Any,

@@ -23,6 +23,7 @@ from numba.core import cgutils
 from seepage.counting.schedule import TRIPLE_CELLS
 
 WORD = 64
+"""Bits of a word."""
 
 
 entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")

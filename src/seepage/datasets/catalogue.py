@@ -25,6 +25,7 @@ __all__ = ["BUNDLED", "DATASETS", "Dataset", "dataset", "load_pairs", "make_surv
 
 
 FOLDER = resources.files("seepage.datasets")
+"""The folder of the bundled pair counts."""
 
 
 BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}

@@ -432,8 +432,10 @@ class Design:
                 same.setdefault(names[second], names[first])
         if same:
             twice = ", ".join(f"{name} as {other}" for name, other in same.items())
-            told = f"merged answers say the same twice: {twice}; ask for one of them ("
-            yield Text(told, Setting("drop"), ")")
+            advice = (
+                f"merged answers say the same twice: {twice}; ask for one of them ("
+            )
+            yield Text(advice, Setting("drop"), ")")
 
 
 def _coarse_form(problem: FormProblem, form: Indices) -> Form:

@@ -134,8 +134,8 @@ class Precisions:
         """
         if j in self.rows:
             return self.single(j, epsilon)
-        made = self._mechanism(name, self.sizes[j], epsilon)
-        noise = float(made.variance(1, self.frequencies[j]).sum())
+        mechanism = self._mechanism(name, self.sizes[j], epsilon)
+        noise = float(mechanism.variance(1, self.frequencies[j]).sum())
         variance = noise + 1 - self.squares[j]
         return 1 / variance if variance > 0 else 0.0
 

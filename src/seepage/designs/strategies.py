@@ -14,21 +14,27 @@ from seepage.designs.forms.question import Stored, Unbounded, stored_number
 # Other strategies within the same limit -----------------------------------------------
 
 SPLIT = "equal split (SPL)"
+"""Everyone is asked everything, each attribute at an equal part of the limit."""
 
 
 CALIBRATED = "everyone asked everything, calibrated"
+"""Everyone is asked everything, with the largest certified budgets."""
 
 
 UNIFORM_SMP = "one random attribute each (SMP)"
+"""Everyone is asked one attribute, each with the same probability."""
 
 
 OPTIMAL_SMP = "one attribute each, best shares (SMP)"
+"""Everyone is asked one attribute, with the probabilities of least error."""
 
 
 DESIGN = "some attributes each (forms)"
+"""The design, if all forms are products of reports."""
 
 
 SHAPED = "some attributes each (shaped forms)"
+"""The design, if some forms have one report of all answers."""
 
 
 RECORD_SMP = "one attribute each, at the whole record's epsilon (SMP)"
@@ -38,6 +44,7 @@ attributes."""
 
 
 NO_NOISE = "no privacy, everyone asked everything"
+"""Everyone answers everything as it is."""
 
 
 BEYOND = (RECORD_SMP, NO_NOISE)

@@ -45,6 +45,7 @@ faster."""
 
 
 ONES = np.ones(MAX_PRODUCT_TERMS)
+"""The other factor of these products."""
 
 
 GAIN_ROUNDINGS = 64

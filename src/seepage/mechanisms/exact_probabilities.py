@@ -34,12 +34,15 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 
 EXP_DIGITS = 40
+"""Decimal digits of exponentials."""
 
 
 LOG_DIGITS = 80
+"""Decimal digits of logarithms."""
 
 
 ROOT_BITS = 128
+"""Binary digits of square roots after the point."""
 
 
 MAX_EPSILON = 10_000

@@ -26,6 +26,7 @@ Origin = Mapping[str, Any]
 
 
 METADATA = b"seepage.reports"
+"""Metadata key of a column of reports: their kind and origin."""
 
 
 CELLS = 1 << 20
@@ -274,6 +275,7 @@ class VectorReports(Reports):
 KINDS: dict[str, type[Reports]] = {
     kind.kind: kind for kind in (ValueReports, BitReports, HashReports, VectorReports)
 }
+"""Classes of reports by the name of their kind."""
 
 
 def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:

@@ -103,9 +103,11 @@ NO_BINS = Edges(())
 BIN_FORMATS = (
     "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
 )
+"""What the option `bins` may be, for messages."""
 
 
 DEFAULT_RULE = Quantile(DEFAULT_BINS)
+"""Bins of numbers with more values than an attribute may have."""
 
 
 def read_rule(rule: Any) -> BinningRule:

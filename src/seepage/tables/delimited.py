@@ -33,6 +33,7 @@ DELIMITERS = "\t;|,"
 
 
 DETECTION_LINES = 100
+"""Number of lines by which the delimiter is detected."""
 
 
 MAX_RECORD_BYTES = 2**23
@@ -40,6 +41,7 @@ MAX_RECORD_BYTES = 2**23
 
 
 GZIP_SIGNATURE = b"\x1f\x8b"
+"""The first bytes of a file that gzip compressed."""
 
 
 SEPARATOR_LINE = re.compile(r"sep=([\t;|,: ])[\t;|, ]*(\r\n|\r|\n)")

@@ -28,12 +28,15 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 
 PARQUET = "Parquet"
+"""Name of the format of Parquet files."""
 
 
 FEATHER = "Feather"
+"""Name of the format of Feather and Arrow files."""
 
 
 TEXT = "CSV"
+"""Name of the format of delimited text files."""
 
 
 FORMAT_BY_SUFFIX = {
@@ -41,9 +44,11 @@ FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), FEATHER),
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt", ".data", ".dat"), TEXT),
 }
+"""Formats by the ending of a file's name."""
 
 
 SIGNATURES = {b"PAR1": PARQUET, b"ARROW1": FEATHER}
+"""Formats by the first bytes of a file."""
 
 
 OTHER_SUFFIXES = {
@@ -55,9 +60,11 @@ such."""
 
 
 BATCH_ROWS = 2**17
+"""Rows that are read at once."""
 
 
 STRING_TYPES = "string", "large_string", "string_view"
+"""Names of Arrow's types of strings."""
 
 
 def find_files(

@@ -63,6 +63,7 @@ MISSING_VALUES = ("category", "drop")
 
 
 SPARK = "spark"
+"""Value of the option `engine` that counts on a cluster."""
 
 
 ENGINES = ("auto", SPARK)
@@ -70,6 +71,7 @@ ENGINES = ("auto", SPARK)
 
 
 IS_DOMAIN = partial(checks.instance, kind=Domain, what="a Domain")
+"""Check of the option `domain`."""
 
 
 BinRule: TypeAlias = int | str | Sequence[float] | None

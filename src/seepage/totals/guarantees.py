@@ -10,6 +10,7 @@ from seepage._core import checks
 from seepage.leakage.matrix import LeakageMatrix
 
 IS_MATRIX = partial(checks.instance, kind=LeakageMatrix, what="a LeakageMatrix")
+"""Check of the option `matrix`."""
 
 
 Kind = Literal["certified", "statistical", "assumed", "lower bound"]

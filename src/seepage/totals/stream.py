@@ -32,6 +32,7 @@ from seepage.tables.read import as_pairs
 from seepage.tables.table_options import DataOptions, TableKeywords
 
 MAX_STEPS = 10**6
+"""Maximum number of steps of a stream."""
 
 
 def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:

@@ -298,7 +298,14 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         weights: Any = None,
     ) -> Regression:
         """Return a regression; see `collection.regress.regress_reports`."""
-        return regress_reports(self, reports, formula, family, covariates, weights)
+        return regress_reports(
+            self,
+            reports,
+            formula,
+            family=family,
+            covariates=covariates,
+            weights=weights,
+        )
 
     def analyse(self, reports: Any, *, confidence: float = 0.95) -> ReportAnalysis:
         """Return the leakages estimated from reports; see `collection.report_leakage`."""

@@ -37,6 +37,7 @@ hung."""
 
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+"""Spark's setting of the number of tasks after a shuffle."""
 
 
 BLOCK_ROWS = 2**17
@@ -204,8 +205,10 @@ def open_input(data: Any) -> Input:
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
-    paths = isinstance(data, (str, os.PathLike, list, tuple))
-    kind, files = find_files(data) if paths else (type(data).__name__, [])
+    kind = type(data).__name__
+    files: Sequence[Path] = ()
+    if isinstance(data, (str, os.PathLike, list, tuple)):
+        kind, files = find_files(data)
     if kind != PARQUET:
         raise TableError(
             "data must be a Spark DataFrame or Parquet files for ",

@@ -75,10 +75,10 @@ class Form(Stored, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in ("total_deltas", "observed"):
-            given = getattr(self, name)
-            if given and len(given) != len(self.totals):
+            numbers = getattr(self, name)
+            if numbers and len(numbers) != len(self.totals):
                 raise InputError(
-                    f"{name} must be one for each of {len(self.totals)} totals, got {len(given)}"
+                    f"{name} must be one for each of {len(self.totals)} totals, got {len(numbers)}"
                 )
 
     @classmethod
@@ -211,15 +211,11 @@ def remarks(
             f"totals are conditional on {', '.join(known)}, which is taken as known to everyone "
             "who sees reports"
         )
-    budgets = dict[str, float]()
-    for form in forms:
-        for name, epsilon in zip(form.attributes, form.epsilons.tolist(), strict=True):
-            budgets[name] = max(epsilon, budgets.get(name, 0.0))
-    clear = [
-        f"{name} at epsilon {budgets[name]:.3g}"
-        for name in unprotected
-        if name in budgets
-    ]
+    budgets = _largest_budgets(forms)
+    clear = list[str]()
+    for name in unprotected:
+        if name in budgets:
+            clear.append(f"{name} at epsilon {budgets[name]:.3g}")
     if clear:
         yield Text(
             f"sent nearly as answered, since no limit protects them: {', '.join(clear)} (",
@@ -236,6 +232,15 @@ def remarks(
     )
     if shaped:
         yield _shaped_remark(shaped)
+
+
+def _largest_budgets(forms: Iterable[Form]) -> dict[str, float]:
+    """Return the largest budget of each attribute in any form."""
+    budgets = dict[str, float]()
+    for form in forms:
+        for name, epsilon in zip(form.attributes, form.epsilons.tolist(), strict=True):
+            budgets[name] = max(epsilon, budgets.get(name, 0.0))
+    return budgets
 
 
 def _shaped_remark(forms: Sequence[Form]) -> str:
@@ -290,14 +295,13 @@ def integer_shares(shares: Iterable[float]) -> list[int]:
     >>> integer_shares([1.0, 3.0]) == [2**62, 3 * 2**62]
     True
     """
-    given = checks.numbers(shares, "shares")
-    if not all(math.isfinite(share) and share >= 0 for share in given) or not any(
-        given
-    ):
+    numbers = checks.numbers(shares, "shares")
+    are_shares = all(math.isfinite(share) and share >= 0 for share in numbers)
+    if not are_shares or not any(numbers):
         raise checks.violation(
-            "shares", "numbers of at least 0, one of them above 0", given
+            "shares", "numbers of at least 0, one of them above 0", numbers
         )
-    exact = [Fraction(share) for share in given]
+    exact = [Fraction(share) for share in numbers]
     total = sum(exact)
     rounded = [math.floor(share * CERTAIN / total) for share in exact]
     rounded[exact.index(max(exact))] += CERTAIN - sum(rounded)

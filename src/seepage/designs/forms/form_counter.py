@@ -37,20 +37,31 @@ WORD = 64
 
 
 WORK_PER_TABLE = 0.03
+"""Work of a table at least."""
 
 
 WORK_PER_AND = 2e-6
+"""Work of a table per word and pair of values."""
 
 
 WORK_PER_CODE = 6e-6
-"""Work of a table: at least, per word and pair of values, and per code of a record."""
+"""Work of a table per code of a record."""
 
 
-PAIRS, NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+PAIRS = np.uint64(0x5555555555555555)
+"""Mask to add the bits of a word in pairs."""
 
 
-BYTES, ONES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
-"""Masks to count the bits of a word, which add pairs, nibbles and bytes of it."""
+NIBBLES = np.uint64(0x3333333333333333)
+"""Mask to add these sums in nibbles."""
+
+
+BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+"""Mask to add these sums in bytes."""
+
+
+ONES = np.uint64(0x0101010101010101)
+"""Factor that adds the bytes of a word in the first of them."""
 
 
 class FormTable(NamedTuple):

@@ -275,8 +275,8 @@ def make_form_problem(
     )
     if options.objective == "largest":
         values = [
-            math.prod(domain.sizes[j] for j in one)
-            for one in problem.precisions.quantities
+            math.prod(domain.sizes[j] for j in attributes)
+            for attributes in problem.precisions.quantities
         ]
         problem.scale = problem.importance / np.array(values)
     return problem
@@ -304,10 +304,10 @@ def others_as(value: Any, setting: Any) -> Any:
 
 
 def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
-    given = for_each(domain, others_as(None, limit), "limit")
-    limits = np.array(
-        [math.inf if value is None else design_limit(value) for value in given]
-    )
+    limits = np.full(len(domain), math.inf)
+    for j, setting in enumerate(for_each(domain, others_as(None, limit), "limit")):
+        if setting is not None:
+            limits[j] = design_limit(setting)
     limits[unprotected] = np.inf
     if not np.isfinite(limits).any():
         raise checks.violation(

@@ -41,10 +41,11 @@ MAX_CELLS = 1 << 22
 
 
 WORK_PER_TOTALS = 0.08
+"""Work of the totals of a form at least."""
 
 
 WORK_PER_CELL = 2e-5
-"""Work of the totals of a form: at least, and per entry of its table."""
+"""Work of the totals of a form per entry of its table."""
 
 
 COMPLETION = 3

@@ -69,21 +69,23 @@ class Question(Stored, frozen=True, kw_only=True):
         family: Any = MECHANISMS[checks.choice(name, "mechanism", MECHANISMS)]
         if delta > 0 and not family.approximate:
             raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
-        budget = [epsilon, delta] if family.approximate else [epsilon]
+        budget = [epsilon]
+        if family is BasicRAPPOR:  # its probabilities are its parameters
+            budget = []
+        elif family.approximate:
+            budget = [epsilon, delta]
         try:
-            made: Mechanism = family(
-                k, *([] if family is BasicRAPPOR else budget), **self.parameters
-            )
+            mechanism: Mechanism = family(k, *budget, **self.parameters)
         except TypeError:
-            given = ", ".join(sorted(self.parameters))
+            parameters = ", ".join(sorted(self.parameters))
             raise InputError(
-                f"mechanism {name!r} does not take the parameters {given}"
+                f"mechanism {name!r} does not take the parameters {parameters}"
             ) from None
-        if family is BasicRAPPOR and made.epsilon > epsilon:
+        if family is BasicRAPPOR and mechanism.epsilon > epsilon:
             raise InputError(
-                f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}"
+                f"epsilon of {name!r} must be {mechanism.epsilon!r}, got {epsilon!r}"
             )
-        return made
+        return mechanism
 
     @classmethod
     def of(cls, attribute: str, mechanism: Mechanism) -> "Question":
@@ -121,8 +123,8 @@ def parse_integer(text: str) -> int:
 
 def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> None:
     """Raise unless nominal frequencies are a distribution over `size` values."""
-    given: Floats = np.asarray(frequencies, dtype=np.float64)
-    if len(given) != size or not abs(given.sum() - 1.0) <= 1e-9 or given.min() < 0:
+    shares: Floats = np.asarray(frequencies, dtype=np.float64)
+    if len(shares) != size or not abs(shares.sum() - 1.0) <= 1e-9 or shares.min() < 0:
         raise InputError(
             f"the frequencies of {what} must be {size} numbers of at least 0 with sum 1"
         )

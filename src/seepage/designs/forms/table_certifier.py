@@ -35,11 +35,11 @@ is better."""
 
 
 START_RADIUS = 0.25
+"""Radius of the trust region at the start, relative to each budget."""
 
 
 MIN_RADIUS = 0.01
-"""Radius of the trust region relative to each budget: at the start, and at which
-`refine` ends."""
+"""Radius of the trust region at which `refine` ends."""
 
 
 MIN_REFINED_GAIN = 1e-5
