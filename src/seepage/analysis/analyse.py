@@ -6,9 +6,13 @@ from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import Text
-from seepage.analysis.analysis import Analysis, checked_limits, stated_distances
-from seepage.analysis.analysis_options import AnalysisOptions
-from seepage.analysis.design_command import UNNAMED, reading_words
+from seepage.analysis.analysis import Analysis
+from seepage.analysis.analysis_options import (
+    AnalysisOptions,
+    checked_limits,
+    stated_distances,
+)
+from seepage.analysis.design_command import UNNAMED, design_command, reading_words
 from seepage.leakage.matrix import matrix_of
 from seepage.mechanisms.release import View
 from seepage.tables.opened_table import OpenTable, merged_reading
@@ -219,6 +223,7 @@ def analyse(
         experienced=experienced,
         notes=tuple(notes),
         table=table_words,
+        design_step=design_command(table_words, matrix.domain.names, limits),
     )
 
 

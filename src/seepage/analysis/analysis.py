@@ -17,23 +17,20 @@ import numpy as np
 from seepage import __version__
 from seepage._core import checks
 from seepage._core.files import write_text
-from seepage._core.odds import limit_in_nats
 from seepage._core.results import Result, html_table, json_ready, json_text
 from seepage._core.text import lower_text, upper_text
-from seepage.analysis.design_command import UNNAMED, design_command
 from seepage.analysis.uncertainty_curve import (
     CURVE_DISTANCES,
     UncertaintyCurve,
     curve_over_distances,
 )
 from seepage.analysis.verdict import Verdict, judge
-from seepage.channel.domain import for_each
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
-from seepage.leakage.uncertainty import RowsWithin, uncertainty_of
+from seepage.leakage.uncertainty import RowsWithin
 from seepage.totals.experienced import Experience
 from seepage.totals.result import TotalLeakage, TotalsComparison
 
@@ -68,8 +65,12 @@ class Analysis(Result):
     notes
         What the check of the columns found: left out, may mean missing; see `check`.
     table
-        The words of a command line that name the records and the options of reading
-        them; DATA where only pair counts are at hand.
+        The words that name the records and the options of reading them.
+    design_step
+        What designs a collection from the same records within the same limits, as code:
+        the next step of the verdict.
+    is_saved
+        Whether the totals were read from a file, and not computed by this version.
     """
 
     matrix: LeakageMatrix
@@ -81,21 +82,14 @@ class Analysis(Result):
     experienced: Experience | None = None
     version: str = __version__
     notes: tuple[str, ...] = ()
-    table: tuple[str, ...] = (UNNAMED,)
+    table: tuple[str, ...] = ()
+    design_step: str = "`design`"
+    is_saved: bool = False
 
     @cached_property
     def verdict(self) -> Verdict:
         """The decision, its basis, and the state of every limit, see `seepage.analysis.verdict`."""
         return judge(self.matrix, self.totals, self.limits, self.design_step)
-
-    @property
-    def design_step(self) -> str:
-        """The command `seepage design` for the same table and limits, 2 nats if none is
-        set.
-
-        With what to give in place of DATA, where the records are not at hand by name.
-        """
-        return design_command(self.table, self.matrix.domain.names, self.limits)
 
     @cached_property
     def within(self) -> LeakageMatrix | None:
@@ -138,10 +132,10 @@ class Analysis(Result):
     def load(cls, path: str | os.PathLike[str]) -> "Analysis":
         """Return a saved analysis.
 
-        Totals and their evidence are as saved.  Leakages are computed again from the
-        saved pair counts.  An InputError is raised where they are not the saved ones,
-        where the content does not match its checksum, and for totals below what the
-        rest of the file proves.
+        Totals and their evidence are as saved, and not computed again.  Leakages are
+        computed from the saved pair counts.  An InputError is raised where they are not
+        the saved ones, and where the content does not match its checksum, which guards
+        against mistakes, not against forgery.
         """
         from seepage.analysis.saved_analysis import read_analysis
 
@@ -253,25 +247,6 @@ class Analysis(Result):
         ]
         text = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
         return text + html_table(columns, "Strongest leaks, in nats")
-
-
-def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...]:
-    """Return the limit of each attribute, None where it has none."""
-    values = for_each(matrix.domain, limit, "limit")
-    return tuple(None if value is None else limit_in_nats(value) for value in values)
-
-
-def stated_distances(uncertainty: Any, matrix: LeakageMatrix) -> tuple[float, ...]:
-    """Return the stated distance of the rows about each target; () if all are 0."""
-    stated = uncertainty_of(matrix.domain, uncertainty)
-    if stated is None:
-        return ()
-    if not isinstance(stated, RowsWithin):
-        raise checks.violation(
-            "uncertainty", "a number or one for each attribute", uncertainty
-        )
-    matrix.within(stated)  # raises with smoothing
-    return stated.by_target
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

@@ -12,21 +12,15 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.files import read_small
-from seepage.analysis.analysis import (
-    Analysis,
-    checked_limits,
-    sealed,
-    stated_distances,
-)
-from seepage.analysis.design_command import UNNAMED
-from seepage.analysis.verdict import lower_bounds
+from seepage.analysis.analysis import Analysis, sealed
+from seepage.analysis.analysis_options import checked_limits, stated_distances
+from seepage.analysis.design_command import UNNAMED, design_command
 from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.mechanisms.release import View
-from seepage.totals.composition import independent_totals, sum_totals, worst_totals
 from seepage.totals.experienced import Experience
-from seepage.totals.guarantees import GUARANTEES, KINDS, Kind
+from seepage.totals.guarantees import Kind
 from seepage.totals.joint_witness import JointWitness
 from seepage.totals.result import TotalLeakage, TotalsComparison
 
@@ -127,12 +121,11 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         saved.unavailable,
         saved.refuted,
     )
-    if contradiction := _contradiction(totals, matrix):
-        raise InputError(f"{file} was edited: {contradiction}")
+    limits = checked_limits(saved.limit, matrix)
     return Analysis(
         matrix=matrix,
         totals=totals,
-        limits=checked_limits(saved.limit, matrix),
+        limits=limits,
         distances=stated_distances(saved.distances or 0.0, matrix),
         name=saved.name,
         command=saved.command,
@@ -140,61 +133,9 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         version=saved.seepage,
         notes=saved.notes,
         table=saved.table,
+        design_step=design_command(saved.table, matrix.domain.names, limits),
+        is_saved=True,
     )
-
-
-def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
-    """Return the first total that the rest of the file shows to be too small; "" if
-    there is none.
-
-    `worst`, `independent` and `sum` follow from budgets and leakages.  A certified
-    total is at least the leakage of every report in the file, see `lower_bounds`, and
-    its own witness's.
-    """
-    known = {
-        "worst": worst_totals(matrix)[0],
-        "independent": independent_totals(matrix)[0],
-        "sum": sum_totals(matrix)[0],
-    }
-    attained = np.array([bound.value for bound in lower_bounds(matrix, totals)])
-    order = list(KINDS)
-    for total in totals.totals:
-        name = total.guarantee
-        kind = _strongest_kind(name, matrix)
-        if total.kind != "assumed" and order.index(total.kind) < order.index(kind):
-            return f"{name} totals are {kind}, not {total.kind}"
-        least = known.get(name, np.zeros(len(attained)))
-        if total.kind == "certified":
-            least = np.maximum(least, _proven(total, attained))
-        too_small = total.values < least * (1 - 1e-9) - 1e-12
-        if too_small.any():
-            k = int(np.argmax(too_small))
-            return (
-                f"the {name} total of {matrix.domain.names[k]!r} must be at least "
-                f"{least[k]:.6g}, the leakage of reports in the result, got "
-                f"{total.values[k]:.6g}"
-            )
-    return ""
-
-
-def _strongest_kind(guarantee: str, matrix: LeakageMatrix) -> Kind:
-    """Return the strongest kind of a guarantee's totals; those of a sample are assumed."""
-    if matrix.pairs.population is not None and guarantee != "worst":
-        return "assumed"
-    return GUARANTEES[guarantee].kind
-
-
-def _proven(total: TotalLeakage, attained: Floats) -> Floats:
-    """Return what certified totals are at least: what reports attain, and the total's
-    own witnesses; 0 where a delta relaxes the total.
-    """
-    proven = attained
-    if total.evidence:
-        witnessed = [
-            0.0 if witness is None else witness.counted for witness in total.evidence
-        ]
-        proven = np.maximum(attained, witnessed)
-    return np.where(total.deltas > 0, 0.0, proven)
 
 
 def _pairs(saved: SavedAnalysis) -> PairCounts:

@@ -15,7 +15,7 @@ from seepage._core.errors import InputError
 from seepage._core.files import write_text
 from seepage._core.results import Result, json_ready
 from seepage._core.text import delta_text
-from seepage.analysis.analysis import checked_limits
+from seepage.analysis.analysis_options import checked_limits
 from seepage.analysis.matched_tables import MatchedTables, matched_tables
 from seepage.channel.domain import Domain
 from seepage.confidence.leakage_intervals import LeakageIntervals
