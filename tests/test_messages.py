@@ -64,7 +64,7 @@ def test_no_string_of_the_library_names_an_option_of_a_command():
 
 def test_no_string_of_the_library_names_a_command():
     command = re.compile(
-        rf"\bseepage ({'|'.join(COMMANDS)})\b(?! plan| vectors)"
+        rf"\bseepage ({'|'.join(COMMANDS)})\b(?! plan| vectors|$)"
     )  # a file format
     naming = {
         module

@@ -122,7 +122,7 @@ def test_the_column_can_have_another_name_or_be_named_later(plan):
     renamed = panel().rename_columns(["patient", "ward", "ill"])
     assert plan.perturb(renamed, person="patient").num_rows == PEOPLE
     counted = sp.calibrate(sp.count_pairs(panel(), person="id"), 2.0, guarantee="worst")
-    assert counted.origin.person is None
+    assert counted.person is None
     assert counted.perturb(panel()).num_rows == PEOPLE * VISITS
     assert counted.perturb(panel(), person="id").num_rows == PEOPLE
 

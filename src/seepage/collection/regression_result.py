@@ -9,12 +9,13 @@ but the first, `sex[T.m]`.  The outcome may name the value that counts, `job[nur
 age`.  The estimator is in `logit_likelihood`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seepage._core import checks
@@ -292,6 +293,21 @@ def finite_covariance(values: Floats, covariance: Floats) -> Floats:
 def _mapped_columns(columns: Mapping[str, Any]) -> pa.Table:
     """Return a mapping from columns to values, or to one value, as a table."""
     try:
-        return pa.table({name: np.atleast_1d(c) for name, c in columns.items()})
+        return pa.table(
+            {name: _column_values(column) for name, column in columns.items()}
+        )
     except (pa.ArrowException, TypeError, ValueError):
         raise InputError("data must map columns to values", parameter="data") from None
+
+
+def _column_values(column: Any) -> npt.NDArray[Any]:
+    """Return the values of a column, or its one value, as an array.
+
+    A TypeError if a value is a collection: Arrow would follow one that contains itself
+    until the process ends.
+    """
+    values = np.atleast_1d(column)
+    for value in values.flat:
+        if isinstance(value, Collection) and not isinstance(value, str | bytes):
+            raise TypeError("a value is a collection")
+    return values

@@ -92,7 +92,7 @@ def pair_map(matrix: LeakageMatrix, strongest: Sequence[Leak] = ()) -> PairMap |
     >>> pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     >>> found = pair_map(sp.leakage_matrix(pairs, 1.0, mechanism="grr"))
     >>> found.names[found.pair[1]], found.names[found.pair[0]]
-    ('race', 'income')
+    ('sex', 'income')
     """
     if len(matrix.domain) < 2:
         return None
