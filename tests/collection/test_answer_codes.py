@@ -334,3 +334,21 @@ def test_texts_of_frames_and_of_files_have_one_code(client, tmp_path, is_frame):
     assert codes_of_javascript(client, plan, people_of(typed)) == expected
     assert codes_of_perturb(typed, plan) == expected
     assert codes_of_perturb(file, plan) == expected
+
+
+@pytest.mark.parametrize("is_frame", [True, False])
+def test_texts_for_a_number_in_intervals_have_one_code(client, tmp_path, is_frame):
+    """An interval by its name, a number as text, and words are coded as clients do."""
+    frame = pd.DataFrame({"age": np.arange(400) % 80, "b": ["x", "y"] * 200})
+    options = {"bins": {"age": [0, 40, 80]}, "scope": "population", "may_decline": True}
+    _, plan = everything_asked(frame, **options)
+    asked = ["[40, 80]", "17", " 4e1 ", "zebra", plan.domain["age"].values[0]]
+    typed = pd.DataFrame({"age": asked, "b": ["x"] * 5})
+    expected = codes_of_python(plan, people_of(typed))
+    assert [row["age"] for row in expected] == [1, 0, 1, 2, 0]
+    assert codes_of_javascript(client, plan, people_of(typed)) == expected
+    source = typed
+    if not is_frame:
+        source = tmp_path / "typed.csv"
+        typed.to_csv(source, index=False)
+    assert codes_of_perturb(source, plan) == expected

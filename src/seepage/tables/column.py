@@ -192,14 +192,16 @@ class Column:
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         numeric = self.fields or is_number_type(kind) or pa.types.is_null(kind)
-        if (self.edges or self.named) and not numeric:
+        if self._given is not None:
+            numeric |= is_text_type(kind)
+        elif (self.edges or self.named) and not numeric:
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (",
                 Setting("bins"),
                 f"), got {array.type}",
             )
         with readable(self.name, array.type):
-            if self.edges:
+            if self.edges and numeric:
                 return self._bin_codes(array, before)
             codes = None if self.needs_edges else self._value_codes(array, before)
             if codes is None:
@@ -330,10 +332,17 @@ class Column:
         assert self._known is not None
         first = int(self._known.values[0] == MISSING)
         codes = bins_of(values, self.edges, first, self._outside)
-        codes[texts] = self._outside
+        if texts.any():
+            codes[texts] = self._text_codes(plain(array).filter(pa.array(texts)))
         if missing.any():
             codes[missing] = self._code_of(None)
         return codes
+
+    def _text_codes(self, array: pa.Array) -> list[int]:
+        """Return the codes of texts that are no numbers, for a column of given bins."""
+        texts = array.cast(pa.large_string()).to_pylist()
+        codes = {text: self._known_code(field_key(text), text) for text in set(texts)}
+        return [codes[text] for text in texts]
 
     def missing_in(self, array: pa.Array, codes: Codes | None) -> Booleans:
         """Return the mask of the missing values of a batch, from its codes if it has
