@@ -15,7 +15,13 @@ processes of their own: a crash or a hang is found too.  What must hold:
 * domains: limits and totals for a population of many rare values hold in closed form, however the
   answers were chosen by looking at a sample, and everybody can answer;
 * plans: a plan file or a file of reports with a field changed raises one clear line, or gives back
-  a plan or estimates that say the same.
+  a plan or estimates that say the same;
+* codes: a record has one code where it certifies, where it is perturbed, in a file of texts, and
+  in the clients in Python and JavaScript, whatever its type and whether anybody had seen it;
+* forgeries: a plan whose digest fits does not load with totals that its own forms refute for every
+  distribution, and shows what it takes as known;
+* audits: two reports that an adversary can tell apart are never counted as one, and a module that
+  ends early has no verdict.
 """
 
 import argparse
@@ -38,7 +44,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fuzz_audits import audits
+from fuzz_codes import codes
 from fuzz_designs import designs, domains, draw_records
+from fuzz_forgeries import forgeries
 
 CASE_SECONDS = 60
 BATCH = 20
@@ -352,6 +361,9 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "designs": designs,
     "domains": domains,
     "plans": plans,
+    "codes": codes,
+    "forgeries": forgeries,
+    "audits": audits,
 }
 
 

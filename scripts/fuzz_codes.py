@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import importlib
 import math
 import random
 import tempfile
@@ -147,8 +148,7 @@ def codes_of_table(frame: Any, plan: Any, options: Any) -> Codes:
 @contextlib.contextmanager
 def client_of() -> Iterator[Any]:
     """Run the client in a process of Node; None where there is no Node."""
-    import wires
-
+    wires = importlib.import_module("wires")
     if wires.NODE is None:
         yield None
         return
@@ -303,7 +303,7 @@ def check_certified(records: Any, found: Codes) -> None:
     import collections
 
     counted = collections.Counter(tuple(row.values()) for row in found)
-    certified = collections.Counter[tuple[int, ...]]()
+    certified = collections.Counter[tuple[int | None, ...]]()
     weights = records.weights.tolist()
     for code, weight in zip(records.codes.tolist(), weights, strict=True):
         certified[tuple(code)] += weight

@@ -275,6 +275,11 @@ def test_worst_totals_do_not_stand_beside_public_values():
     assert "tell at least inf about" in refusal(shown)
 
 
+def test_a_wanted_statistic_of_no_attribute_does_not_load():
+    with pytest.raises(InputError, match="each of want must be"):
+        stated(three_forms(PAIRS), want=["sex"])
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -286,6 +291,7 @@ def test_worst_totals_do_not_stand_beside_public_values():
         {"fixing records": "many"},
         {"title": 3},
         {"precision": "0.03"},
+        {"precision": None},
         {"people": 0},
         {"objective": "none"},
         {"design": {"late gain": "big"}},

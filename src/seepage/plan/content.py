@@ -231,6 +231,7 @@ def _check_plan(plan: PlanContent) -> None:
     _check_changes(plan)
     _check_known(plan)
     _check_limits(plan)
+    wanted_of(plan)
 
 
 def _check_types(plan: PlanContent) -> None:

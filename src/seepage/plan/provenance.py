@@ -62,8 +62,10 @@ class StatedSettings(
     title: str = ""
     author: str = ""
     objective: Literal["mean", "largest"] = "mean"
-    people: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    precision: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    people: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
+    precision: Annotated[float, msgspec.Meta(gt=0, lt=1)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )
     want: list[str] = []
     design: SearchStated = SearchStated()
 
