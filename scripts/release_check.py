@@ -4,7 +4,8 @@ that tag.
 In a clean clone: versions agree; wheel and sdist build, have valid metadata, and the
 wheel works in an empty environment; the client packs, and works in an empty project of
 npm; all tests pass, which build the documentation and run its notebooks and the
-commands of README.  What is released is left in `dist/`.
+commands of README.  What is released is left in `dist/`, with the recipe of conda-forge
+for it.
 """
 
 import json
@@ -128,6 +129,8 @@ def main(tag: str | None = None) -> None:
                 python, "scripts/make_wheel.py", *made.glob("*.whl"), cwd=clone
             ).strip()
         )
+        [source] = made.glob("*.tar.gz")
+        _run(python, "scripts/make_recipe.py", source, cwd=clone)
         _run("make", "test", cwd=clone)
         _say("documentation, notebooks, README and tests: pass")
         seepage = clone / ".venv" / "bin" / "seepage"

@@ -2,6 +2,7 @@
 npm.
 """
 
+import hashlib
 import importlib.util
 import json
 import re
@@ -95,6 +96,29 @@ def test_the_addresses_are_those_of_the_repository_that_is_built(
     else:
         assert metadata["urls"]["Source"] == "https://github.com/somebody/seepage"
         assert set(metadata["urls"]) == {"Source", "Issues", "Changelog", "Security"}
+
+
+def test_the_recipe_of_conda_forge_asks_for_what_the_package_does(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    source = tmp_path / "seepage-1.2.3.tar.gz"
+    source.write_bytes(b"made")
+    recipe = yaml.safe_load(script("make_recipe").recipe(source, "somebody/seepage"))
+    assert recipe["context"] == {"version": "1.2.3", "python_min": "3.11"}
+    assert recipe["source"]["sha256"] == hashlib.sha256(b"made").hexdigest()
+    assert recipe["about"]["homepage"] == "https://github.com/somebody/seepage"
+    assert recipe["extra"] == {"recipe-maintainers": ["somebody"]}
+    python, *rest = recipe["requirements"]["run"]
+    assert python == "python >=${{ python_min }}"
+    asked = {line.split(";")[0] for line in PROJECT["project"]["dependencies"]}
+    renamed = {line.replace(" ", "").replace("lazy-", "lazy_") for line in rest}
+    assert renamed == asked
+    [script_line] = recipe["build"]["python"]["entry_points"]
+    assert script_line == "seepage = " + PROJECT["project"]["scripts"]["seepage"]
+
+
+def test_the_recipe_is_not_sent_to_pypi():
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    assert re.search(r"run: rm .*dist/recipe\.yaml", text)
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
