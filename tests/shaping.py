@@ -5,6 +5,7 @@ forms.
 import numpy as np
 
 import seepage as sp
+from seepage.confidence.maxima import level_of_maxima
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import AnswerCounts, product_reports
 from seepage.designs.shaped.certified_report import certified_report, select_report
@@ -56,7 +57,11 @@ def shape_for_population(records, sources, limit, epsilon=None, *, rng=0, **opti
     table = AnswerCounts.of(counter, names, limits)
     selected = select_report(table, limits, 0.95, **keywords)
     return certified_report(
-        selected, limits, FormCounter(rest), FormCounter(records), 0.95
+        selected,
+        limits,
+        FormCounter(rest),
+        FormCounter(records),
+        level_of_maxima(1, 0.95),
     )
 
 

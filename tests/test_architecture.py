@@ -322,7 +322,14 @@ REFERENCE = re.compile(
 
 @pytest.mark.parametrize(
     "page",
-    ["theory", "theory-totals", "theory-tables", "theory-population", "audit"],
+    [
+        "theory",
+        "theory-totals",
+        "theory-tables",
+        "theory-population",
+        "theory-certificate",
+        "audit",
+    ],
 )
 def test_docstrings_refer_to_sections_that_exist(page):
     """`[theory: The bound]` is the section "The bound" of docs/theory.md."""

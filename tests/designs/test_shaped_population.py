@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
+from seepage.confidence.maxima import level_of_maxima
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped import certified_report as certified_module
 from seepage.designs.shaped.admissible_reports import AnswerCounts, RatioLimit
@@ -21,7 +22,6 @@ from seepage.designs.shaped.population_leakages import (
     kept_share,
     population_leakages,
     split_records,
-    statement_level,
 )
 from shaping import shape, shape_for_population, total_variance
 
@@ -119,12 +119,12 @@ def test_the_kept_share_is_the_largest_that_is_certified():
     limits = {"sex": 0.2}
     made = shape(records, "job", {"sex": 0.3}, 2.0)
     rest = AnswerCounts.of(counter, ["job"], ["sex"])
-    level = statement_level(rest, made.mechanism.outputs + 1, 0.95)
+    level = level_of_maxima(1, 0.95)
     kept = kept_share(made.reports, rest, limits, level)
     for share, within in ((kept * 0.9999, True), (kept * 1.001, False)):
         mixed = (share * made.reports + 1 - share).T
         assert (population_leakages(mixed, rest, level)["sex"] <= 0.2) == within
-    _, leakages = certified_report(made, limits, counter, counter, 0.95)
+    _, leakages = certified_report(made, limits, counter, counter, level)
     assert 0.199 < leakages["sex"] <= 0.2
 
 
@@ -132,7 +132,7 @@ def test_a_report_of_which_hardly_a_share_is_certified_is_dropped():
     records = sample(200, 1)
     counter = FormCounter(records)
     made = shape(records, "job", {"sex": 0.3}, 2.0)
-    assert certified_report(made, {"sex": 1e-6}, counter, counter, 0.95) is None
+    assert certified_report(made, {"sex": 1e-6}, counter, counter, 4.0) is None
 
 
 def test_too_many_people_to_split_raise():
@@ -190,8 +190,7 @@ def test_a_certificate_covers_every_distribution_within_the_radius():
     counts = np.array([[500, 300, 200, 0], [100, 200, 300, 400]])
     channel = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.3, 0.7]])
     target = AnswerCounts(("z",), (4,), counts.sum(axis=0), {"x": counts})
-    level = statement_level(target, 2, 0.95)
-    assert level == pytest.approx(math.log(2 * 2 * 2 / 0.05))
+    level = level_of_maxima(1, 0.95)
     radius = (
         level + 0.5 * math.log(math.pi) + math.lgamma(1001) - math.lgamma(1000.5)
     ) / 1000

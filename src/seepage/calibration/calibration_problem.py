@@ -19,15 +19,21 @@ from seepage.calibration.calibration_options import CalibrationOptions, positive
 from seepage.channel.domain import Domain, for_each
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
+from seepage.confidence.total_limits import uses_ranges
 from seepage.leakage.matrix import LeakageMatrix, matrix_of_releases
 from seepage.leakage.uncertainty import Uncertainty, uncertainty_of
 from seepage.mechanisms.base import PUBLIC
+from seepage.mechanisms.likelihood_columns import pure_columns
 from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.release import Release, View, releases
 from seepage.tables.read import as_pairs
 from seepage.totals.result import TotalLeakage
 from seepage.totals.total import compute_total, population_total
 from seepage.totals.total_settings import TotalSettings
+
+BISECTION_STEPS = 14
+"""Steps of a bisection whose tests are counted: budgets to 1/16,000 of the largest
+limit."""
 
 FROM_UNCERTAIN_ROWS = ("independent", "sum")
 """Guarantees whose totals are computed from rows known up to a distance."""
@@ -86,6 +92,19 @@ class CalibrationProblem:
         return self.roles.collected
 
     @cached_property
+    def steps(self) -> int:
+        """The number of bisection steps that the level counts; 0 if it counts none.
+
+        For the population, budgets are the largest of one ascending family that pass.
+        Where computed totals may fall as budgets grow, each step of a bisection is
+        counted instead [theory-certificate: Families].
+        """
+        if self.scope != "population" or self.guarantee != "exact":
+            return 0
+        columns = pure_columns(self.matrix(self.equal(self.max_budget)))
+        return BISECTION_STEPS if uses_ranges(columns) else 0
+
+    @cached_property
     def pairs(self) -> PairCounts:
         """The pair counts of the data."""
         return as_pairs(self.data)
@@ -134,7 +153,8 @@ class CalibrationProblem:
         settings = replace(self.settings, **sampling) if sampling else self.settings
         matrix = self.matrix(epsilons)
         if self.scope == "population" and self.guarantee != "worst":
-            return population_total(self.guarantee, self.data, matrix, settings)
+            claims = self.steps + 1  # a bisection tests the budget 0 too
+            return population_total(self.guarantee, self.data, matrix, settings, claims)
         return compute_total(self.guarantee, self.data, matrix, settings)
 
     def excess(self, totals: Floats) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage.calibration.calibration_problem import CalibrationProblem
-from seepage.calibration.largest_budget import largest_budget
+from seepage.calibration.largest_budget import bisected_budget, largest_budget
 from seepage.totals.result import TotalLeakage
 
 TOLERANCE = 1e-9
@@ -28,13 +28,17 @@ def equal_budgets(problem: CalibrationProblem) -> Floats:
 
     The total is continuous and increasing in the budget, so a root search finds the
     budget to `TOLERANCE`; for `sampled` to `SAMPLED_TOLERANCE`, as `confirmed_budgets`
-    must still confirm it.  No attribute gets more than its own limit.
+    must still confirm it.  No attribute gets more than its own limit.  For the
+    population every limit holds at the budget found: the family is fixed beforehand
+    [theory-certificate: Families].
     """
 
     def excess(budget: float) -> float:
         return problem.excess(problem.totals(problem.equal(budget)).values)
 
     maximum = problem.max_budget
+    if problem.steps:
+        return problem.equal(bisected_budget(excess, maximum, problem.steps))
     if problem.guarantee == "sampled":
         tolerance = SAMPLED_TOLERANCE * maximum
     else:

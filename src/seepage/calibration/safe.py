@@ -138,11 +138,10 @@ def _without_monotone_totals(problem: CalibrationProblem) -> str | None:
     """Return a mechanism whose totals for the population are not known to grow with its
     budget.
 
-    Budgets for the population are the last of an ascending grid before the first
-    failure, which proves the limits only if exact totals grow [theory-population:
-    Budgets chosen by looking]. They do where the family of likely sets is the same at
-    all budgets.  That of subset selection is not: its sets have k / (e^epsilon + 1)
-    values.
+    Budgets for the population are found by bisection, which proves the limits only if
+    exact totals grow [theory-certificate: Families]. They do where the family of likely
+    sets is the same at all budgets.  That of subset selection is not: its sets have
+    k / (e^epsilon + 1) values.
     """
     if problem.scope != "population":
         return None
@@ -177,8 +176,7 @@ def _proven_totals(problem: CalibrationProblem, totals: TotalLeakage) -> Floats:
     budgets.
 
     Budgets are the largest that pass on the same records that certify them.  That
-    proves the limits, not totals that happen to be lower [theory-population: Budgets
-    chosen by looking].
+    proves the limits, not totals that happen to be lower [theory-certificate: Families].
     """
     if problem.roles.public.any():
         return problem.limits

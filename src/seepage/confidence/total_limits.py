@@ -4,9 +4,12 @@ from.
 A report y of several answers has the likelihood E[w_y(z) given x] under the target
 value x, up to a factor: the mean of a weight over the answers z of the people with x,
 which has an upper and a lower confidence limit, each wrong with probability at most
-e^-c (`seepage.leakage.deviations`). Where all hold
+e^-c (`seepage.confidence.mean_limits`).  The limit of the total is
 
-    T <= ln max over y, x != x' of upper_x(y) / lower_x'(y)   [theory-population].
+    U = ln max over y, x != x' of upper_x(y) / lower_x'(y).
+
+The total itself is attained at one report and pair of values, so U is below it with
+probability at most 2 e^-c, however many there are [theory-certificate: The theorem].
 
 Which limit is used depends on the sizes of attributes and on mechanisms alone, never on
 the counts:
@@ -93,29 +96,42 @@ def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
 def exact_population_totals(
     data: Records,
     columns: Sequence[LikelihoodColumns],
-    confidence: float,
+    c: float,
     progress: Progress | None = None,
 ) -> Floats:
-    """Return upper confidence limits of the exact totals of all attributes, valid at
-    once.
+    """Return upper confidence limits of the exact totals of all attributes.
 
-    c = ln(N / beta), beta = 1 - confidence, N = 2 sum over targets of values times
-    report tuples of the sources (union bound).  The target's own report is independent
-    of the others' given the target, so its best log-ratio between x and x' is added.
-    O(s^2) passes over the report tuples of each target.
+    Each is wrong with probability at most 2 e^-c.  The target's own report is
+    independent of the others' given the target, so its best log-ratio between x and x'
+    is added. O(s^2) passes over the report tuples of each target.
     """
     check_population_size(columns)
-    statements = 2 * sum(
-        column.k * _report_tuples(columns, target)
-        for target, column in enumerate(columns)
-    )
-    c = math.log(max(statements, 1)) - math.log1p(-confidence)
     totals: list[float] = []
     for target in range(len(columns)):
         totals.append(_total_limit(data, columns, target, c))
         if progress is not None:
             progress(len(totals), len(columns))
     return np.array(totals)
+
+
+def uses_ranges(columns: Sequence[LikelihoodColumns]) -> bool:
+    """Return whether some total is bounded by kl on the range of a report's likelihoods.
+
+    These limits are not known never to fall as budgets grow; those by KL_inf are not
+    below the supremum of the totals over a fixed set of distributions, which grows
+    [theory-certificate: Families].  Depends on sizes and mechanisms only.
+    """
+    for target, column in enumerate(columns):
+        sources = [columns[k] for k in _sources(columns, target)]
+        answers = math.prod(source.k for source in sources) * column.k
+        reports = _report_tuples(columns, target)
+        if (
+            sources
+            and _common_contrast(sources) is None
+            and reports * answers > MAX_ATOMS
+        ):
+            return True
+    return False
 
 
 def _total_limit(
@@ -236,36 +252,6 @@ def _limits_by_range(
 # Forms of GRR reports -----------------------------------------------------------------
 
 
-def form_level(
-    sizes: Sequence[int] | Integers,
-    values: int,
-    questions: int,
-    form_sizes: int,
-    confidence: float,
-) -> float:
-    """Return c = ln(N / beta) of one limit, so that those of all forms hold at once
-    (union bound).
-
-    N counts an upper and a lower limit for each of the `values` values of all targets
-    and every report of every form that asks `questions` of the attributes, whose
-    alphabet sizes are `sizes`. The error probability 1 - confidence is shared equally
-    by `form_sizes` numbers of questions.
-
-    Examples
-    --------
-    Forty binary attributes; for three of them 9,880 forms of 8 reports, 80 values, two sides.
-
-    >>> [round(form_level([2] * 40, 80, number, 8, 0.95), 1) for number in (3, 4, 5, 6)]
-    [21.4, 24.3, 27.0, 29.5]
-    """
-    reports = [1] + [0] * questions  # of all forms, by number of questions
-    for size in sizes:
-        for number in range(questions, 0, -1):
-            reports[number] += reports[number - 1] * int(size)
-    number = 2 * values * reports[questions] * form_sizes
-    return math.log(max(number, 1)) - math.log1p(-confidence)
-
-
 def counts_by_difference(
     counts: Floats, sizes: Sequence[int], by_set: bool = False
 ) -> Floats:
@@ -349,7 +335,7 @@ def form_total_limits(
     attributes, epsilons
         The attributes asked, by index, with their budgets.
     c
-        Each limit is wrong with probability at most e^-c: see `form_level`.
+        Each limit is wrong with probability at most e^-c: see `level_of_maxima`.
     sizes
         The number of answers of each attribute asked; by default that of its columns.
         A further column of it is of people without an answer, whose counts are spread
@@ -379,8 +365,8 @@ def form_total_limits(
     people.
 
     The limit is the supremum of the total over all distributions within a radius of the
-    table's, so it grows with the budgets as the total itself does [theory-population:
-    Budgets chosen by looking].
+    table's, so it grows with the budgets as the total itself does [theory-certificate:
+    Families].
 
     Examples
     --------

@@ -38,8 +38,8 @@ def designed(data: Any, options: DesignOptions) -> "Design":
     pool of forms contains every attribute alone and all attributes together, so neither SMP nor the
     calibrated collection has a smaller weighted error, up to the gap.
 
-    For the population a union bound covers all forms of a size, so that the selection
-    among them costs no confidence, with equal budgets in each form [theory-population].
+    For the population the level counts all forms of a size, so that any of them may be
+    selected, with equal budgets in each form [theory-certificate].
 
     Cost: 0.05 ms to count a form of binary attributes and 0.1 ms for its totals about
     40 attributes, after 6 ms for 115,000 distinct records; some thousands of forms.

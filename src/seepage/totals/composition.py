@@ -20,7 +20,8 @@ MAX_POPULATION_CELLS = 1 << 24
 
 
 MAX_RADIUS = 50.0
-"""Radius in nats (relative entropy) beyond which the limits of a row are trivial."""
+"""Nats per person, c plus ln 2 for each combination of the others, beyond which the
+merged limit for the population is taken as the sum of budgets: it is hardly below."""
 
 
 # All sources as one -------------------------------------------------------------------
@@ -29,7 +30,7 @@ MAX_RADIUS = 50.0
 def merged_totals(
     data: Records,
     matrix: LeakageMatrix,
-    confidence: float | None = None,
+    level: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
     """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other
@@ -42,10 +43,10 @@ def merged_totals(
     matrix
         How each attribute is released, and what the adversary keeps; only budgets
         matter.
-    confidence
-        None for the table's own distribution.  Else the totals are upper confidence
-        limits for the population of which the records are a random sample, valid at
-        once.
+    level
+        None for the table's own distribution.  Else c: the totals are upper confidence
+        limits for the population of which the records are a random sample, each wrong
+        with probability at most 2 e^-c.
     progress
         Called with the number of targets done and of all targets.
 
@@ -61,10 +62,9 @@ def merged_totals(
     For each target one sort of the distinct records and O(m^2 z), with m target values and z
     distinct combinations of the others.
 
-    For the population a union bound over every set of combinations of the other
-    attributes is needed, those that never occurred included: c grows by ln 2 for each
-    combination.  So the limit is below the sum of budgets only if the others have far
-    fewer combinations than there are people with each value.
+    For the population the bound is attained at one set of combinations of the other
+    attributes, those that never occurred included, so no union over sets is needed
+    [theory-certificate: The theorem].
     """
     direct = matrix.direct.T
     totals = np.zeros_like(direct)
@@ -72,13 +72,13 @@ def merged_totals(
         others = np.delete(direct, target, axis=0)
         budget = summed_up(others[:, 0])
         slack = summed_up(others[:, 1])
-        if confidence is None:
+        if level is None:
             counts = _joint_counts(data, target, MAX_CELLS)
             channel = counts / counts.sum(axis=1, keepdims=True)
             value = LikelySets("all", budget).best_pair(channel).value
             delta = relaxation(channel, value, budget, slack)
         else:
-            value = _population_limit(data, target, budget, confidence)
+            value = _population_limit(data, target, budget, level)
             delta = slack
             if budget > 0:  # `relaxation` uses the channel, unknown here, at 0 only
                 delta = relaxation(np.ones((1, 1)), value, budget, slack)
@@ -116,18 +116,17 @@ def _joint_counts(
     return np.asarray(cells.reshape(len(seen), columns))
 
 
-def _population_limit(
-    data: Records, target: int, budget: float, confidence: float
-) -> float:
-    """Return the upper confidence limit of the bound for all others as one source."""
+def _population_limit(data: Records, target: int, budget: float, c: float) -> float:
+    """Return the upper confidence limit of the bound for all others as one source.
+
+    Wrong with probability at most 2 e^-c.
+    """
     sizes = data.domain.sizes
     cells = math.prod(size for k, size in enumerate(sizes) if k != target)
     if sizes[target] == 1 or cells == 1 or budget == 0:
         return 0.0
-    c = math.log(len(sizes) * sizes[target]) - math.log1p(-confidence)
-    c += min(float(cells), 1e300) * math.log(2.0)
     people = data.marginal(target)
-    if c > MAX_RADIUS * people.min():
+    if min(float(cells), 1e300) * math.log(2.0) + c > MAX_RADIUS * people.min():
         return budget
     counts = _joint_counts(
         data, target, MAX_POPULATION_CELLS, " for the population", "worst"

@@ -17,6 +17,7 @@ from seepage._core.progress import Progress
 from seepage.channel.domain import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
+from seepage.confidence.maxima import level_of_maxima
 from seepage.confidence.total_limits import (
     check_population_size,
     exact_population_totals,
@@ -228,10 +229,11 @@ def _total_of_releases(
     counted: PairCounts | Records,
     matrix: LeakageMatrix,
     options: TotalOptions,
+    claims: int | None = None,
 ) -> TotalLeakage:
     """Return the totals of all reports of a matrix, for the scope of the options."""
     if options.scope == "population" and guarantee != "worst":
-        return population_total(guarantee, counted, matrix, options)
+        return population_total(guarantee, counted, matrix, options, claims)
     return compute_total(guarantee, counted, matrix, options)
 
 
@@ -247,7 +249,9 @@ def _total_of_sources(
     seen = [matrix.domain.index(name) for name in dict.fromkeys(sources)]
     seen += [k for k, release in enumerate(matrix.releases) if release.public]
     runs = _runs(sorted(set(seen)), len(names), options.own)
-    shared = replace(options, confidence=1 - (1 - options.confidence) / len(runs))
+    shared = options
+    if options.scope != "population":
+        shared = replace(options, confidence=1 - (1 - options.confidence) / len(runs))
     base = only(matrix, seen)
     if guarantee == "auto":
         try:
@@ -303,7 +307,10 @@ def _total_of_run(
         part.view,
         part.smoothing,
     )
-    return _total_of_releases(guarantee, counted.select(needed), selected, options)
+    claims = len(matrix.domain)  # a total of each attribute is read, in one of the runs
+    return _total_of_releases(
+        guarantee, counted.select(needed), selected, options, claims
+    )
 
 
 def _joined(
@@ -460,8 +467,8 @@ def choose_guarantee(
 
 
 def merged_is_informative(data: Records) -> bool:
-    """Return whether `merged` totals for the population can be below the sum of
-    budgets.
+    """Return whether `merged` totals for the population are computed, see
+    `MAX_RADIUS`.
     """
     sizes = data.domain.sizes
     cells = min(math.prod(sizes) / size for size in sizes)
@@ -512,9 +519,18 @@ def population_total(
     data: PairCounts | Records,
     matrix: LeakageMatrix,
     settings: TotalSettings,
+    claims: int | None = None,
 ) -> TotalLeakage:
     """Return upper confidence limits of the totals for the population, or raise
     likewise.
+
+    Parameters
+    ----------
+    guarantee, data, matrix, settings
+        As in `compute_total`.
+    claims
+        F of `level_of_maxima`; by default the number of attributes, whose totals are
+        read singly and hold at once.
     """
     _need_records(guarantee, data)
     if isinstance(data, PairCounts) or guarantee not in ("exact", "merged"):
@@ -524,12 +540,13 @@ def population_total(
         )
     check_domain_stands(data)
     confidence = settings.confidence
+    level = level_of_maxima(claims or len(data.domain), confidence)
     if guarantee == "exact":
         columns = pure_columns(matrix)
-        limits = exact_population_totals(data, columns, confidence, settings.progress)
+        limits = exact_population_totals(data, columns, level, settings.progress)
         values, deltas = _capped(limits, matrix)
     else:
-        values, deltas = merged_totals(data, matrix, confidence, settings.progress)
+        values, deltas = merged_totals(data, matrix, level, settings.progress)
     notes = [
         f"for the people whom the {data.records:,} records were drawn from at random, "
         "one record per person"

@@ -85,8 +85,8 @@ def calibrate(
         For whom totals hold: the `"population"` that the records are a random sample of
         (the default for records and `"auto"`, `"exact"` or `"merged"`), or the people
         in the `"table"`. For the population they are upper confidence limits, and
-        budgets the largest that pass, which costs no confidence [theory-population:
-        Budgets chosen by looking].
+        budgets the largest that pass, which costs no confidence [theory-certificate:
+        Families].
     public
         Attributes whose values are public.
     left_out

@@ -1,10 +1,10 @@
 """Forms whose totals keep the limits for the population that the records were sampled
 from.
 
-Any form may be selected on the same records: the union bound covers all forms of a size
+Any form may be selected on the same records: the level counts all forms of a size
 (`PopulationFormTotals`).  Its budgets are equal, none above its attribute's own limit.  That
 is one ascending family fixed in advance, so the largest budgets that pass may be taken
-[theory-population: Budgets chosen by looking].
+[theory-certificate: Families].
 """
 
 import math
@@ -49,7 +49,7 @@ class PopulationCertifier(Certifier):
     records
         A random sample of the population, one record per person.
     confidence
-        Confidence level of all totals at once.
+        Confidence that every limit holds.
     shared
         Whether shaped forms take half of the error probability 1 - confidence.
     """

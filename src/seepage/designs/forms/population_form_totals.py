@@ -10,7 +10,8 @@ import numpy as np
 from seepage._core.arrays import Booleans, Floats
 from seepage._core.errors import InputError
 from seepage._core.rounding import summed_up
-from seepage.confidence.total_limits import form_level, form_total_limits
+from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.total_limits import form_total_limits
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 
 WORK_PER_CELL = 2e-3
@@ -37,8 +38,7 @@ class PopulationFormTotals:
     counter
         Counter of forms on a random sample of the population, one record per person.
     confidence
-        Confidence level of all totals of all forms at once (union bound), so that any
-        form may be selected.
+        Confidence that every limit holds, whichever forms are selected.
     largest
         The maximum number of attributes of a form; the form of all attributes is also
         covered.
@@ -47,8 +47,12 @@ class PopulationFormTotals:
 
     Notes
     -----
-    Known values are conditions like the target's value: the union bound has one statement for
-    every combination of both, and if one has no records the limit is the sum of the budgets.
+    Every form that could be asked is one family of equal budgets, fixed beforehand: the choice
+    among them costs the logarithm of their number, and the reports, values and targets of a form
+    cost nothing [theory-certificate: Families].
+
+    Known values are conditions like the target's value; if a combination of both has no records
+    the limit is the sum of the budgets.
     Public values are a part of the report: one that never occurred with some value of the target
     leaves no finite limit [theory-population: What else the adversary has].  Reports about known
     attributes leak nothing more.
@@ -70,7 +74,7 @@ class PopulationFormTotals:
     >>> counter = FormCounter(coins)
     >>> limits = PopulationFormTotals(counter, 0.95, largest=8, collected=[0, 1, 2])
     >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
-    [1.016, 1.016, 0.447]
+    [1.014, 1.014, 0.446]
     """
 
     def __init__(
@@ -93,18 +97,18 @@ class PopulationFormTotals:
         self.public_leakage = cache(self._public_leakage)
 
     def level(self, questions: int) -> float:
-        """Return c = ln(N / beta) of the union bound over all N statements on forms of
-        a size.
+        """Return c of `level_of_maxima` for the forms that ask this many questions.
+
+        The error probability is shared equally by the numbers of questions.
         """
-        form_sizes = {*range(1, self.largest + 1), len(self.collected_sizes)}
+        asked = len(self.collected_sizes)
+        form_sizes = {*range(1, self.largest + 1), asked}
         if questions and questions not in form_sizes:
             raise InputError(
                 f"a form has at most {self.largest} attributes, got {questions}"
             )
-        values = int(self.counter.sizes[self.targets].sum()) * self.strata
-        return form_level(
-            self.collected_sizes, values, questions, len(form_sizes), self.confidence
-        )
+        forms = math.comb(asked, questions)
+        return level_of_maxima(len(form_sizes) * forms, self.confidence)
 
     def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
         """Return the upper limit of the total of every attribute of the table, in nats."""

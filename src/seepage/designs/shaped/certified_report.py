@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats
+from seepage.confidence.maxima import level_of_maxima
 from seepage.confidence.mean_limits import mixture_radius
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import (
@@ -21,12 +22,13 @@ from seepage.designs.shaped.population_leakages import (
     ROUNDING,
     kept_share,
     population_leakages,
-    statement_level,
 )
-from seepage.designs.shaped.report_thresholds import mixture_thresholds
+from seepage.designs.shaped.report_thresholds import (
+    mixture_thresholds,
+    rounding_changes,
+)
 from seepage.designs.shaped.shape_form import shape_form, shaped_report
 from seepage.designs.shaped.shaped_report import ShapedReport
-from seepage.mechanisms.exact_probabilities import CERTAIN
 
 SAMPLE_RATIO = 1.5
 """Size of the certifying sample assumed during the selection, relative to the selecting
@@ -71,6 +73,20 @@ START_REDUCTION = 1e-9
 time."""
 
 
+EXPECTED_FORMS = 8
+"""Number of shaped forms assumed during the selection; those certified are counted."""
+
+
+ROUNDING_MARGIN = 1e-7
+"""Nats by which limits are lowered for reports before they are rounded to thresholds:
+above the change of any log-likelihood ratio by rounding."""
+
+
+MIN_PROBABILITY = 1e-12
+"""Reports with a smaller probability are left out, so that rounding changes the others
+by less than the margin."""
+
+
 MIN_KEPT = 1e-3
 """Minimum kept share of each report; a smaller one is not worth sending."""
 
@@ -98,7 +114,7 @@ class CertifiedReports(AdmissibleReports):
     target_limits
         Maximum leakage in nats about each target, of at least two values.
     level
-        c of `statement_level`.
+        c of `level_of_maxima`.
     """
 
     def __init__(
@@ -255,9 +271,7 @@ def select_report(
 
     Options are those of `shape_form`; None as there.
     """
-    level = statement_level(
-        table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence
-    )
+    level = level_of_maxima(EXPECTED_FORMS, confidence)
     record_limit = options["record_limit"]  # no leakage is above it
     protected = {
         name: limit
@@ -277,13 +291,14 @@ def certified_report(
     limits: Mapping[str, float],
     rest: FormCounter,
     whole: FormCounter,
-    confidence: float,
+    level: float,
     record_limit: float = math.inf,
 ) -> tuple[ShapedReport, dict[str, float]] | None:
     """Return a report mixed with the neutral one until its limits are certified, and
     its leakages.
 
-    None if hardly any share of it can be kept.
+    None if hardly any share of it can be kept.  The leakages prove that every limit
+    holds; they are not totals to be read singly.
 
     Parameters
     ----------
@@ -295,17 +310,26 @@ def certified_report(
         Counts the other records, which the selection has not used.
     whole
         Counts all records, for the nominal frequencies.
-    confidence
-        Confidence level of all limits at once.
+    level
+        c of `level_of_maxima` for the reports that are certified.
     record_limit
         Maximum leakage about the whole record.  It may depend on all records: the
-        statements hold for every share that is kept.
+        certificate holds for every share that is kept.
+
+    Notes
+    -----
+    The family is that of the mixtures before they are rounded, within limits lowered by
+    `ROUNDING_MARGIN`; the rounded report differs by less [theory-certificate:
+    Families].
     """
     table = AnswerCounts.of(rest, selected.table.sources, limits)
-    level = statement_level(table, selected.mechanism.outputs + 1, confidence)
     reports = selected.reports
     shares = selected.nominal @ selected.mechanism.channel()
-    kept = kept_share(reports, table, limits, level)
+    likely = shares * reports.min(axis=1) > MIN_PROBABILITY
+    reports = reports[likely]
+    shares = shares[likely]
+    lowered = {name: limit - ROUNDING_MARGIN for name, limit in limits.items()}
+    kept = kept_share(reports, table, lowered, level)
     reduction = START_REDUCTION
     kept = min(kept, _share_within(reports, record_limit))
     data_free = [
@@ -313,10 +337,13 @@ def certified_report(
     ]
     while kept > MIN_KEPT:
         mixed = kept * reports + (1 - kept)
-        thresholds = mixture_thresholds(mixed, shares, data_free)
-        channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
-        leakages = population_leakages(channel, table, level)
-        if all(leakages[name] <= limit for name, limit in limits.items()):
+        leakages = population_leakages(mixed.T, table, level)
+        within = all(leakages[name] <= limit for name, limit in lowered.items())
+        if within:
+            thresholds = mixture_thresholds(mixed, shares, data_free)
+            change, remainder = rounding_changes(thresholds)
+            if change > ROUNDING_MARGIN or remainder > min(limits.values(), default=1):
+                return None
             nominal = AnswerCounts.of(whole, selected.table.sources)
             wanted = selected.wanted
             rows = selected.rows

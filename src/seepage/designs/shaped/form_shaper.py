@@ -24,6 +24,7 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage.channel.records import Records
+from seepage.confidence.maxima import level_of_maxima
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
@@ -405,12 +406,14 @@ class FormShaper:
     ) -> list[Form]:
         """Return the shaped forms that independent records certify for the population.
 
-        The forms were selected on other records than `rest`; a union bound over them
-        shares the confidence.  The leakage of a form about the whole record is at most
-        that of the product of the same attributes.
+        The forms were selected on other records than `rest`, and their number alone
+        costs confidence [theory-certificate: Families].  That proves the limits, and
+        not totals that happen to be lower, so each total is stated as its limit.  The
+        leakage of a form about the whole record is at most that of the product of the
+        same attributes.
         """
         assert self.confidence is not None
-        level = 1 - (1 - self.confidence) / max(len(forms), 1)
+        level = level_of_maxima(max(len(forms), 1), self.confidence)
         certified = list[Form]()
         for form in forms:
             assert isinstance(form.channel, MatrixChannel)
@@ -419,11 +422,9 @@ class FormShaper:
             options = rest, whole, level, record - RECORD_LIMIT_ROUNDING
             found = certified_report(form.channel.shaped, self.protected, *options)
             if found is not None and found[0].mechanism.realised_epsilon <= record:
-                report, leakages = found
+                report, _ = found
                 epsilon = report.mechanism.realised_epsilon
-                totals = [
-                    leakages.get(name, epsilon) for name in self.problem.domain.names
-                ]
+                totals = np.minimum(self.problem.limits, epsilon).tolist()
                 certified.append(
                     Form.of(MatrixChannel.of_shaped(report), "exact", totals)
                 )

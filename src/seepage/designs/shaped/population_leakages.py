@@ -50,14 +50,6 @@ def split_records(records: Records, rng: int) -> tuple[Records, Records]:
     )
 
 
-def statement_level(table: AnswerCounts, reports: int, confidence: float) -> float:
-    """Return c = ln(N / beta) of the union bound, N = 2 sides x reports x values of all
-    targets.
-    """
-    statements = 2 * reports * sum(map(len, table.targets.values()))
-    return math.log(max(statements, 4) / (1 - confidence))
-
-
 def population_leakages(
     channel: Floats, table: AnswerCounts, level: float
 ) -> dict[str, float]:
@@ -65,18 +57,18 @@ def population_leakages(
     population, in nats.
 
     ln max over y, x != x' of upper_x(y) / lower_x'(y), where the likelihood of report y
-    given x is the mean of C[z, y] over the people with value x.  All limits hold at
-    once with probability at least 1 - N e^-level, N the statements of `statement_level`
-    [theory-population: One statement].
+    given x is the mean of C[z, y] over the people with value x.  The largest leakage,
+    over all targets, is above its limit with probability at most 2 e^-level
+    [theory-certificate: The theorem].
 
     Parameters
     ----------
     channel
-        P(report | cell).
+        P(report | cell), each column up to a factor.
     table
         Counts of records that are independent of the selection of the channel.
     level
-        c of `statement_level`.
+        c of `level_of_maxima`.
     """
     leakages = {}
     for name, counts in table.targets.items():
@@ -118,8 +110,8 @@ def kept_share(
     reports.
 
     Mixing with the neutral report maps every mean m to t m + 1 - t, and its limits
-    likewise, so limits of the reports themselves hold for all t at once: t (u - 1) + 1
-    <= e^l (t (v - 1) + 1).
+    likewise.  So limits never fall as t grows, and the mixtures are one ascending
+    family: t (u - 1) + 1 <= e^l (t (v - 1) + 1).
     """
     t = 1.0
     for name, limit in limits.items():

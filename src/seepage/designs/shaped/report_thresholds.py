@@ -74,6 +74,19 @@ def mixture_thresholds(
     raise AssertionError("a neutral report keeps every limit")
 
 
+def rounding_changes(thresholds: Thresholds) -> tuple[float, float]:
+    """Return by how much rounding changes log-likelihood ratios, at most, and the
+    largest of the last report.
+
+    A threshold K is at most 1 above its value before, which changes its logarithm by at
+    most 1/K; the last report is neutral before.
+    """
+    last = thresholds[:, -1].tolist()
+    remainder = math.log(max(last) / min(last)) * (1 + 1e-9) + 1e-15
+    smallest = min(int(column.min()) for column in thresholds[:, :-1].T)
+    return 1 / smallest + 1e-14, remainder
+
+
 def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
     """Return the largest likelihood ratio of an output about a secret, as an exact
     fraction.
