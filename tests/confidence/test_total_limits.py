@@ -217,6 +217,19 @@ def test_many_reports_have_limits_by_their_range(monkeypatch):
     assert wide.values == pytest.approx(narrow.values, abs=0.1)
 
 
+def test_budgets_by_the_range_of_reports_count_the_steps_of_the_search(monkeypatch):
+    data = drawn(np.random.default_rng(4), 5000, (2, 3, 3))
+    options = {"mechanism": "oue", "guarantee": "exact", "scope": "population"}
+    one_family = sp.calibrate(data, 1.5, **options)
+    monkeypatch.setattr(population_module, "MAX_ATOMS", 1)
+    counted = sp.calibrate(data, 1.5, **options)
+    assert counted.epsilons.max() < one_family.epsilons.max()
+    assert counted.epsilons.max() > 0.8 * one_family.epsilons.max()
+    assert counted.epsilons.max() / 1.5 * 2**14 % 1 == 0.0, "points of the bisection"
+    options["mechanism"] = "grr"  # KL_inf by the number of answers that differ
+    assert sp.calibrate(data, 1.5, **options).epsilons.max() / 1.5 * 2**14 % 1 > 0
+
+
 def test_a_value_that_never_occurs_has_trivial_limits():
     data = records([[0, 0], [1, 1], [0, 1], [1, 0]], (3, 2), [1000] * 4)
     for guarantee in ("exact", "merged"):
