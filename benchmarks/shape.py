@@ -12,13 +12,13 @@ import seepage as sp
 from benchmarks import Figure, declared, seconds
 from benchmarks.design import error_of
 from seepage._core.arrays import Floats
+from seepage.confidence.maxima import level_of_maxima
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.certified_report import certified_report, select_report
 from seepage.designs.shaped.population_leakages import (
     population_leakages,
     split_records,
-    statement_level,
 )
 from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.shaped.shape_form import shape_form
@@ -115,7 +115,8 @@ def _timed_for_people(
     selected = select_report(table, limits, 0.95, **options)
     assert selected is not None
     counters = FormCounter(rest), FormCounter(records)
-    certified = certified_report(selected, limits, *counters, 0.95)
+    level = level_of_maxima(1, 0.95)
+    certified = certified_report(selected, limits, *counters, level)
     assert certified is not None
     return certified[0], time.process_time() - begin
 
@@ -196,7 +197,7 @@ def _certified_grr(
     """Return the variance of GRR at the largest budget that all records certify."""
     table = AnswerCounts.of(FormCounter(records), [source], [target])
     counts = table.counts
-    level = statement_level(table, len(counts), 0.95)
+    level = level_of_maxima(1, 0.95)
     best = sp.GRR(len(counts), 0.01)
     for budget in np.arange(0.01, EPSILON, 0.01):
         tried = sp.GRR(len(counts), float(budget))
