@@ -50,6 +50,7 @@ LAYERS = [
     "pages",
     "app",
     "cli",
+    "__main__",
 ]
 """Folders, and modules that stand elsewhere than their folder, in import order."""
 

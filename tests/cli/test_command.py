@@ -1,5 +1,8 @@
 """The help of long commands stands under headings."""
 
+import subprocess
+import sys
+
 import click
 import pytest
 
@@ -54,3 +57,9 @@ def test_the_help_of_a_design_reads_from_what_is_asked_to_what_is_written():
         "Reading the table:",
         "Output:",
     ]
+
+
+def test_the_package_is_the_command():
+    script = [sys.executable, "-m", "seepage", "--version"]
+    done = subprocess.run(script, capture_output=True, text=True, check=True)
+    assert done.stdout == run("--version").stdout
