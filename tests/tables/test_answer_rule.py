@@ -190,3 +190,18 @@ def test_a_scan_that_begins_again_counts_no_value_twice(monkeypatch):
     table = pd.DataFrame({"word": word, "number": number})
     found = sp.Records.from_data(table, scope="population", answers="as-is")
     assert found.domain["word"].catch_all == "b"
+
+
+def test_answers_beside_a_scale_of_numbers_stand_alone():
+    """Who does not drive is on no scale of days; who drove 3-5 days is "1 to 30"."""
+    rng = np.random.default_rng(7)
+    values = ["0", "1-2", "3-5", "30", "did not drive"]
+    days = rng.choice(values, N, p=[0.41, 0.05, 0.05, 0.05, 0.44])
+    hours = ["<1", "1", "2", "5+", "do not watch"]
+    watched = rng.choice(hours, N, p=[0.03, 0.4, 0.3, 0.03, 0.24])
+    table = pd.DataFrame({"days": days, "watched": watched})
+    found = sp.Records.from_data(table, scope="population", answers="merged")
+    domain = found.domain.as_reported()
+    assert domain["days"].values == ("0", "1 to 30", "did not drive")
+    assert dict(domain["days"].merged)["3-5"] == "1 to 30"
+    assert domain["watched"].values == ("up to 1", "2 or more", "do not watch")

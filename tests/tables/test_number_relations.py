@@ -67,3 +67,16 @@ def test_a_plan_names_copies_as_covered_by_no_promise():
         plan = sp.design(table, 2.0, effort=0.05)
     assert plan.provenance.settings["columns"]["same"] == {"linc": "income"}
     assert "nothing promised about 1" in repr(plan)
+
+
+def test_a_few_records_that_are_no_sums_hide_no_sum():
+    table = TABLE[["income", "doctor", "clinic", "home", "visits"]].copy()
+    table.loc[4, "visits"] += 20
+    assert sp.check(table)["visits"].follows == ("doctor", "clinic", "home")
+
+
+def test_a_column_that_is_0_in_the_records_compared_first_raises_nothing():
+    table = TABLE[["doctor", "clinic", "home"]].copy()
+    table["late"] = np.where(np.arange(N) % 2 == 1, 1, 0)
+    long = pd.concat([table, table, table], ignore_index=True)
+    assert sp.check(long)["late"].follows == ()

@@ -211,3 +211,23 @@ def test_years_of_people_are_answers(name):
         {name: generator(9).integers(1, 30, N), "b": [0, 1] * (N // 2)}
     )
     assert sp.check(table)[name].used
+
+
+def test_people_in_the_order_of_their_sex_are_found():
+    """A named identifier needs no column that changes from one value to the next."""
+    people = np.repeat(np.arange(1_000), 3)
+    sex = np.where(people < 480, "f", "m")
+    answer = generator(10).integers(0, 2, len(people))
+    found = sp.check(pd.DataFrame({"id": people, "sex": sex, "answer": answer}))
+    assert [person.name for person in found.people] == ["id"]
+
+
+def test_people_numbered_anew_for_each_question_are_found():
+    """Such as the same 316 people, in order, for each of 24 questions."""
+    rng = generator(11)
+    people = np.tile(np.arange(1, 317), 24)
+    sex = rng.choice(["f", "m"], 316)[people - 1]
+    table = pd.DataFrame(
+        {"id": people, "sex": sex, "said": rng.integers(0, 3, len(sex))}
+    )
+    assert [person.name for person in sp.check(table).people] == ["id"]

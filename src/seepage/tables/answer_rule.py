@@ -34,7 +34,11 @@ from seepage.tables.bins import Edges
 from seepage.tables.column import marker_labels
 from seepage.tables.labels import bin_labels
 from seepage.tables.missing_texts import means_missing
-from seepage.tables.number_scale import number_scale, scale_label
+from seepage.tables.number_scale import (
+    number_scale,
+    scale_beside_answers,
+    scale_label,
+)
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.rare_values import PROTECTED_PEOPLE
 from seepage.tables.table_options import TableOptions
@@ -112,7 +116,35 @@ class AnswerRule:
             scale = number_scale(answers.values)
             if scale:
                 return self._ordered(answers, people, scale)
+            scale = scale_beside_answers(answers.values)
+            if scale and self._are_common_beside(answers, people, scale):
+                return self._ordered_beside(answers, people, scale)
         return self._labels(answers, people, self.least)
+
+    def _are_common_beside(
+        self, answers: Attribute, people: Integers, scale: Sequence[str]
+    ) -> bool:
+        """Return whether every answer beside a scale has people enough."""
+        return all(
+            count >= self.least
+            for value, count in zip(answers.values, people.tolist(), strict=True)
+            if value not in scale and not means_missing(value)
+        )
+
+    def _ordered_beside(
+        self, answers: Attribute, people: Integers, scale: Sequence[str]
+    ) -> Attribute:
+        """Return the attribute with neighbours of a scale merged, and other answers that
+        stand beside it as they are.
+        """
+        on_scale = [answers.code(value) for value in answers.values if value in scale]
+        ordered = self._ordered(answers.restrict(on_scale), people[on_scale], scale)
+        beside = [
+            value
+            for value in answers.values
+            if value not in scale and not means_missing(value)
+        ]
+        return replace(ordered, values=(*ordered.values, *beside))
 
     def _completed(
         self, answers: Attribute, attribute: Attribute, counts: Integers

@@ -37,8 +37,8 @@ LEAST_KNOWN = 0.5
 """Share of the records in which both of two copies are known, at least."""
 
 
-EXACT = 1e-3
-"""Largest deviation of a coefficient of a sum from 0 or 1."""
+NEARLY_ONE = 0.02
+"""Largest deviation of the coefficient of a term from 1."""
 
 
 NEARLY_ALWAYS = 0.99
@@ -99,8 +99,7 @@ def recodings(profiles: Sequence[Profile]) -> dict[int, int]:
 def sums(profiles: Sequence[Profile]) -> dict[int, tuple[int, ...]]:
     """Return the columns of numbers that are the sum of others, and those.
 
-    Least squares on 4,096 records propose coefficients of 0 and 1, and all records
-    decide.
+    Least squares on 4,096 records propose the terms, and all records decide.
     """
     added = [k for k, profile in enumerate(profiles) if _may_add(profile)]
     if not 3 <= len(added) <= MAX_ADDED:
@@ -118,7 +117,7 @@ def sums(profiles: Sequence[Profile]) -> dict[int, tuple[int, ...]]:
         if len(terms) < 2:
             continue
         total = numbers[terms].sum(axis=0)
-        agree = np.isclose(total, numbers[place], rtol=1e-9, atol=1e-9)
+        agree = np.isclose(total, numbers[place], rtol=1e-6, atol=1e-9)
         known = ~np.isnan(total) & ~np.isnan(numbers[place])
         if agree.sum() >= NEARLY_ALWAYS * known.sum():
             relations[k] = tuple(added[term] for term in terms)
@@ -186,8 +185,9 @@ def _follows(other: Profile, numbers: Floats, order: Integers) -> bool:
 
 
 def _terms(products: Floats, place: int) -> list[int]:
-    """Return the columns whose sum least squares give for one; none if they give other
-    coefficients than 0 and 1.
+    """Return the columns to which least squares give a coefficient of about 1.
+
+    Records that are no sums move the coefficients of all; the records decide.
 
     Parameters
     ----------
@@ -198,11 +198,11 @@ def _terms(products: Floats, place: int) -> list[int]:
     """
     others = np.delete(np.arange(len(products)), place)
     norms = np.sqrt(np.diagonal(products))[others]
+    norms[norms == 0] = 1.0  # 0 in all records of the sample
+    if not np.isfinite(products).all():
+        return []
     scaled = products[np.ix_(others, others)] / np.outer(norms, norms)
     target = products[others, place] / norms
     coefficients = np.linalg.lstsq(scaled, target, rcond=1e-10)[0] / norms
-    is_one = np.abs(coefficients - 1) < EXACT
-    is_zero = np.abs(coefficients) < EXACT
-    if not (is_one | is_zero).all():
-        return []
+    is_one = np.abs(coefficients - 1) < NEARLY_ONE
     return [int(k) for k in others[is_one]]

@@ -70,6 +70,36 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     return sorted(places, key=places.__getitem__)
 
 
+BARE = re.compile(
+    r"[<≤>≥]?=?\s*[0-9][0-9,.]*(\s*(-|–|to)\s*[0-9][0-9,.]*)?\s*(\+|or (more|less))?"
+)
+"""A number or an interval of numbers, without units or other words."""
+
+
+MAX_BESIDE = 2
+"""Maximum number of other answers beside a scale of numbers."""
+
+
+def scale_beside_answers(labels: Sequence[str]) -> list[str]:
+    """Return intervals of numbers in ascending order where a few other answers stand
+    beside them; empty if that is not so.
+
+    Examples
+    --------
+    >>> scale_beside_answers(["3", "5+", "do not watch", "<1", "1-2"])
+    ['<1', '1-2', '3', '5+']
+    >>> scale_beside_answers(["1st class", "2nd class", "3rd class", "crew"])
+    []
+    """
+    numbers = [label for label in labels if BARE.fullmatch(label.strip())]
+    beside = [
+        label for label in labels if label not in numbers and not means_missing(label)
+    ]
+    if not 0 < len(beside) <= MAX_BESIDE:
+        return []
+    return number_scale(numbers)
+
+
 def _place(interval: re.Match[str]) -> ScalePlace:
     side = 0
     if interval["below"]:
@@ -83,6 +113,11 @@ PLAIN_NUMBERS = re.compile(r"-?[0-9][0-9,.]*(\s*(-|to)\s*[0-9][0-9,.]*)?")
 """A number, or an interval of two, without units."""
 
 
+def _last_number(label: str) -> str:
+    """Return the last number of a label, the upper end of an interval."""
+    return re.split(r"\s*(?:-|to)\s*", label)[-1]
+
+
 def scale_label(group: Sequence[str]) -> str:
     """Return the label of neighbours of a scale, in which each recognises herself.
 
@@ -92,6 +127,8 @@ def scale_label(group: Sequence[str]) -> str:
     ('7 or more', 'up to 5', '6')
     >>> scale_label(["bad", "fair"]), scale_label(["$10,000", "over $20,000"])
     ('bad to fair', '$10,000 to over $20,000')
+    >>> scale_label(["1-2", "3-5", "10-19", "30"]), scale_label(["1-2", "3-5"])
+    ('1 to 30', '1 to 5')
     """
     first = group[0]
     last = group[-1]
@@ -106,4 +143,6 @@ def scale_label(group: Sequence[str]) -> str:
             return f"{low['low']} or more"
         if is_open_below and last == high["low"]:
             return f"up to {last}"
+        if PLAIN_NUMBERS.fullmatch(first) and PLAIN_NUMBERS.fullmatch(last):
+            return f"{low['low']} to {_last_number(last)}"
     return f"{first} to {last}"

@@ -125,7 +125,9 @@ def repeated_values(
         others = is_answer & (chance < MOST_BY_CHANCE)
         others &= sizes <= FEWER_VALUES * profile.values
         others[index] = False
-        constant = _constant_within(codes, index, profile, others, chance)
+        constant = _constant_within(codes, index, profile, others)
+        if not _is_named_identifier(profile, judgement):
+            constant &= _changes_between(codes, index, profile, constant, chance)
         names = [profiles[k].name for k in np.flatnonzero(constant).tolist()]
         if len(names) < _least_constant(profile, judgement, others):
             names = []
@@ -153,11 +155,16 @@ def _is_person(profile: Profile) -> bool:
     return is_few or bool(ID_NAME.search(profile.name))
 
 
+def _is_named_identifier(profile: Profile, judgement: KindJudgement) -> bool:
+    """Return whether a column is an identifier by its values or its name."""
+    return judgement.kind == "identifier" or bool(ID_NAME.search(profile.name))
+
+
 def _least_constant(
     profile: Profile, judgement: KindJudgement, others: Booleans
 ) -> float:
     """Return how many answers must be constant within the values of a column."""
-    if judgement.kind == "identifier" or ID_NAME.search(profile.name):
+    if _is_named_identifier(profile, judgement):
         return 1
     return max(2.0, LEAST_CONSTANT * float(others.sum()))
 
@@ -189,7 +196,7 @@ def _chance(profile: Profile) -> float:
 
 def _may_repeat(profile: Profile, judgement: KindJudgement) -> bool:
     """Return whether a column has many integers or texts, a share of which repeat."""
-    if judgement.kind in ("constant", "weight", "date", "running number", "time"):
+    if judgement.kind in ("constant", "weight", "date", "time"):
         return False
     if profile.values <= MIN_VALUES:
         return False
@@ -203,26 +210,44 @@ def _constant_within(
     index: int,
     profile: Profile,
     others: Booleans,
-    chance: Floats,
 ) -> Booleans:
-    """Return which other columns are constant within a value, and change between them.
-
-    A column that changes seldom along the values in their order is a recoding of them
-    rather than something about a person.
-    """
-    own = codes[index]
-    order = np.argsort(_ranks(profile)[own], kind="stable")
-    order = order[own[order] < profile.values]
-    is_pair = own[order][1:] == own[order][:-1]
+    """Return which other columns are constant within a value."""
+    order, is_pair = _in_order(codes[index], profile)
     constant = others.copy()
     for most in (FIRST_PAIRS, MAX_PAIRS):
         places = _spread(np.flatnonzero(is_pair), most)
         constant &= _agreement(codes, constant, order, places) >= CONSTANT
         if not constant.any():
             return constant
+    return constant
+
+
+def _changes_between(
+    codes: Sequence[Integers],
+    index: int,
+    profile: Profile,
+    constant: Booleans,
+    chance: Floats,
+) -> Booleans:
+    """Return which constant columns change between values.
+
+    A column that changes seldom along the values in their order is a recoding of them
+    rather than something about a person; people with numbers of their own may be in the
+    order of their sex.
+    """
+    order, is_pair = _in_order(codes[index], profile)
     places = _spread(np.flatnonzero(~is_pair), MAX_PAIRS)
     between = _agreement(codes, constant, order, places)
-    return constant & (between <= (1 + chance) / 2)
+    return np.asarray(between <= (1 + chance) / 2)
+
+
+def _in_order(own: Integers, profile: Profile) -> tuple[Integers, Booleans]:
+    """Return the records in the order of a column's values, and which of them have the
+    same value as the next.
+    """
+    order = np.argsort(_ranks(profile)[own], kind="stable")
+    order = order[own[order] < profile.values]
+    return order, own[order][1:] == own[order][:-1]
 
 
 def _ranks(profile: Profile) -> Integers:
