@@ -228,9 +228,7 @@ def make_plan_pictures(folder: Path) -> None:
     """Write the pictures of one plan from Adult's records into a folder."""
     records = sp.dataset("adult").read()
     title = "Working lives 2026"
-    plan = sp.design(
-        records, 2.0, seconds=60, objective="largest", title=title, author="A. Ruiz"
-    )
+    plan = sp.design(records, 2.0, seconds=60, objective="largest", title=title)
     sp.save_chart(people_needed(plan), folder / "people-needed.svg")
     with tempfile.TemporaryDirectory() as place:
         pages = {stem: Path(place) / f"{stem}.html" for stem in SCREENSHOTS}

@@ -19,7 +19,6 @@ DESIGN_KEYWORDS = (
     "people",
     "precision",
     "title",
-    "author",
     "record_limit",
     "never",
     "want",
@@ -56,7 +55,6 @@ DESIGN_HEADINGS = {
         "order",
         "codebook",
         "title",
-        "author",
     ),
     "What is promised": (
         "limit",
@@ -125,7 +123,6 @@ DESIGN_HEADINGS = {
     "command), from which the number to ask follows.",
 )
 @click.option("--title", help="What is collected, for the plan's page.")
-@click.option("--author", help="Who designed it, for the plan's page.")
 @click.option(
     "--record-limit",
     metavar="ODDS|NATS",

@@ -121,7 +121,6 @@ class DesignKeywords(TableKeywords, total=False):
     shape: str
     mechanism: str | None
     title: str | None
-    author: str | None
     sample: int | None
     start: Any
     effort: float
@@ -136,7 +135,6 @@ CONSTRAINTS: dict[str, checks.Check] = {
     "people": partial(checks.integer, minimum=1, maximum=checks.MAX_RECORDS),
     "precision": checks.inner_probability,
     "title": checks.text,
-    "author": checks.text,
     "record_limit": design_limit,
     "want": wanted_statistics,
     "largest": partial(checks.integer, minimum=1),
@@ -166,7 +164,6 @@ class DesignOptions(PlanningOptions):
     people: int | None = None
     precision: float | None = None
     title: str | None = None
-    author: str | None = None
     record_limit: float | None = None
     never: Sequence[Sequence[str]] = ()
     want: Sequence[Any] = ()
@@ -232,7 +229,7 @@ class DesignOptions(PlanningOptions):
         """The options that a plan states: objective, people, title, seed, want and the
         like.
         """
-        names = ("objective", "people", "precision", "title", "author")
+        names = ("objective", "people", "precision", "title")
         stated = {
             name: value for name in names if (value := getattr(self, name)) is not None
         }

@@ -55,7 +55,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         window_title(plan, rounded_people(precision.people)),
         styles=STYLES,
         subject=plan_title(plan, name),
-        author=plan.provenance.settings.get("author"),
         date=long_date(),
         decision=decision,
         left_out=left_out_sentence(plan),

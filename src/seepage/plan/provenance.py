@@ -50,7 +50,7 @@ class StatedSettings(
         Columns with answers too rare to protect, and to ask.
     fixing_records
         The number of records that fixed the answers.
-    title, author, objective, people, precision, want, design
+    title, objective, people, precision, want, design
         As `design` was given them, and what it states of its search.
     """
 
@@ -60,7 +60,6 @@ class StatedSettings(
     protected: list[str] = []
     fixing_records: Number = 0
     title: str = ""
-    author: str = ""
     objective: Literal["mean", "largest"] = "mean"
     people: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
     precision: Annotated[float, msgspec.Meta(gt=0, lt=1)] | msgspec.UnsetType = (

@@ -152,7 +152,7 @@ def compare_limits(
         table has, and 3 points).  Also `known`, `public`, `left_out`, `keep`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
         `confidence`, `looks`, `answers`, `order`, `codebook`, `shape`, `mechanism`, `title`,
-        `author`, `sample`, `start`, `effort`, `rounds`, `seconds` and `rng`; and of reading a table
+        `sample`, `start`, `effort`, `rounds`, `seconds` and `rng`; and of reading a table
         `columns`, `drop`, `bins`, `missing`, `max_values`, `missing_markers`,
         `delimiter`, `column_names`, `encoding`, `domain`, `pool`, `person`, `engine`
         and `progress`.

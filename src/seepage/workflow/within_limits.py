@@ -228,7 +228,6 @@ def design(
     shape: str = "forms",
     mechanism: str | None = None,
     title: str | None = None,
-    author: str | None = None,
     sample: int | None = None,
     start: Any = None,
     effort: float = 1.0,
@@ -288,8 +287,6 @@ def design(
         both; neither changes the design.
     title
         What is collected, for the plan's page.
-    author
-        Who designed it, for the plan's page.
     record_limit
         The maximum sum of budgets of a form, which bounds its leakage about the whole
         record.
@@ -415,7 +412,6 @@ def design(
         shape=shape,
         mechanism=mechanism,
         title=title,
-        author=author,
         sample=sample,
         start=start_sets(start),
         effort=effort,
