@@ -124,6 +124,16 @@ def how_many(counted: Counted) -> str:
     return f"sample of {counted.records:,} of {counted.population:,} records"
 
 
+def sample_caution(counted: Counted) -> str | None:
+    """Return the caveat for results computed from a sample; None for a whole table."""
+    if counted.population is None:
+        return None
+    return (
+        f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
+        "population; values absent from the sample may leak more"
+    )
+
+
 def short_list(names: Sequence[str], maximum: int = 3) -> str:
     """Return the first names, separated by commas, and the number of the others.
 

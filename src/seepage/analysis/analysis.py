@@ -207,6 +207,7 @@ class Analysis(Result):
         return sealed(json_ready(content))
 
     def _headline(self) -> str:
+        """Return an analysis in one line."""
         largest = [
             f"{t.guarantee} {t.values.max():.4g}{t.delta_text}"
             for t in self.totals.totals
@@ -218,6 +219,7 @@ class Analysis(Result):
         )
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of an analysis in long form."""
         columns = dict(self.matrix._columns())
         if self.within is not None:
             others = self.within._columns()

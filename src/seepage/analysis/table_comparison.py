@@ -293,6 +293,7 @@ class TableComparison(Result):
         return [(target, source) for target, source in pairs if target != source]
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of a comparison of two tables in long form."""
         order = self._order()
         names = self.domain.names
         targets = np.array([target for target, _ in order], dtype=np.int64)
@@ -353,6 +354,7 @@ class TableComparison(Result):
         write_text(checks.path(path), comparison_page(self))
 
     def _headline(self) -> str:
+        """Return a comparison of two tables in one line."""
         first, second = self.tables.names
         count = len(self.domain)
         delta = max(
@@ -504,7 +506,7 @@ class _TotalsByBudget:
         """Return the budget of a level, 0 to `LEVELS`."""
         return self._largest * level / LEVELS
 
-    def at(self, level: int) -> Floats:
+    def totals_at(self, level: int) -> Floats:
         """Return the totals of all attributes at the budget of a level."""
         if level not in self._known:
             released = ReleaseOptions(
@@ -522,7 +524,7 @@ class _TotalsByBudget:
         high = LEVELS + 1
         while high - low > 1:
             middle = (low + high) // 2
-            if (self.at(middle) <= limits).all():
+            if (self.totals_at(middle) <= limits).all():
                 low = middle
             else:
                 high = middle
@@ -534,10 +536,10 @@ def _transferred_limit(
 ) -> TransferredLimit:
     """Return the limit of one attribute alone."""
     first, second = totals
-    limits = np.full(len(first.at(1)), np.inf)
+    limits = np.full(len(first.totals_at(1)), np.inf)
     limits[k] = limit
     level = first.largest_level(limits)
-    total = float(second.at(level)[k])
+    total = float(second.totals_at(level)[k])
     return TransferredLimit(name, limit, first.budget(level), total)
 
 
@@ -547,6 +549,6 @@ def _transferred_limits(
     """Return the limits of all attributes at once: that with the largest excess."""
     first, second = totals
     level = first.largest_level(np.array(limits))
-    values = second.at(level)
+    values = second.totals_at(level)
     k = int(np.argmax(values - np.array(limits)))
     return TransferredLimit(None, limits[k], first.budget(level), float(values[k]))

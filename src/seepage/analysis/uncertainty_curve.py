@@ -47,6 +47,7 @@ class UncertaintyCurve(Result):
     deltas: Floats
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of leakages and totals by distance in long form."""
         return {
             "distance": self.distances.tolist(),
             "largest_leakage": self.largest.tolist(),
@@ -56,6 +57,7 @@ class UncertaintyCurve(Result):
         }
 
     def _headline(self) -> str:
+        """Return leakages and totals by distance in one line."""
         ends = f"{self.distances[0]:g} to {self.distances[-1]:g}"
         totals = f"{self.totals[0]:.4g} to {self.totals[-1]:.4g}"
         delta = delta_text(float(self.deltas.max(initial=0.0)))

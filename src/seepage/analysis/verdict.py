@@ -175,10 +175,12 @@ class Verdict(Result):
         }
 
     def _headline(self) -> str:
+        """Return the verdict on limits in one line."""
         counts = ", ".join(f"{len(self.names(state))} {state}" for state in STATES)
         return f"Verdict({counts})"
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the verdict on limits in long form."""
         keys = [field.name for field in fields(Judgement)]
         return {
             key: [getattr(judgement, key) for judgement in self.judgements]

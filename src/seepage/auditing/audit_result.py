@@ -202,6 +202,7 @@ class Audit(Result):
             raise InputError(f"{str(file)!r} is no saved audit: {problem}") from None
 
     def _headline(self) -> str:
+        """Return an audit in one line."""
         worst = self.decisive
         epsilon = f"epsilon {worst.epsilon_words}"
         name = escaped(worst.attribute)
@@ -209,5 +210,6 @@ class Audit(Result):
         return f"Audit({self.verdict}: {decisive})"
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of an audit in long form."""
         rows = [claim.row for claim in self.claims]
         return {name: [row[name] for row in rows] for name in rows[0]}

@@ -7,8 +7,7 @@ from typing import Any
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.results import Result
-from seepage._core.text import how_many
-from seepage.channel.domain import sample_caution
+from seepage._core.text import how_many, sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.tables.read import as_pairs
 from seepage.tables.table_options import DataOptions
@@ -76,9 +75,11 @@ class Benchmark(Result):
         }
 
     def _headline(self) -> str:
+        """Return the scores of a benchmark in one line."""
         return f"Benchmark({len(self.scores)} scores, {len(self.notes)} notes)"
 
     def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the scores of a benchmark in long form."""
         if not self.scores:
             return {}
         names = [part.name for part in fields(self.scores[0])]

@@ -13,7 +13,8 @@ from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import DomainError
 from seepage._core.results import Result
-from seepage.channel.domain import Domain, sample_caution
+from seepage._core.text import sample_caution
+from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.tables.read import as_pairs
 from seepage.tables.table_options import DataOptions, TableKeywords
@@ -63,11 +64,13 @@ class CorrelationMatrix(Result):
         return float(self.values[first, second])
 
     def _headline(self) -> str:
+        """Return a matrix of correlations in one line."""
         sample = ", of a sample" if self.cautions else ""
         name = METRICS[self.metric][0]
         return f"CorrelationMatrix({name}, {len(self.domain)} attributes{sample})"
 
     def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of a matrix of correlations in long form."""
         names = self.domain.names
         first, second = np.triu_indices(len(names), 1)
         return {

@@ -59,7 +59,7 @@ class Channel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of input and output values."""
+        """Number of values of the attribute given, and of the output."""
         return self.given.size, self.output.size
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 from seepage._core import checks
 from seepage._core.errors import DomainError, InputError
 from seepage._core.results import json_ready
-from seepage._core.text import MAX_SHOWN, Counted, how_many
+from seepage._core.text import MAX_SHOWN
 
 MISSING = "(missing)"
 """Label of the category of missing values."""
@@ -447,13 +447,3 @@ def _for_each_named(
                 parameter=name,
             )
     return [settings[attribute] for attribute in domain.names]
-
-
-def sample_caution(counted: Counted) -> str | None:
-    """Return the caveat for results computed from a sample; None for a whole table."""
-    if counted.population is None:
-        return None
-    return (
-        f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
-        "population; values absent from the sample may leak more"
-    )

@@ -436,6 +436,7 @@ class PairCounts(Result):
         return long_form(self)[0]
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of pair counts in long form."""
         table = self.to_arrow()
         return {name: table[name].to_numpy() for name in table.column_names}
 
@@ -489,6 +490,7 @@ class PairCounts(Result):
         return hash(self.digest)
 
     def _headline(self) -> str:
+        """Return pair counts in one line."""
         return f"PairCounts({how_many(self)}, {len(self.domain)} attributes)"
 
 

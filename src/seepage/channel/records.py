@@ -360,9 +360,11 @@ class Records(Result):
     __hash__ = None  # type: ignore[assignment]
 
     def _headline(self) -> str:
+        """Return distinct records in one line."""
         return f"Records({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of distinct records in long form."""
         columns: dict[str, Any] = {
             attribute.name: np.array(attribute.values, dtype=object)[codes]
             for attribute, codes in zip(self.domain, self.codes.T, strict=True)

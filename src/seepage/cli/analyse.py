@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from seepage.channel.domain import sample_caution
+from seepage._core.text import sample_caution
 from seepage.cli import console, options, parsing, reading
 from seepage.cli.analysis_text import analysis_text
 from seepage.cli.command import FileCommand

@@ -9,10 +9,10 @@ from seepage._core.text import (
     delta_text,
     how_many,
     lower_text,
+    sample_caution,
     short_list,
     upper_text,
 )
-from seepage.channel.domain import sample_caution
 from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned, constants
 

@@ -40,7 +40,7 @@ class EntryLikelihood(NamedTuple):
         u of each person.
     is_exact
         Whether the entries have two values and the weights are 1: a likelihood.
-    total, mean_weight
+    sum_of_weights, mean_weight
         The sum of the weights of people, and their mean, weighted by themselves.
     """
 
@@ -50,7 +50,7 @@ class EntryLikelihood(NamedTuple):
     high: Floats
     weights: Floats
     is_exact: bool
-    total: float
+    sum_of_weights: float
     mean_weight: float
 
     @classmethod
@@ -86,7 +86,7 @@ class EntryLikelihood(NamedTuple):
             high=high,
             weights=u,
             is_exact=bool(is_exact),
-            total=float(people.sum()),
+            sum_of_weights=float(people.sum()),
             mean_weight=float((people**2).sum() / people.sum()),
         )
 
@@ -99,7 +99,7 @@ class EntryLikelihood(NamedTuple):
         return np.ones(len(self.design), dtype=np.bool_)
 
     def derivatives(self, parameters: Floats) -> Derivatives:
-        """Return the logarithm of the likelihood with its derivatives.
+        """Return the logarithm of the likelihood of all entries, with its derivatives.
 
         The information is its expectation.
         """

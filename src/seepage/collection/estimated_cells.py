@@ -188,9 +188,11 @@ class EstimatedCells(Result):
         return tuple(attribute.size for attribute in self.attributes)
 
     def _headline(self) -> str:
+        """Return estimated cells in one line."""
         return f"EstimatedCells({self.what}, {len(self.values)} numbers)"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of estimated cells in long form."""
         codes = np.unravel_index(np.arange(len(self.values)), self._shape)
         labels = {
             attribute.name: [attribute.values[code] for code in column]

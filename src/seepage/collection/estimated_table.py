@@ -99,6 +99,7 @@ class Table(EstimatedCells):
         return unperturbed / total
 
     def _headline(self) -> str:
+        """Return an estimated table in one line."""
         names = " by ".join(attribute.name for attribute in self.attributes)
         clear = f"as precise as {self.equivalent_people:,.0f} unperturbed answers"
         return f"Table({names}, {self.records:,} reports, {clear})"

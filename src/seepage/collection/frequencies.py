@@ -120,12 +120,14 @@ class Frequencies(Result):
         return any(estimate.consistent for estimate in self.estimates.values())
 
     def _headline(self) -> str:
+        """Return estimated frequencies in one line."""
         how = "unbiased"
         if self.consistent:
             how = "nearest distributions"
         return f"Frequencies({self.records:,} reports, {len(self.estimates)} attributes, {how})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of estimated frequencies in long form."""
         attributes = list[str]()
         values = list[str]()
         frequencies = list[float]()

@@ -111,14 +111,16 @@ class LogitLikelihood(NamedTuple):
     forms: Sequence[FormReports]
 
     @property
-    def total(self) -> float:
-        """The sum of the weights of people."""
+    def sum_of_weights(self) -> float:
+        """The sum of the weights of the people whose reports the likelihood is of."""
         return float(sum(form.weights.sum() for form in self.forms))
 
     @property
     def mean_weight(self) -> float:
         """The mean of the weights of people, weighted by themselves."""
-        return float(sum(form.squares.sum() for form in self.forms)) / self.total
+        return (
+            float(sum(form.squares.sum() for form in self.forms)) / self.sum_of_weights
+        )
 
     def start(self) -> Floats:
         """Return coefficients of 0 and uniform distributions."""
@@ -130,7 +132,7 @@ class LogitLikelihood(NamedTuple):
         cells, count = self.design.shape
         logarithms = parameters[count : count + cells]
         raised = np.exp(logarithms - logarithms.max())
-        return np.asarray(raised / raised.sum() * self.total > NOBODY)
+        return np.asarray(raised / raised.sum() * self.sum_of_weights > NOBODY)
 
     def covariances(self, maximum: Maximum) -> Covariances:
         """Return the covariances of the coefficients."""

@@ -91,7 +91,7 @@ class Likelihood(Protocol):
         """The covariates of each linear predictor, one row each."""
 
     @property
-    def total(self) -> float:
+    def sum_of_weights(self) -> float:
         """The sum of the weights of people."""
 
     @property
@@ -195,8 +195,8 @@ def _climb(
     """
     count = likelihood.design.shape[1]
     small = NO_RISE * likelihood.mean_weight
-    rounding = 1e-12 * likelihood.total
-    enough = 1e-14 * likelihood.total
+    rounding = 1e-12 * likelihood.sum_of_weights
+    enough = 1e-14 * likelihood.sum_of_weights
     basis = None
     if direction is not None:
         basis = _orthogonal_basis(direction, len(start))

@@ -136,6 +136,7 @@ class Regression(Result):
         return tuple(notes)
 
     def _headline(self) -> str:
+        """Return a regression in one line."""
         left_out = ""
         count = int((~np.isfinite(self.values)).sum())
         if count:
@@ -146,6 +147,7 @@ class Regression(Result):
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of a regression in long form."""
         errors = self.standard_errors
         with np.errstate(invalid="ignore"):
             z = self.values / errors

@@ -380,6 +380,7 @@ class ReportAnalysis(Result):
         return ordered[: checks.integer(count, "count", 0)]
 
     def _headline(self) -> str:
+        """Return the leakages estimated from reports in one line."""
         largest = max((leak.leakage for leak in self.leaks.values()), default=0.0)
         return (
             f"ReportAnalysis({self.records:,} reports, {len(self.releases)} attributes, "
@@ -387,6 +388,7 @@ class ReportAnalysis(Result):
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of the leakages estimated from reports in long form."""
         leaks = self.leaks.values()
         releases = [self.releases[leak.source] for leak in leaks]
         return {

@@ -141,10 +141,12 @@ class Changes(Result, Sequence[Change]):
         return self._changes[index]
 
     def _headline(self) -> str:
+        """Return the changes of a plan in one line."""
         shown = short_list([str(change) for change in self], 2).replace(", ", "; ")
         return f"Changes({len(self)}: {shown})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of the changes of a plan in long form."""
         return {
             "change": [change.kind for change in self],
             "attributes": [" x ".join(change.attributes) for change in self],

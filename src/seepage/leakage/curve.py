@@ -52,6 +52,7 @@ class LeakageCurve(Result):
     paper_deltas: Floats | None = None
 
     def _headline(self) -> str:
+        """Return leakages by budget in one line."""
         budgets = f"{len(self.epsilons)} budgets"
         if len(self.epsilons) == 1:
             budgets = "1 budget"
@@ -69,6 +70,7 @@ class LeakageCurve(Result):
         return delta_text(float(self.deltas.max(initial=0.0)))
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of leakages by budget in long form."""
         return {
             "epsilon": self.epsilons.tolist(),
             "leakage": self.values.tolist(),

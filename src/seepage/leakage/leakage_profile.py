@@ -30,11 +30,13 @@ class LeakageProfile(Result):
     point: tuple[float, float]
 
     def _headline(self) -> str:
+        """Return delta by leakage in one line."""
         value, delta = self.point
         shown = f"{value:.4g}{delta_text(delta) or ', delta 0'}"
         return f"LeakageProfile({len(self.leakages)} points; shown elsewhere: leakage {shown})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of delta by leakage in long form."""
         return {"leakage": self.leakages.tolist(), "delta": self.deltas.tolist()}
 
     def chart(self) -> Any:

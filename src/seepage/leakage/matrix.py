@@ -361,6 +361,7 @@ class LeakageMatrix(Result):
         return html_table({"": self.domain.names, **dict(cells)}, heading)
 
     def _headline(self) -> str:
+        """Return a leakage matrix in one line."""
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
@@ -372,6 +373,7 @@ class LeakageMatrix(Result):
         return f"LeakageMatrix({shape}, view={self.view!r}, {axes})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of a leakage matrix in long form."""
         off_diagonal = ~np.eye(len(self.domain), dtype=np.bool_)
         targets, sources = np.nonzero(off_diagonal)
         names = self.domain.names

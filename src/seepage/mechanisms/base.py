@@ -74,10 +74,12 @@ class Estimate(Result):
     consistent: bool
 
     def _headline(self) -> str:
+        """Return frequencies estimated from reports in one line."""
         error = f"largest standard error {self.standard_errors.max():.3g}"
         return f"Estimate({len(self.frequencies)} values from {self.records:,} reports, {error})"
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of frequencies estimated from reports in long form."""
         return {
             "value": list(range(len(self.frequencies))),
             "frequency": self.frequencies.tolist(),

@@ -13,10 +13,17 @@ from markupsafe import Markup
 
 from seepage._core.errors import InputError
 from seepage._core.odds import limit_as_typed
-from seepage._core.text import delta_text, how_many, lower_text, short_list, upper_text
+from seepage._core.text import (
+    delta_text,
+    how_many,
+    lower_text,
+    sample_caution,
+    short_list,
+    upper_text,
+)
 from seepage.analysis.analysis import Analysis
 from seepage.analysis.verdict import total_text
-from seepage.channel.domain import MISSING, sample_caution
+from seepage.channel.domain import MISSING
 from seepage.channel.pairs import PairCounts
 from seepage.charts.chart_files import inline_svg
 from seepage.leakage.equivalent_attributes import same_attributes

@@ -128,6 +128,7 @@ class PlanCheck(Result):
         return float(self.totals[self.domain.index(name)])
 
     def _columns(self) -> dict[str, Sequence[Any]]:
+        """Return the columns of the totals of a plan on a table in long form."""
         return {
             "attribute": self.domain.names,
             "total": self.totals.tolist(),
@@ -162,6 +163,7 @@ class PlanCheck(Result):
         return dict(json_ready(content))
 
     def _headline(self) -> str:
+        """Return the totals of a plan on a table in one line."""
         above = [
             f"{name} {self[name]:.4g} above {self.limits[self.domain.index(name)]:g}"
             for name in self.exceeded

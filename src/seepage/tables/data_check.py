@@ -397,6 +397,7 @@ class DataCheck(Result):
                 yield CodebookRow(attribute=column.name, value=label, missing=True)
 
     def _headline(self) -> str:
+        """Return the check of a table's columns in one line."""
         out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
         return f"DataCheck({self.records:,} records, {len(self)} columns{out})"
 
@@ -404,6 +405,7 @@ class DataCheck(Result):
         return f"<pre>{escape(self.text())}</pre>"
 
     def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the check of a table's columns in long form."""
         columns = dict[str, Any]()
         for field in fields(ColumnCheck):
             columns[field.name] = [getattr(column, field.name) for column in self]

@@ -24,7 +24,7 @@ from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import GuaranteeError
 from seepage._core.progress import Progress
 from seepage._core.results import Result, json_ready
-from seepage.channel.domain import sample_caution
+from seepage._core.text import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.confidence.proportion_limits import proportion_interval, quantile_intervals
@@ -157,6 +157,7 @@ class Experience(Result):
         }
 
     def _headline(self) -> str:
+        """Return the realised losses of drawn people in one line."""
         private = [k for k in self.measured if np.isfinite(self.epsilons[k])]
         if not private:
             return f"Experience({self.people:,} people; no attribute has two values to compare)"
@@ -168,6 +169,7 @@ class Experience(Result):
         )
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the realised losses of drawn people in long form."""
         columns: dict[str, Any] = {
             "attribute": list(self.attributes),
             "epsilon": self.epsilons,

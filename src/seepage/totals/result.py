@@ -212,6 +212,7 @@ class TotalLeakage(Result):
         return replace(self, kind="assumed", notes=(caution, *self.notes))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
+        """Return the columns of the totals of attributes in long form."""
         count = len(self.domain)
         return {
             "attribute": self.domain.names,
@@ -226,6 +227,7 @@ class TotalLeakage(Result):
         }
 
     def _headline(self) -> str:
+        """Return the totals of attributes in one line."""
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}{self.delta_text}"
         people = ""
@@ -283,6 +285,7 @@ class TotalsComparison(Result):
         return totals_chart(self.chart_rows(), checks.text(name, "name"))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
+        """Return the columns of totals by guarantee in long form."""
         columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
         refuted = []
         for total in self.totals:
@@ -293,6 +296,7 @@ class TotalsComparison(Result):
         return {**columns, "refuted": refuted}
 
     def _headline(self) -> str:
+        """Return totals by guarantee in one line."""
         largest = [
             f"{total.guarantee} {total.values.max():.4g}{total.delta_text}"
             for total in self.totals

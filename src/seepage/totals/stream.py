@@ -25,8 +25,8 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import UNIT, round_up, summed_up
+from seepage._core.text import sample_caution
 from seepage.channel.channel import Channel, as_matrix
-from seepage.channel.domain import sample_caution
 from seepage.leakage.likely_sets import LikelySets
 from seepage.tables.read import as_pairs
 from seepage.tables.table_options import DataOptions, TableKeywords
@@ -143,10 +143,12 @@ class StreamLeakage(Result):
         )
 
     def _columns(self) -> dict[str, Sequence[Any]]:
+        """Return the columns of the leakage of a stream by step in long form."""
         series = {name: values.tolist() for name, values in self._series().items()}
         return {"step": range(1, len(self.total) + 1), **series}
 
     def _headline(self) -> str:
+        """Return the leakage of a stream by step in one line."""
         largest = f"largest total {self.total.max():.4g}"
         return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 

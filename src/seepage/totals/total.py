@@ -14,7 +14,7 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import GuaranteeError
 from seepage._core.progress import Progress
-from seepage.channel.domain import sample_caution
+from seepage._core.text import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.confidence.maxima import level_of_maxima

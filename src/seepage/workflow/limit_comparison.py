@@ -52,6 +52,7 @@ class LimitComparison(Result):
     confidence: float | None
 
     def _columns(self) -> dict[str, Sequence[Any]]:
+        """Return the columns of the plans of several limits in long form."""
         from seepage.plan.plan_precision import plan_precision
 
         rows = list[dict[str, Any]]()
@@ -126,6 +127,7 @@ class LimitComparison(Result):
         return [precision_point, record_point]
 
     def _headline(self) -> str:
+        """Return the plans of several limits in one line."""
         limits = ", ".join(f"{limit:g}" for limit in self.limits)
         return f"LimitComparison(limits {limits}; {self.people:,} people, or ± {self.width:g})"
 

@@ -97,9 +97,11 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     # Display and files ----------------------------------------------------------------
 
     def _headline(self) -> str:
+        """Return a plan in one line."""
         return headline(self)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of a plan in long form."""
         fields = ["mechanism", "epsilon", "delta", "limit", "total", "public"]
         columns: dict[str, Sequence[Any]] = {"attribute": self.domain.names}
         if len(self.forms) > 1:

@@ -12,8 +12,9 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import DomainError, InputError
 from seepage._core.results import Result, json_ready
+from seepage._core.text import sample_caution
 from seepage.benchmarks.statistical.permutation import Significance
-from seepage.channel.domain import Domain, sample_caution
+from seepage.channel.domain import Domain
 
 MAX_SEED = 2**63 - 1
 """Largest seed of a run."""
@@ -185,6 +186,7 @@ class LeakageEstimate(Result):
         return tuple(cautions)
 
     def _headline(self) -> str:
+        """Return the estimate of one leakage in one line."""
         return (
             f"LeakageEstimate(corrected {self.corrected:.4g}, "
             f"{self.lower:.4g} to {self.upper:.4g}, "
@@ -192,6 +194,7 @@ class LeakageEstimate(Result):
         )
 
     def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the estimate of one leakage in long form."""
         columns = {name: [getattr(self, name)] for name in REPORTED}
         return columns | {"cautions": ["; ".join(self.cautions)]}
 
@@ -299,6 +302,7 @@ class LeakageEstimates(Result):
         }
 
     def _headline(self) -> str:
+        """Return the estimates of leakages in one line."""
         if not len(self):
             return "LeakageEstimates(none)"
         largest = max(self, key=lambda estimate: estimate.corrected)
@@ -309,6 +313,7 @@ class LeakageEstimates(Result):
         )
 
     def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the estimates of leakages in long form."""
         columns: dict[str, list[Any]] = {name: [] for name in (*REPORTED, "cautions")}
         for estimate in self:
             for name, values in estimate._columns().items():
