@@ -3,7 +3,7 @@
 The frequency of a value is known only after a pass, so rare values are pooled in the
 counts or distinct records, which is exact and the same for every engine.  Tables coded
 later in a domain with "(other)" have their other values there, see
-`seepage.data.table`.
+`seepage.tables.table_options`.
 """
 
 from collections.abc import Sequence

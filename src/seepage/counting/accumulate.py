@@ -1,7 +1,7 @@
 """Counting: one pass over the records, pair counts summed over batches by several
 threads.
 
-`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `PairAccumulator` sums
+`kernel` counts one batch (NumPy, or Numba in `kernel_numba`), `PairAccumulator` sums
 batches, `distinct` keeps distinct or sampled records.
 
 The caller's thread decodes batches, mostly in PyArrow without the GIL, while worker

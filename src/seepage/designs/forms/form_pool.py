@@ -121,9 +121,7 @@ class FormPool:
                     weights > 0, weights * scale / (self.shares @ self.rows), 0.0
                 )
             if np.isfinite(grown).all():
-                problem.importance = np.maximum(
-                    grown / grown.max(), 1e-9 * (weights > 0)
-                )
+                problem.weigh(np.maximum(grown / grown.max(), 1e-9 * (weights > 0)))
         solution = self.solution
         for _ in range(MAX_REENTRIES):
             improving = (self.shares < 1e-9) & (

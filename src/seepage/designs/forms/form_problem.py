@@ -102,6 +102,14 @@ class FormProblem:
                 if self.scorer.fits((j,)):
                     self.caps[j] = self.fit((j,)).max_budget
 
+    def bound_cells(self, max_cells: float) -> None:
+        """Allow only forms of at most this many combinations of answers."""
+        self.max_cells = max_cells
+
+    def weigh(self, importance: Floats) -> None:
+        """Weight the errors anew: those of the largest error follow from the shares."""
+        self.importance = importance
+
     @property
     def public(self) -> Indices:
         """Attributes released in the clear."""
@@ -261,25 +269,31 @@ def make_form_problem(
     ):  # for the population the certifier checks it
         leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
         check_public(domain, public, limits, leakages)
-    problem = FormProblem(
-        domain,
-        scorer,
-        Precisions(records, wanted.joint, wanted.rows),
-        limits,
-        collected,
-        _importance(domain, options.importance, collected, len(wanted.joint)),
-        never_together,
-        math.inf if options.record_limit is None else options.record_limit,
-        options.largest or max(MAX_FORM, *map(len, wanted.joint), 0),
-        options.scope == "population",
-    )
+    precisions = Precisions(records, wanted.joint, wanted.rows)
+    importance = _importance(domain, options.importance, collected, len(wanted.joint))
+    scale = None
     if options.objective == "largest":
         values = [
             math.prod(domain.sizes[j] for j in attributes)
-            for attributes in problem.precisions.quantities
+            for attributes in precisions.quantities
         ]
-        problem.scale = problem.importance / np.array(values)
-    return problem
+        scale = importance / np.array(values)
+    record_limit = math.inf
+    if options.record_limit is not None:
+        record_limit = options.record_limit
+    return FormProblem(
+        domain=domain,
+        scorer=scorer,
+        precisions=precisions,
+        limits=limits,
+        collected=collected,
+        importance=importance,
+        never_together=never_together,
+        record_limit=record_limit,
+        largest=options.largest or max(MAX_FORM, *map(len, wanted.joint), 0),
+        fixed_caps=options.scope == "population",
+        scale=scale,
+    )
 
 
 def protected_only(records: Records) -> tuple[str, ...]:

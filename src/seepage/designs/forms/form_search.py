@@ -103,6 +103,10 @@ class FormSearch:
         self.fitted: dict[Indices, Form | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
+    def expect(self, ratios: Sequence[float]) -> None:
+        """Multiply the gains of forms of 1, 2, ... questions by these factors."""
+        self.ratios = ratios
+
     def fit(self, attributes: Indices) -> Form | None:
         """Return a form with the largest equal budgets; None if not allowed or without
         a budget.

@@ -64,7 +64,7 @@ class ExactFormTotals:
 
     Notes
     -----
-    Rounded up by more than the rounding errors (`seepage._numerics.rounding`), and at most
+    Rounded up by more than the rounding errors (`seepage._core.rounding`), and at most
     the sum of the budgets, where nothing is public.  A value that never occurs has no
     likelihood of the other reports; the total of an attribute that is asked is at least
     its own budget, as if all its values occurred.

@@ -45,7 +45,7 @@ from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.shaped.shape_form import shape_form
 
 if TYPE_CHECKING:
-    from seepage.designs.design import Design
+    from seepage.designs.design_search import DesignSearch
 
 
 MAX_SHAPED = 32
@@ -493,7 +493,7 @@ forms ends, that each search for forms to shape takes at most, and at which shap
 ends; certification follows."""
 
 
-def shape_forms(run: "Design", warm: Sequence[Form] = ()) -> None:
+def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
     """Search for forms that can be shaped, and add the improving shaped forms to the
     pool.
 
@@ -516,17 +516,15 @@ def shape_forms(run: "Design", warm: Sequence[Form] = ()) -> None:
         run.run_rounds(shaper.refine(run.pool))
 
 
-def _shaping_pass(run: "Design", shaper: FormShaper) -> None:
+def _shaping_pass(run: "DesignSearch", shaper: FormShaper) -> None:
     """Search for forms to shape at the current prices, and shape them."""
-    run.problem.max_cells = MAX_SHAPED
-    run.search_forms.ratios = shaper.expected_ratios()
+    run.narrow(MAX_SHAPED, shaper.expected_ratios())
     run.search(FIRST_IDLE_ROUNDS)
-    run.problem.max_cells = math.inf
-    run.search_forms.ratios = (1.0,)
+    run.widen()
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
-def _shape_for_population(run: "Design") -> None:
+def _shape_for_population(run: "DesignSearch") -> None:
     """Search and shape on a fifth of the records; add the forms that the other records
     certify.
 
@@ -570,14 +568,14 @@ def _shape_for_population(run: "Design") -> None:
         counters = FormCounter(rest), run.problem.scorer.counter
         certified = shaper.certified(shaped, *counters, products)
     except KeyboardInterrupt:
-        run.ended = "interrupted"
+        run.interrupt()
         return
     useful = [form for form in products.values() if form.max_budget > 0]
     run.pool.add([*useful, *certified])
     run.pool.solve_master(1e-4, 4000)
 
 
-def _select_forms(inner: "Design", shaper: FormShaper) -> None:
+def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
     """Search for products of any size, for their prices; then for forms to shape, and
     shape them.
     """
@@ -585,8 +583,7 @@ def _select_forms(inner: "Design", shaper: FormShaper) -> None:
     inner.start()
     for step in range(1 + SHAPING_PASSES):
         if step > 0:
-            inner.problem.max_cells = MAX_SHAPED
-            inner.search_forms.ratios = EXPECTED_RATIOS
+            inner.narrow(MAX_SHAPED, EXPECTED_RATIOS)
         with work.stage(work.done / work.limit + POPULATION_SEARCH):
             inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
