@@ -10,7 +10,7 @@ import pytest
 import seepage as sp
 from command import run
 from searches import find_design
-from seepage.designs import design as design_module
+from seepage.designs import design_search as design_module
 from seepage.designs.design_search import WARM_WORK
 from seepage.designs.forms.search_work import DEFAULT_WORK
 from seepage.workflow.within_limits import start_sets
