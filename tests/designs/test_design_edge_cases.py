@@ -173,3 +173,16 @@ def test_pairs_of_names_are_shown_in_their_right_form(coins: sp.Records) -> None
     assert str(caught.value) == (
         "never must be a list of pairs, as in never=[('a', 'b')], got 'a0'"
     )
+
+
+def test_a_cause_is_not_guessed() -> None:
+    """One question each was asked for; or the search ended before it tried more."""
+    codes = np.random.default_rng(1).integers(0, (3, 2, 2, 2, 2, 2), (3_000, 6))
+    codes[:2990, 0] = np.minimum(codes[:2990, 0], 1)
+    people = sp.Records(_domain(3, 2, 2, 2, 2, 2), codes)
+    single = find_design(people, 2.0, effort=0.02, largest=1)
+    assert not [note for note in single.notes if note.startswith("no form of several")]
+    short = find_design(people, 2.0, effort=0.001)
+    assert short.ended == "work"
+    [note] = [note for note in short.notes if note.startswith("no form of several")]
+    assert note.endswith("a longer search, with more effort")

@@ -70,6 +70,19 @@ def test_the_price_of_asking_stands_beside_it(plan):
     assert "not asked (asking it: 12 % more people): abuse" in left_out_sentence(priced)
 
 
+def test_a_rare_question_that_is_asked_says_what_it_costs():
+    table = PEOPLE[["female", "smoker"]].assign(ill=rare(400))
+    plan = sp.design(table, 2.0, effort=0.1)
+    assert "ill" in left_out_of(plan).asked
+    change = Change(kind="drop", attributes=("ill",), people=0.8)
+    dear = msgspec.structs.replace(plan, priced=(change,))
+    assert left_out_sentence(dear) == (
+        "3 of 3 columns are asked; ill has rare answers (without it 20 % fewer people)."
+    )
+    cheap = msgspec.structs.replace(change, people=0.95)
+    assert left_out_sentence(msgspec.structs.replace(plan, priced=(cheap,))) == ""
+
+
 def test_the_promise_is_about_attributes_that_it_knows(plan):
     assert "one of its 3 questions" in promised(plan)
     everything = sp.design(PEOPLE[["female", "smoker"]], 2.0, effort=0.1)

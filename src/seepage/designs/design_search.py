@@ -36,7 +36,7 @@ from seepage.designs.forms.form_search import (
     generate_forms,
 )
 from seepage.designs.forms.form_totals import ExactFormTotals
-from seepage.designs.forms.population_certifier import PopulationCertifier
+from seepage.designs.forms.population_certifier import TOO_FEW, PopulationCertifier
 from seepage.designs.forms.question import stored_number
 from seepage.designs.forms.search_work import DEFAULT_WORK, SearchWork
 from seepage.designs.forms.table_certifier import TableCertifier
@@ -50,6 +50,10 @@ from seepage.tables.read import as_records, check_whole_table
 
 WARM_WORK = 0.2
 """Share of the work for a search that starts from the forms of another design."""
+
+
+NONE_FOUND = "no form of several questions was found that is better"
+"""The note where the search ended before it had tried all of them."""
 
 
 def designed(data: Any, options: DesignOptions) -> Design:
@@ -424,7 +428,7 @@ class DesignSearch:
             comparison=comparison,
             notes=(
                 *notes,
-                *self.certifier.notes(forms),
+                *self._certifier_notes(forms),
                 *self._notes(),
                 *remarked,
             ),
@@ -462,6 +466,21 @@ class DesignSearch:
         return msgspec.structs.replace(
             form, observed=tuple(map(stored_number, shown.tolist()))
         )
+
+    def _certifier_notes(self, forms: list[Form]) -> Iterator[str]:
+        """Yield the notes of the certifier; a cause is not guessed where it is another.
+
+        Forms of several questions may not have been asked for, or not been reached.
+        """
+        for note in self.certifier.notes(forms):
+            if not note.startswith(TOO_FEW):
+                yield note
+            elif self.options.largest == 1:
+                continue
+            elif self.ended == "no better form":
+                yield note
+            else:
+                yield f"{NONE_FOUND}: a longer search, with more effort"
 
     def _notes(self) -> Iterator[str]:
         if self.records.origin.fixed is not None:

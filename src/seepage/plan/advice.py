@@ -120,7 +120,7 @@ def no_better(plan: PlanContent, precision: Precision) -> str:
     asks_several = len(plan.collected) > 1 and len(plan.forms) > 1
     if single is None or not asks_several or precision.ratio(single) >= NO_BETTER:
         return ""
-    return f"This is no better than one question each. {_change(plan)}"
+    return f"This is no better than one question each. {_change(plan)}".rstrip()
 
 
 def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
@@ -141,11 +141,15 @@ def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
 
 
 def _change(plan: PlanContent) -> str:
-    """Return the one change that makes forms of several questions possible."""
+    """Return the one change that makes forms of several questions possible; empty where
+    the cause is not known, as where one question each was asked for.
+    """
     for note in plan.notes:
         if note.startswith("no form of several"):
             return f"What would help: {note.partition(': ')[2]}."
     if plan.scope == "population":
+        if all(len(form.attributes) == 1 for form in plan.forms):
+            return ""
         return "What would help: more records, from which the limits are certified."
     return (
         "What would help: no limit on questions that are not sensitive; they tell too much of "

@@ -10,10 +10,19 @@ from typing import Any
 
 from seepage._core.text import number_of, short_list
 from seepage.designs.changes import people_change
+from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
 
 SHOWN = 5
 """Maximum number of names of a clause."""
+
+
+RARE = 0.1
+"""Share of the people below which all answers but one are rare."""
+
+
+NOTABLE = 0.9
+"""Factor of the people without a rare question up to which its price is named."""
 
 
 @dataclass(frozen=True)
@@ -121,15 +130,45 @@ def left_out_of(plan: PlanContent) -> LeftOut:
 def left_out_sentence(plan: PlanContent) -> str:
     """Return what a plan leaves out, in one sentence; empty if it asks every column.
 
-    With the price of asking what is rare, at most, where the search has computed it.
+    With the price of asking what is rare, at most, where the search has computed it, and
+    what not asking a rare question that is asked would save, from a tenth of the people
+    on.
     """
     left_out = left_out_of(plan)
-    clauses = [*_protected_clauses(plan, left_out), *_unpromised_clauses(left_out)]
+    clauses = [
+        *_dear_clauses(plan),
+        *_protected_clauses(plan, left_out),
+        *_unpromised_clauses(left_out),
+    ]
     if not clauses:
         return ""
     asked = f"{len(left_out.asked):,} of {number_of(left_out.columns, 'column')}"
     verb = "is asked" if len(left_out.asked) == 1 else "are asked"
     return f"{asked} {verb}; {'; '.join(clauses)}."
+
+
+def _dear_clauses(plan: PlanContent) -> list[str]:
+    """Return what the questions with rare answers save if they are not asked."""
+    saved = {
+        change.attributes[0]: change.people
+        for change in plan.priced
+        if change.kind == "drop" and change.people <= NOTABLE
+    }
+    dear = [
+        f"{planned.name} has rare answers (without it {people_change(saved[planned.name])})"
+        for planned in plan.attributes
+        if planned.name in saved and _has_rare_answers(planned)
+    ]
+    if len(dear) > SHOWN:
+        return [*dear[:SHOWN], f"{len(dear) - SHOWN:,} more have rare answers"]
+    return dear
+
+
+def _has_rare_answers(planned: PlannedAttribute) -> bool:
+    """Return whether all answers of an attribute but one are rare."""
+    if len(planned.frequencies) < 2:
+        return False
+    return sorted(planned.frequencies)[-2] < RARE
 
 
 def _protected_clauses(plan: PlanContent, left_out: LeftOut) -> list[str]:
