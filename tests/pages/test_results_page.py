@@ -92,7 +92,7 @@ def test_the_page_begins_with_what_was_found(tmp_path):
     heading = re.search(r"<h1><bdi>(.*?)</bdi></h1>", page)[1]
     assert heading == finding(found)
     share = found.share("sex", "M")
-    assert heading.startswith(f"sex: {100 * share.value:.0f} % M; job: ")
+    assert heading.startswith(f"About {100 * share.value:.0f} % answer “M” to sex, ")
     lead = re.search(r'<p class="lead">(.*?)</p>', page)[1]
     width = float(re.search(r"within ([\d.]+) points, 19 times of 20", lead)[1])
     assert 0 <= width - 196 * max(errors) < 0.1

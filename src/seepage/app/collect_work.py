@@ -14,6 +14,9 @@ from seepage.app.summaries import CollectedReports
 PERTURBING = ("delimiter", "column_names", "encoding", "missing_markers", "person")
 """Keywords of reading the table that perturbing takes too; the plan has the others."""
 
+SEED_DIGITS = 12
+"""Digits of a plan's digest that are the seed of its simulation."""
+
 
 def simulate_collection(
     data: str,
@@ -26,12 +29,19 @@ def simulate_collection(
     """Perturb the records of the table as if its people answered; write the results."""
     plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
     reading = {name: keywords[name] for name in PERTURBING if name in keywords}
-    reports = plan.perturb(data, rng=0, progress=progress, **reading)
+    reports = plan.perturb(data, rng=seed_of(plan), progress=progress, **reading)
     path = plan_file(folder, number, "reports.parquet")
     pq.write_table(reports, path)
     page = plan_file(folder, number, SIMULATED_PAGE)
     sp.write_results(plan, path, page, name="A simulated collection")
     return CollectedReports(number, int(reports.num_rows), is_simulated=True)
+
+
+def seed_of(plan: sp.Plan) -> int:
+    """Return the seed of a plan's simulation: the same for the same plan, and none that
+    a table is drawn with.
+    """
+    return int(plan.digest[:SEED_DIGITS], 16)
 
 
 def show_results(

@@ -107,7 +107,11 @@ def dataset_source(name: str) -> DataSource:
 
 def datasets_at_hand() -> dict[str, str]:
     """Return the titles of the datasets whose records can be read here, by name."""
-    at_hand = {name: d.title for name, d in DATASETS.items() if d.at_hand}
+    at_hand = {
+        name: dataset.title.partition(";")[0]
+        for name, dataset in DATASETS.items()
+        if dataset.at_hand
+    }
     first = {name: title for name, title in at_hand.items() if name == FIRST_DATASET}
     return first | at_hand
 

@@ -8,8 +8,8 @@ from typing import Any
 import seepage as sp
 from seepage._core.progress import Progress
 from seepage.app.explored_part import asked_answers, read_explored, write_explored
-from seepage.app.summaries import AnalysisSummary, LeakSentence, TotalRange
-from seepage.leakage.pair_leak import Leak
+from seepage.app.summaries import AnalysisSummary, TotalRange
+from seepage.pages.analysis_view import leak_pictures
 
 EPSILON = 1.0
 """Budget of each question in the analysis: the odds change at most 2.7 times."""
@@ -34,9 +34,6 @@ ANALYSIS_PAGE = "analysis.html"
 
 LIMIT = "7.4x"
 """Limit of the verdict on the full page; the app judges at that of its slider."""
-
-SHOWN_LEAKS = 5
-"""Number of strongest leaks that are shown."""
 
 
 def analyse_part(
@@ -72,24 +69,12 @@ def analyse_part(
         )
         for judgement in analysis.verdict.judgements
     ]
-    leaks = [_leak_in_words(leak) for leak in analysis.leaks(SHOWN_LEAKS)]
     return AnalysisSummary(
         totals=tuple(sorted(totals, key=lambda total: -total.lower)),
-        leaks=tuple(leaks),
+        leaks=tuple(leak_pictures(analysis)),
         records=part.table.num_rows,
         questions=len(used),
     )
-
-
-def _leak_in_words(leak: Leak) -> LeakSentence:
-    """Return a leak between answers that enough people gave, with its evidence."""
-    leakage = leak.leakage
-    if leak.supported is not None:
-        leakage = leak.supported
-    sentence = leak.sentence()
-    if leak.witness is not None:
-        sentence = leak.witness.sentence(leakage, leak.source, leak.target)
-    return LeakSentence(leak.source, leak.target, leakage, sentence)
 
 
 def evenly_drawn(names: Sequence[str], most: int) -> list[str]:

@@ -112,7 +112,6 @@ async def show_leaks(study: Study, request: Request) -> Response:
         "leaks",
         odds_stops=LIMIT_ODDS,
         verdict=_current_verdict(study),
-        factor=factor,
         command=analyse_command(name, _analysed_as(study), study.odds),
         python=analyse_python(name, _analysed_as(study), study.odds),
     )

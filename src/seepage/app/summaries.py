@@ -7,6 +7,7 @@ from typing import Any
 from seepage._core.odds import limit_in_nats
 from seepage.app.column_choices import Role
 from seepage.designs.changes import Change
+from seepage.pages.analysis_view import LeakPicture
 from seepage.pages.mosaic import Mosaic
 from seepage.pages.plan_view import Choice, Decision, Odds, PeopleBars
 
@@ -97,16 +98,6 @@ class TotalRange:
     upper: float
 
 
-@dataclass(frozen=True)
-class LeakSentence:
-    """One of the strongest leaks, in nats and in words."""
-
-    source: str
-    target: str
-    leakage: float
-    sentence: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class AnalysisSummary:
     """What each question gives away if all were asked of everybody.
@@ -116,7 +107,7 @@ class AnalysisSummary:
     totals
         What is told about each question, the most first.
     leaks
-        The strongest leaks.
+        The strongest leaks, with a picture each.
     records
         The number of records that were analysed.
     questions
@@ -124,7 +115,7 @@ class AnalysisSummary:
     """
 
     totals: tuple[TotalRange, ...]
-    leaks: tuple[LeakSentence, ...]
+    leaks: tuple[LeakPicture, ...]
     records: int
     questions: int
 

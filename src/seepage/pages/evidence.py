@@ -90,7 +90,7 @@ def write_evidence(
     contents = {
         "plan.html": plan_page(plan, name=name),
         "evidence.html": render_page(
-            "evidence.html", f"{heading}: evidence", styles=STYLES, **values
+            "evidence.html", f"Evidence for a plan: {heading}", styles=STYLES, **values
         ),
         f"{slug}.yaml": render_text(
             "registry_entry.yaml", slug=slug, today=today, **values

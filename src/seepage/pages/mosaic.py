@@ -48,12 +48,13 @@ class Cell:
     """A question that a group is asked.
 
     `truthful` is how many of 100 reports equal the true answer; None for answers that
-    are sent as one report.
+    are sent as one report, which are shaped, and where boxes are too low for a number.
     """
 
     top: int
     baseline: float
     truthful: int | None
+    is_shaped: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,25 @@ class Mosaic:
         return ROW_HEIGHTS[self.density] * len(self.rows)
 
     @property
+    def caption(self) -> str:
+        """How the picture is read."""
+        text = (
+            "A column is a group of people, as wide as its share, drawn by lot. A blue "
+            "box is a question that the group is asked"
+        )
+        cells = [
+            cell for group in self.groups if group.is_roomy for cell in group.cells
+        ]
+        if any(cell.truthful is not None for cell in cells):
+            text += (
+                "; a number says how many of 100 send their true answer, the others send "
+                "another one at random"
+            )
+        if any(cell.is_shaped for cell in cells):
+            text += "; wide boxes without a number are sent together as one report"
+        return f"{text}."
+
+    @property
     def description(self) -> str:
         """The picture in words."""
         return ". ".join(group.description for group in self.groups)
@@ -160,11 +180,16 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
     left = 0.0
     for letter_number, form_number in enumerate(order):
         share = plan.forms[form_number].share
+        hits = {
+            name: _truthful(plan, form_number, name)
+            for name in plan.forms[form_number].attributes
+        }
         cells = tuple(
             Cell(
                 top=tops[name],
                 baseline=tops[name] + height / 2 + 2.5,
-                truthful=_truthful(plan, form_number, name),
+                truthful=None if density == "dense" else hits[name],
+                is_shaped=hits[name] is None,
             )
             for name in names
             if name in plan.forms[form_number].attributes

@@ -1,6 +1,7 @@
 """The questions of a plan as rows: who is asked, how precise, what is told at most."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 
@@ -28,6 +29,9 @@ SHOWN_CHANGES = 6
 
 SHOWN_ANSWERS = 6
 """Maximum number of answers that are named in a row."""
+
+ANSWERS_LENGTH = 46
+"""Maximum length of the named answers, which fit on two lines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,19 +181,41 @@ def _question(
     price: Price | None,
 ) -> PlanQuestion:
     """Return one question of a plan."""
-    texts = [answer_text(value) for value in planned.attribute.values]
-    answers = ", ".join(texts[:SHOWN_ANSWERS])
-    if len(texts) > SHOWN_ANSWERS:
-        answers = f"{answers} and {len(texts) - SHOWN_ANSWERS} more"
     return PlanQuestion(
         name=planned.name,
-        answers=answers,
+        answers=short_answers(
+            [answer_text(value) for value in planned.attribute.values]
+        ),
         asked=round(100 * share_asked(plan, planned.name), 2),
         precision=_precision_text(plan, planned.name, precision),
         odds=largest_odds(planned),
         note=_why_not_asked(planned),
         price=price,
     )
+
+
+def short_answers(answers: Sequence[str]) -> str:
+    """Return the first answers in words, as many as fit on two lines.
+
+    Examples
+    --------
+    >>> short_answers(["no", "yes"]), short_answers("abcdefgh")
+    ('no, yes', 'a, b, c, d, e, f and 2 more')
+    >>> short_answers(
+    ...     ["a town by the sea", "a town in the mountains", "a city", "other"]
+    ... )
+    'a town by the sea, a town in the mountains and 2 more'
+    """
+    shown = list(answers[:SHOWN_ANSWERS])
+    while len(shown) > 1 and len(", ".join(shown)) > ANSWERS_LENGTH:
+        shown.pop()
+    text = ", ".join(shown)
+    if len(text) > ANSWERS_LENGTH:
+        text = f"{text[: ANSWERS_LENGTH - 1]}…"
+    more = len(answers) - len(shown)
+    if more:
+        text = f"{text} and {more:,} more"
+    return text
 
 
 def merged_answers(plan: PlanContent) -> dict[str, str]:

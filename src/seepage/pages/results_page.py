@@ -40,6 +40,9 @@ some."""
 MAX_ANSWERS = 8
 """Maximum number of answers of each question of such a table."""
 
+MOST_ROWS = 30
+"""Maximum number of shares that are drawn of all these tables."""
+
 SHOWN_LEAKS = 12
 """Number of estimated leakages on the page, those with the largest lower limits."""
 
@@ -115,7 +118,7 @@ def write_results(
         odds=promised_odds(plan),
         columns=in_two_columns(shown),
         further=in_two_columns(folded) if folded else None,
-        together=[together_view(table) for table in tables],
+        together=[together_view(table, MOST_ROWS // len(tables)) for table in tables],
         pairs_together=len(pairs_together(plan)[0]),
         all_pairs=len(pairs_together(plan)[1]),
         standings=standings(plan, check, leaks),

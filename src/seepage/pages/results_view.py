@@ -45,10 +45,11 @@ def finding(frequencies: Frequencies) -> str:
         if len(shares) == 2:
             answer = drawn_answer(list(shares))
         share = min(100.0, max(0.0, 100 * shares[answer]))
-        parts.append(f"{_short(name)}: {share:.0f} % {_short(answer_text(answer))}")
+        parts.append(f"{share:.0f} % “{_short(answer_text(answer))}” to {_short(name)}")
     if not parts:
         return f"{frequencies.records:,} people answered."
-    return f"{'; '.join(parts)}."
+    parts[0] = parts[0].replace(" % ", " % answer ", 1)
+    return f"About {', '.join(parts)}."
 
 
 def _short(text: str) -> str:
@@ -186,7 +187,7 @@ class TogetherView:
     """Two questions together: the shares of one in the groups of the other.
 
     `cells` are shares of all people with both ends of their intervals, by row and
-    column, for the folded table.
+    column, for the folded table; `is_whole` tells whether all answers are drawn.
     """
 
     first: str
@@ -197,15 +198,17 @@ class TogetherView:
     cells: tuple[tuple[str, ...], ...]
     people: str
     clear: str
+    is_whole: bool
 
 
-def together_view(table: Table) -> TogetherView:
-    """Return a table of two questions as shares of the first in groups of the second."""
+def together_view(table: Table, most_rows: int) -> TogetherView:
+    """Return a table of two questions as shares of the first in groups of the second.
+
+    Of more than `most_rows` shares, those of the commonest answers are drawn.
+    """
     first, second = table.attributes
     shares = table.shares()
-    answers = list(first.values)
-    if len(answers) == 2:
-        answers = [drawn_answer(answers)]
+    answers = _drawn_answers(table, max(1, most_rows // second.size))
     blocks = tuple(
         DotBlock(
             title=f"{first.name}: {answer_text(answer)}",
@@ -231,7 +234,22 @@ def together_view(table: Table) -> TogetherView:
         cells=cells,
         people=f"{table.records:,}",
         clear=rounded_people(round(clear)) if math.isfinite(clear) else "all",
+        is_whole=len(answers) == first.size or first.size == 2,
     )
+
+
+def _drawn_answers(table: Table, most: int) -> list[str]:
+    """Return the answers to the first question whose shares are drawn, in their order."""
+    first, second = table.attributes
+    answers = list(first.values)
+    if len(answers) == 2:
+        return [drawn_answer(answers)]
+    share = {
+        answer: sum(table[answer, group].value for group in second.values)
+        for answer in answers
+    }
+    commonest = sorted(answers, key=lambda answer: -share[answer])[:most]
+    return [answer for answer in answers if answer in commonest]
 
 
 def _cell_text(table: Table, answer: str, group: str) -> str:
