@@ -21,7 +21,7 @@ from seepage.plan.promises import answer_text, merged_text
 MOST_OPEN = 15
 """Maximum number of questions that are all on the open page."""
 
-SHOWN_OPEN = 10
+SHOWN_OPEN = 8
 """Of more, the number of the least precise ones that are; the others are folded."""
 
 SHOWN_CHANGES = 6

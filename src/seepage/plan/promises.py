@@ -342,9 +342,9 @@ def _repeats(plan: PlanContent) -> Exclusion:
     return (
         "Asking twice.",
         f"Each person{named} answers once. A second survey of the same people"
-        f"{second_group} adds to what is told, and no limit covers both: keep what was "
-        "sent and do not ask again. What was sent first may be sent again whatever "
-        "happens; a report that is drawn for a changed answer proves that it changed.",
+        f"{second_group} adds to what is told, and no limit covers both. What was sent "
+        "may be sent again; a report drawn anew for a changed answer proves that it "
+        "changed.",
     )
 
 
