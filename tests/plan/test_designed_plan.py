@@ -181,12 +181,11 @@ def test_limits_are_compared_with_a_shared_confidence():
     assert [f.attributes for f in alone.forms] == [
         f.attributes for f in found.plans[1].forms
     ]
-    assert {
-        row["series"] for row in found.chart().to_dict()["concat"][0]["data"]["values"]
-    } == {
-        "the design",
-        "one question each",
-    }
+    rows = found.chart().to_dict()["data"]["values"]
+    own = [row["people"] for row in rows if row["series"] == "This plan"]
+    assert own == columns["people"]
+    each = {row["series"] for row in rows}
+    assert each == {"This plan", "One question each", "No privacy"}
 
 
 def test_a_single_limit_keeps_the_confidence_and_tables_need_none(people):

@@ -1,12 +1,13 @@
 """`compare_limits`: people needed against the limit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from seepage._core import checks
 from seepage._core.errors import InputError
+from seepage._core.odds import odds_text
 from seepage._core.results import Result, json_ready
 from seepage.designs.design_options import (
     DEFAULT_WIDTH,
@@ -88,48 +89,45 @@ class LimitComparison(Result):
         return dict(json_ready(stated))
 
     def chart(self) -> Any:
-        """Return the half-width of a share and the whole record against the limit."""
-        from seepage.charts.style import curve_panels
+        """Return the people needed against the limit, by way to ask."""
+        from seepage.charts.limit_chart import limit_chart
 
-        columns = self._columns()
-        rows = list[dict[str, Any]]()
-        for number, limit in enumerate(self.limits):
-            width = columns["half_width"][number]
-            record = columns["record"][number]
-            rows += self._points("the design", limit, width, record)
-            ratio = columns["one_question_each"][number]
-            if ratio is not None:
-                rival_width = width * math.sqrt(ratio)
-                rows += self._points("one question each", limit, rival_width, limit)
-        series = list(dict.fromkeys(row["series"] for row in rows))
-        return curve_panels(
-            rows, x_title="Limit for each attribute, nats", series=series
+        odds = [math.exp(limit) for limit in self.limits]
+        return limit_chart(
+            list(self._points(odds)), limits=odds, width=f"{100 * self.width:g}"
         )
 
-    def _points(
-        self, series: str, limit: float, width: float, record: float
-    ) -> list[dict[str, Any]]:
-        """Return the points of a series at a limit, one in each panel of the chart."""
-        precision_point = {
-            "panel": f"Every share within, {self.people:,} people",
-            "axis": "points",
-            "series": series,
-            "x": limit,
-            "y": 100 * width,
-        }
-        record_point = {
-            "panel": "Leakage of a form about the whole record",
-            "axis": "at most, nats",
-            "series": series,
-            "x": limit,
-            "y": record,
-        }
-        return [precision_point, record_point]
+    def _points(self, odds: Sequence[float]) -> Iterator[dict[str, Any]]:
+        """Yield the number of people of each way to ask at each limit."""
+        columns = self._columns()
+        for number, limit in enumerate(odds):
+            people = columns["people"][number]
+            if people is None:
+                continue
+            ratio = columns["one_question_each"][number]
+            if ratio is not None:
+                rival = math.ceil(people * ratio)
+                yield {"series": "One question each", "odds": limit, "people": rival}
+            clear = self._people_without_privacy(self.plans[number])
+            yield {"series": "No privacy", "odds": limit, "people": clear}
+            yield {"series": "This plan", "odds": limit, "people": people}
+
+    def _people_without_privacy(self, plan: Plan) -> int:
+        """Return how many people the same precision takes without any noise."""
+        from seepage.plan.plan_precision import plan_precision
+
+        precision = plan_precision(plan)
+        scale = (precision.half_width / self.width) ** 2
+        return math.ceil(precision.without_privacy * scale)
 
     def _headline(self) -> str:
         """Return the plans of several limits in one line."""
-        limits = ", ".join(f"{limit:g}" for limit in self.limits)
-        return f"LimitComparison(limits {limits}; {self.people:,} people, or ± {self.width:g})"
+        limits = ", ".join(odds_text(limit) for limit in self.limits)
+        points = f"{100 * self.width:g} points"
+        return (
+            f"LimitComparison(odds change at most {limits} times; "
+            f"{self.people:,} people, or ± {points})"
+        )
 
 
 def compare_limits(
