@@ -8,8 +8,11 @@ from seepage.charts import style
 from seepage.charts.altair_import import alt
 from seepage.charts.style import PALETTE, Rows, printable_names
 
-SIZE = {"width": 460, "height": 300}
-"""Width and height of the chart in pixels."""
+WIDTH = 460
+"""Width of the chart in pixels."""
+
+HEIGHT = 300
+"""Height of the chart in pixels."""
 
 APART = 0.07
 """Distance of two labelled limits, as a share of the axis, below which one is left
@@ -75,7 +78,8 @@ def limit_chart(rows: Rows, *, limits: Sequence[float], width: str) -> Any:
     return style.finish(
         base.mark_line(point=dots, strokeWidth=2),
         f"People needed for every share within {width} points, by limit",
-        **SIZE,
+        width=WIDTH,
+        height=HEIGHT,
     )
 
 
