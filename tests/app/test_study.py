@@ -19,6 +19,7 @@ from seepage.app.summaries import (
     TotalRange,
 )
 from seepage.app.tasks import Fault
+from seepage.designs.changes import Change
 
 
 def column(name, role="ask"):
@@ -196,3 +197,18 @@ def test_results_of_other_columns_are_forgotten(study):
     assert study.analysis.number_over(7.4) == 1
     study.choose("age", ColumnChoice("never"))
     assert study.analysis is None
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.0001, "as many people"),
+        (0.876, "1,200 people fewer"),
+        (1.2, "2,000 people more"),
+        (3.0, "20,000 people more"),
+    ],
+)
+def test_a_change_is_priced_in_people(factor, words):
+    """Of people fewer at most so many, of people more at least."""
+    change = Change(kind="drop", attributes=("ill",), people=factor)
+    assert plan(1, size=10_000).price_of(change) == words

@@ -10,6 +10,7 @@ import seepage as sp
 from seepage._core.progress import Progress
 from seepage.app.plan_files import RESULTS_PAGE, SIMULATED_PAGE, plan_file
 from seepage.app.summaries import CollectedReports
+from seepage.workflow.plan import Plan
 
 PERTURBING = ("delimiter", "column_names", "encoding", "missing_markers", "person")
 """Keywords of reading the table that perturbing takes too; the plan has the others."""
@@ -37,7 +38,7 @@ def simulate_collection(
     return CollectedReports(number, int(reports.num_rows), is_simulated=True)
 
 
-def seed_of(plan: sp.Plan) -> int:
+def seed_of(plan: Plan) -> int:
     """Return the seed of a plan's simulation: the same for the same plan, and none that
     a table is drawn with.
     """

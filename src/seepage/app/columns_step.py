@@ -71,7 +71,7 @@ async def show_columns(study: Study, request: Request) -> Response:
         count=len(positions),
         page_rows=PAGE_ROWS,
         show=show,
-        shown=SHOWN,
+        shown=_filters(study),
         counts=shown_counts(study),
         opened=_position(request.query_params.get("open", ""), study),
         command=check_command(name),
@@ -92,6 +92,19 @@ def start_check(study: Study) -> None:
         study.folder,
     )
     study.start_task("columns", task)
+
+
+def _filters(study: Study) -> dict[str, str]:
+    """Return the filters that show some columns, in words with their numbers."""
+    numbers = {
+        show: sum(_is_shown(study, column, show) for column in study.columns)
+        for show in SHOWN
+    }
+    return {
+        show: f"{text} {numbers[show]:,}"
+        for show, text in SHOWN.items()
+        if show == "all" or numbers[show]
+    }
 
 
 def _is_shown(study: Study, column: CheckedColumn, show: str) -> bool:

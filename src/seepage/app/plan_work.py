@@ -151,6 +151,7 @@ def write_plan(
         record=odds_of(max(form.record for form in plan.forms)),
         mosaic=mosaic_of(plan),
         people=people_bars(precision),
+        size=precision.people,
         people_needed=rounded_people(precision.people),
         precision=_width_in_words(precision.half_width),
         questions=len(plan.collected),
