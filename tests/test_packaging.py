@@ -70,6 +70,14 @@ def test_the_locks_hold_what_is_asked_for():
         assert _numbers(locked) >= _numbers(floor), requirement
 
 
+def test_every_oldest_version_has_its_reason():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = text[text.index("\ndependencies = [") : text.index("\n]\n\n[project.opt")]
+    lines = listed.splitlines()[2:]
+    assert len(lines) == len(PROJECT["project"]["dependencies"])
+    assert not [line for line in lines if not re.search(r'", # \w', line)]
+
+
 def _numbers(version):
     return [int(number) for number in version.strip(".").split(".")]
 
