@@ -109,7 +109,7 @@ def test_limits_of_a_form_match_brute_force_over_reports(epsilons, asked):
     for rounds, excess in ((2, 1e-3), (3, 1e-5), (8, 1e-9)):
         form = asked, np.array(epsilons)
         found = form_total_limits(
-            counts, people, starts, *form, c=8.0, iterations=rounds
+            counts, people, starts, *form, c=8.0, iterations=rounds, joint=False
         )
         assert (found >= truth - 1e-12).all()
         assert found == pytest.approx(truth, abs=excess)
@@ -194,9 +194,13 @@ def test_a_form_of_all_attributes_has_the_limits_of_exact_totals():
     )
     level = math.log(2 * 3 / 0.05)  # three totals that are read singly
     form = form_total_limits(
-        counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level
+        counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level, joint=False
     )
     assert found.values == pytest.approx(form, abs=1e-5)
+    narrower = form_total_limits(
+        counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level
+    )
+    assert (narrower < form).all()
 
 
 def test_many_reports_have_limits_by_their_range(monkeypatch):

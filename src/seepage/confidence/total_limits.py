@@ -41,6 +41,7 @@ from seepage._core.log_ratios import largest_log_ratio, pair_log_ratios
 from seepage._core.progress import Progress
 from seepage._core.rounding import round_up, rounding, summed_up
 from seepage.channel.records import Records
+from seepage.confidence.joint_ratios import Ratios, largest_joint_ratios
 from seepage.confidence.mean_limits import (
     GUARD,
     ConfidenceLimits,
@@ -319,6 +320,8 @@ def form_total_limits(
     sizes: Sequence[int] | None = None,
     iterations: int = NEWTON_ITERATIONS,
     public: bool = False,
+    joint: bool = True,
+    enough: Floats | None = None,
 ) -> Floats:
     """Return upper confidence limits of all totals from a form of GRR reports.
 
@@ -335,7 +338,8 @@ def form_total_limits(
     attributes, epsilons
         The attributes asked, by index, with their budgets.
     c
-        Each limit is wrong with probability at most e^-c: see `level_of_maxima`.
+        Each ratio has two limits, wrong with probability at most e^-c each, or a joint
+        one, wrong with at most 2 e^-c: see `level_of_maxima`.
     sizes
         The number of answers of each attribute asked; by default that of its columns.
         A further column of it is of people without an answer, whose counts are spread
@@ -346,6 +350,12 @@ def form_total_limits(
         Whether the adversary sees the stratum beside the report: then `people` counts
         all strata with the same known values, and people outside a stratum have weight
         0 in it.
+    joint
+        Whether a ratio has one joint statement where that is narrower by the numbers of
+        people, in place of two limits; never beside public values.
+    enough
+        The total of each attribute from which on a bound of its limit suffices: one
+        below is returned without computing the limit.
 
     Returns
     -------
@@ -356,7 +366,8 @@ def form_total_limits(
     Notes
     -----
     Equal budgets: O(s^2) passes over the cells, then Newton's method on s + 1 weights for each
-    report and value: about 5 ms for six binary questions and 80 values.  Else 2^s weights.
+    report and value: about 5 ms for six binary questions and 80 values.  Else 2^s weights.  Joint
+    limits cost 2 to 4 ms more, and hardly anything for totals below `enough`.
 
     The likelihood of a report of a person without an answer is the mean w of the weights
     of her completions.  Counts that are spread put ln(1 - l (w_i - a)) of each completion
@@ -407,12 +418,19 @@ def form_total_limits(
         shares = np.concatenate([shares, outside], axis=-1)
         weights = np.append(weights, 0.0)
         minimum = np.zeros_like(minimum)
-    radius = mixture_radius(group_sizes, c)
-    limits = kl_inf_interval(
-        weights, shares, radius, minimum, maximum, rounds=iterations
-    )
     guard = rounding([*sizes, 2])
-    totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
+    if joint and not public:
+        ratios = Ratios(weights, shares, group_sizes, minimum, maximum)
+        if enough is not None:
+            enough = np.tile(enough - 2 * guard, len(strata))
+        totals = largest_joint_ratios(ratios, column_starts, c, iterations, enough)
+        totals = np.where(totals > 0, round_up(totals, 16) + guard, 0.0)
+    else:
+        radius = mixture_radius(group_sizes, c)
+        limits = kl_inf_interval(
+            weights, shares, radius, minimum, maximum, rounds=iterations
+        )
+        totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
     totals = np.asarray(np.max(totals.reshape(len(strata), -1), axis=0))
     if public:
         return totals

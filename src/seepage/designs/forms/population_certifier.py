@@ -169,7 +169,8 @@ class PopulationCertifier(Certifier):
         def excess(budget: float) -> float:
             budgets = problem.capped_budgets(indices, budget)
             if budget > 0:
-                return problem.excess(self.population.totals(table, budgets), budgets)
+                limits = self.population.totals(table, budgets, enough=problem.limits)
+                return problem.excess(limits, budgets)
             return problem.excess(self.population.public_leakage(len(budgets)), budgets)
 
         upper = min(estimate * (1 + spread), cap)

@@ -14,8 +14,11 @@ from seepage.confidence.maxima import level_of_maxima
 from seepage.confidence.total_limits import form_total_limits
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 
+WORK_PER_LIMITS = 2.0
+
+
 WORK_PER_CELL = 2e-3
-"""Work of the limits of a form per entry of its table."""
+"""Work of the limits of a form: at least, and per entry of its table."""
 
 
 def halved(confidence: float) -> float:
@@ -110,9 +113,19 @@ class PopulationFormTotals:
         forms = math.comb(asked, questions)
         return level_of_maxima(len(form_sizes) * forms, self.confidence)
 
-    def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
-        """Return the upper limit of the total of every attribute of the table, in nats."""
-        return self._limits(table, epsilons, self.level(len(table.attributes)), rounds)
+    def totals(
+        self,
+        table: FormTable,
+        epsilons: Floats,
+        rounds: int = 3,
+        enough: Floats | None = None,
+    ) -> Floats:
+        """Return the upper limit of the total of every attribute of the table, in nats.
+
+        Or bounds of those that are at most `enough`, which is faster.
+        """
+        level = self.level(len(table.attributes))
+        return self._limits(table, epsilons, level, rounds, enough)
 
     def _public_leakage(self, questions: int) -> Floats:
         """Return the upper limit of the leakage of public values alone, at
@@ -125,7 +138,12 @@ class PopulationFormTotals:
         )
 
     def _limits(
-        self, table: FormTable, epsilons: Floats, c: float, rounds: int
+        self,
+        table: FormTable,
+        epsilons: Floats,
+        c: float,
+        rounds: int,
+        enough: Floats | None = None,
     ) -> Floats:
         counter = self.counter
         strata = len(table.counts)
@@ -135,7 +153,7 @@ class PopulationFormTotals:
             axis for axis, j in enumerate(table.attributes) if j not in self.known
         ]
         budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
-        counter.work.spend(counts.size * WORK_PER_CELL)
+        counter.work.spend(WORK_PER_LIMITS + counts.size * WORK_PER_CELL)
         totals = np.full(
             len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist())
         )
@@ -150,6 +168,7 @@ class PopulationFormTotals:
                 sizes=table.sizes[unknown].tolist(),
                 iterations=rounds,
                 public=bool(self.public),
+                enough=enough,
             )
         totals[list(self.known)] = 0.0
         totals[counter.sizes == 1] = 0.0  # nothing is told between one value and none

@@ -1,0 +1,381 @@
+"""Upper confidence limits of ratios of means, by one joint statement for each ratio.
+
+A ratio m_x/m_x' is at most upper_x/lower_x', two limits that each err with probability
+at most e^-c.  A joint statement is narrower unless one of the two groups is far
+smaller: the wealths of a bet on each mean, both mixtures over bets as for
+`kl_inf_interval`, are independent, so their product has expectation at most 1, and with
+probability at least 1 - e^-c
+
+    n K+(P, m_x) + n' K-(P', m_x') <= C = c + ln R(n) + ln R(n'),
+
+K+ and K- the relative entropies from the samples to the nearest distributions with
+these means.  The limit is the largest ratio in this convex region [theory-certificate:
+One statement for a ratio].
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seepage._core.arrays import Booleans, Floats, Integers
+from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
+
+SHARING_ROUNDS = 5
+"""Iterations for how C is shared by the two means; each gives a valid limit."""
+
+
+BET_ROUNDS = 4
+"""Iterations of Newton's method for a bet; any bet gives a valid limit."""
+
+
+LEAST_SHARE = 1e-3
+"""Least share of C for each of the two means."""
+
+
+OUTWARDS = 1e-9
+"""Relative amount by which a joint limit is rounded up, far above its rounding error."""
+
+
+FIRST_STATEMENTS = 16
+"""Statements of each target whose limits are computed first, by their screening
+limits."""
+
+
+MAX_BATCH = 1 << 15
+"""Statements whose limits are computed in one call."""
+
+
+class Group(NamedTuple):
+    """People with one value, for a number of statements.
+
+    Attributes
+    ----------
+    shares
+        Their empirical distribution over the weights, one row per statement.
+    people
+        Their number.
+    low, high
+        The range of the weights.
+    """
+
+    shares: Floats
+    people: Floats
+    low: Floats
+    high: Floats
+
+
+def regrets(people: Floats) -> Floats:
+    """Return ln R(n), the price of the mixture over bets; 0 for n = 0.
+
+    Examples
+    --------
+    >>> regrets(np.array([0.0, 100.0])).round(2).tolist()
+    [0.0, 2.88]
+    """
+    number = np.maximum(people, 1.0)
+    return np.where(people > 0, mixture_radius(number, 0.0) * number, 0.0)
+
+
+def joint_is_narrower(first: Floats, second: Floats, c: float) -> Booleans:
+    """Return where a joint statement is expected to be narrower than two limits.
+
+    By the numbers of people alone, so that it may be chosen: for small radii the log of
+    a mean moves by the root of its radius, and a joint radius is shared in the best way.
+
+    Parameters
+    ----------
+    first, second
+        The numbers of people of the two groups.
+    c
+        The joint statement errs with probability at most e^-c; each of two limits with
+        half of it.
+
+    Examples
+    --------
+    >>> joint_is_narrower(np.array([50.0, 1000.0]), np.array([9e4, 1000.0]), 11.0)
+    array([False,  True])
+    """
+    known = (first > 0) & (second > 0)
+    n = np.maximum(first, 1.0)
+    m = np.maximum(second, 1.0)
+    joint = (c + regrets(n) + regrets(m)) * (1 / n + 1 / m)
+    level = c + math.log(2)
+    apart = np.sqrt((level + regrets(n)) / n) + np.sqrt((level + regrets(m)) / m)
+    return np.asarray(known & (np.sqrt(joint) < apart))
+
+
+def joint_log_ratios(weights: Floats, above: Group, below: Group, c: float) -> Floats:
+    """Return upper limits of ln m/m', each wrong with probability at most e^-c.
+
+    Parameters
+    ----------
+    weights
+        The distinct weights, above 0.
+    above, below
+        The people whose mean is m, and those whose mean is m'.
+    c
+        The level.
+
+    Notes
+    -----
+    For any bets nu, nu' the region is within the convex set
+
+        n (A - ln(nu - m)) + n' (B - ln(nu' + m')) <= C,
+
+    A and B the means of ln(nu - w) and ln(nu' + w), and this set is on one side of its
+    tangent at any point of its boundary.  The largest m/m' on that side, for m' in the
+    range, is a limit: valid for every choice of bets and point, and the exact one for the
+    best.  All of them follow from one event, so the smallest is taken.
+
+    Examples
+    --------
+    Of 1,000 people each, 300 and 200 have the weight 1, the others e^-1.
+
+    >>> weights = np.array([1.0, np.exp(-1.0)])
+    >>> low, high = weights[1:], weights[:1]
+    >>> people = np.array([1000.0])
+    >>> more = Group(np.array([[0.3, 0.7]]), people, low, high)
+    >>> fewer = Group(np.array([[0.2, 0.8]]), people, low, high)
+    >>> joint_log_ratios(weights, more, fewer, 10.0).round(3).tolist()
+    [0.282]
+    """
+    n = above.people
+    m = below.people
+    total = c + regrets(n) + regrets(m)
+    gaps = np.maximum(above.high[:, None] - weights, 0.0)
+    heights = np.maximum(weights - below.low[:, None], 0.0)
+    # each mean with all of C
+    nu, distance = _bet(gaps, above.shares, total / n)
+    mu, height = _bet(heights, below.shares, total / m)
+    largest = np.minimum(above.high + nu - distance, above.high)
+    smallest = np.maximum(below.low - mu + height, below.low)
+    ratio = largest / smallest
+    share = m / (n + m)
+    for _ in range(SHARING_ROUNDS):
+        nu, distance = _bet(gaps, above.shares, share * total / n)
+        mu, height = _bet(heights, below.shares, (1 - share) * total / m)
+        mean = above.high + nu - distance
+        least = below.low - mu + height
+        # on the tangent m <= mean + slope (m' - least)
+        slope = m * distance / (n * height)
+        excess = mean - slope * least
+        tangent = slope + np.maximum(excess / smallest, excess / below.high)
+        ratio = np.minimum(ratio, tangent)
+        steep = distance / (n * np.maximum(mean, below.low))
+        flat = height / (m * np.maximum(least, below.low))
+        first = steep**2 * share
+        second = flat**2 * (1 - share)
+        share = np.clip(first / (first + second), LEAST_SHARE, 1 - LEAST_SHARE)
+    return np.asarray(np.log(ratio * (1 + OUTWARDS)))
+
+
+def separate_log_ratios(
+    weights: Floats, above: Group, below: Group, c: float
+) -> Floats:
+    """Return upper limits of ln m/m' by two limits, wrong with probability at most 2
+    e^-c.
+    """
+    upper = kl_inf_interval(
+        weights,
+        above.shares,
+        mixture_radius(above.people, c),
+        above.low,
+        above.high,
+        rounds=BET_ROUNDS,
+    ).upper
+    lower = kl_inf_interval(
+        weights,
+        below.shares,
+        mixture_radius(below.people, c),
+        below.low,
+        below.high,
+        rounds=BET_ROUNDS,
+    ).lower
+    return np.asarray(np.log(upper / lower))
+
+
+class Ratios(NamedTuple):
+    """Likelihoods of reports (first axis) under the values of targets (second axis).
+
+    Attributes
+    ----------
+    weights
+        The distinct weights, the last axis of the shares.
+    shares
+        Their empirical distribution among the people with a value.
+    people
+        The number of people with each value.
+    low, high
+        The range of the weights.
+    """
+
+    weights: Floats
+    shares: Floats
+    people: Floats
+    low: Floats
+    high: Floats
+
+    def group(self, reports: Integers, values: Integers) -> Group:
+        """Return the people of some statements."""
+        return Group(
+            self.shares[reports, values],
+            self.people[values],
+            self.low[reports, values],
+            self.high[reports, values],
+        )
+
+    def log_ratios(
+        self, reports: Integers, first: Integers, second: Integers, c: float
+    ) -> Floats:
+        """Return the limits of some statements, joint where that is narrower.
+
+        Each is wrong with probability at most 2 e^-c.
+        """
+        found = np.zeros(len(reports))
+        joint_level = c - math.log(2)
+        joint = joint_is_narrower(self.people[first], self.people[second], joint_level)
+        for mask, limits, level in (
+            (joint, joint_log_ratios, joint_level),
+            (~joint, separate_log_ratios, c),
+        ):
+            if mask.any():
+                above = self.group(reports[mask], first[mask])
+                below = self.group(reports[mask], second[mask])
+                found[mask] = limits(self.weights, above, below, level)
+        return found
+
+
+def largest_joint_ratios(
+    ratios: Ratios,
+    starts: Integers,
+    c: float,
+    rounds: int,
+    enough: Floats | None = None,
+) -> Floats:
+    """Return the largest limit of a log-ratio of each target, over reports and pairs of
+    values.
+
+    Parameters
+    ----------
+    ratios
+        The likelihoods.
+    starts
+        The index of each target's first value.
+    c
+        Each limit is wrong with probability at most 2 e^-c.
+    rounds
+        Iterations of Newton's method for the screening limits.
+    enough
+        What is asked of each target: a bound on all of its limits is returned in their
+        place if it is at most that.  By default the largest limit always.
+
+    Notes
+    -----
+    Two limits with a radius that is at least that of every statement bound all of them from
+    above.  Of each target the statements with the largest bounds are computed, and then those
+    whose bounds are above the largest limit so far.
+    """
+    number = len(ratios.people)
+    target = np.repeat(np.arange(len(starts)), np.diff(starts, append=number))
+    price = regrets(ratios.people)
+    highest = np.maximum.reduceat(price, starts)[target]
+    with np.errstate(divide="ignore"):
+        radius = (c + price + highest) / ratios.people
+    bounds = kl_inf_interval(
+        ratios.weights,
+        ratios.shares,
+        radius,
+        ratios.low,
+        ratios.high,
+        rounds=rounds,
+    )
+    upper = np.log(bounds.upper)
+    lower = np.log(bounds.lower)
+    spread = [
+        _differences(upper[:, one], lower[:, one])
+        for one in map(slice, starts, [*starts[1:], number])
+    ]
+    best = np.zeros(len(starts))
+    if enough is not None:
+        bound = np.array([bounds.max() for bounds in spread])
+        passed = bound <= enough
+        best[passed] = bound[passed]
+    opening = [
+        _largest(bounds, least, FIRST_STATEMENTS)
+        for bounds, least in zip(spread, best.tolist(), strict=True)
+    ]
+    _raise_to(best, ratios, starts, opening, c)
+    rest = [
+        np.flatnonzero(bounds > least)
+        for bounds, least in zip(spread, best.tolist(), strict=True)
+    ]
+    _raise_to(best, ratios, starts, rest, c)
+    return best
+
+
+def _differences(upper: Floats, lower: Floats) -> Floats:
+    """Return the differences of two values' logarithms, flat: reports by pairs; 0 for a
+    value and itself.
+    """
+    differences = upper[:, :, None] - lower[:, None, :]
+    diagonal = np.arange(upper.shape[1])
+    differences[:, diagonal, diagonal] = 0.0
+    return differences.ravel()
+
+
+def _largest(bounds: Floats, least: float, count: int) -> Integers:
+    """Return the indices of the largest bounds, of those above the least."""
+    if len(bounds) > count:
+        indices = np.argpartition(-bounds, count)[:count]
+    else:
+        indices = np.arange(len(bounds))
+    return indices[bounds[indices] > least]
+
+
+def _raise_to(
+    best: Floats,
+    ratios: Ratios,
+    starts: Integers,
+    statements: Sequence[Integers],
+    c: float,
+) -> None:
+    """Raise each target's largest limit to those of its statements, by flat index."""
+    sizes = np.diff(starts, append=len(ratios.people))
+    target = np.repeat(np.arange(len(starts)), list(map(len, statements)))
+    flat = np.concatenate(statements)
+    reports, pair = np.divmod(flat, sizes[target] ** 2)
+    first, second = np.divmod(pair, sizes[target])
+    for begin in range(0, len(flat), MAX_BATCH):
+        batch = slice(begin, begin + MAX_BATCH)
+        place = starts[target[batch]]
+        limits = ratios.log_ratios(
+            reports[batch], place + first[batch], place + second[batch], c
+        )
+        np.maximum.at(best, target[batch], limits)
+
+
+def _bet(gaps: Floats, p: Floats, r: Floats) -> tuple[Floats, Floats]:
+    """Return nu, and exp(sum p ln(nu + g) - r) for the gaps g.
+
+    By the iteration of `kl_inf_interval`, for the nu at which the distance of the limit
+    from nu is largest.
+    """
+    mean = (p * gaps).sum(axis=-1)
+    variance = (p * gaps * gaps).sum(axis=-1) - mean * mean
+    nu = np.sqrt(np.maximum(variance, 0.0) / (2 * r))
+    tiny = 1e-300 + 1e-12 * gaps.max(axis=-1, initial=0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(BET_ROUNDS):
+            nu = np.maximum(nu, tiny)
+            shifted = nu[..., None] + gaps
+            logarithm = (p * np.log(shifted)).sum(axis=-1)
+            first = (p / shifted).sum(axis=-1)
+            second = (p / shifted**2).sum(axis=-1)
+            phi = logarithm + np.log(first)
+            step = -2 * phi / (first - second / first) * (np.sqrt(phi / r) - 1)
+            nu = np.where(np.isfinite(step), nu + np.maximum(step, -0.9 * nu), nu)
+    nu = np.maximum(nu, tiny)
+    logarithm = (p * np.log(nu[..., None] + gaps)).sum(axis=-1)
+    return nu, np.exp(logarithm - r)
