@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from seepage.confidence.joint_ratios import (
-    Group,
+    PeopleOfValue,
     Ratios,
     joint_is_narrower,
     joint_log_ratios,
@@ -26,7 +26,7 @@ def groups(rng, number, people, shares):
     """Return samples of some people each, for a number of statements."""
     counts = np.array([rng.multinomial(n, shares) for n in people])
     edges = np.ones(number)
-    return Group(
+    return PeopleOfValue(
         counts / people[:, None],
         people.astype(float),
         WEIGHTS[-1] * edges,

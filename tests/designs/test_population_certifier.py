@@ -18,7 +18,6 @@ from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.designs.forms.population_form_totals import PopulationFormTotals
 
-
 FORM_LIMITS = "seepage.designs.forms.population_form_totals.form_total_limits"
 
 

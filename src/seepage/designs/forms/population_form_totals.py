@@ -77,7 +77,7 @@ class PopulationFormTotals:
     >>> counter = FormCounter(coins)
     >>> limits = PopulationFormTotals(counter, 0.95, largest=8, collected=[0, 1, 2])
     >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
-    [1.014, 1.014, 0.446]
+    [1.012, 1.012, 0.448]
     """
 
     def __init__(
