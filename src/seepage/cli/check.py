@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
-from seepage._core.text import delta_text, upper_text
+from seepage._core.odds import odds_text
+from seepage._core.text import delta_text, factor
 from seepage.cli import console, options
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned
@@ -113,14 +114,15 @@ def _plan_text(result: Any, plan: str, table: str) -> str:
             f"\nMargin: the limits hold for all rows within {result.margin:.3f} of this "
             "table's (total variation)"
         )
-    rows = [["attribute", "total", "limit", "", "margin"]]
+    rows = [["question", "odds change at most", "limit", "", "margin"]]
     for row in result.to_arrow().to_pylist():
-        limit = "none" if row["limit"] is None else f"{row['limit']:g}"
+        limit = "none" if row["limit"] is None else f"{odds_text(row['limit'])} times"
         state = "within" if row["within"] else "exceeded"
         own = "-" if row["margin"] is None else f"{row['margin']:.3f}"
-        total = upper_text(row["total"]) + delta_text(row["delta"])
+        total = f"{factor(row['total'])} times{delta_text(row['delta'])}"
         rows.append([row["attribute"], total, limit, state, own])
     return (
         f"{plan} on {table}, {result.records:,} records: {verdict}{margin}\n"
-        f"Totals in nats, {result.guarantee}, {result.kind}\n{aligned(rows)}"
+        f"All that a person sends, {result.guarantee}, {result.kind}; in nats: "
+        f"--format json\n{aligned(rows)}"
     )

@@ -302,6 +302,7 @@ def _compare_limits(data: str, limits: list[float]) -> None:
             data, limits, progress=progress, **explicit_keywords(DESIGN_KEYWORDS)
         )
     name = Path(data).name
+    details = click.get_current_context().params["details"]
     console.write_result(
-        comparison, lambda: limits_text(comparison, name), printed=True
+        comparison, lambda: limits_text(comparison, name, details), printed=True
     )

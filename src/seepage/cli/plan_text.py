@@ -191,8 +191,13 @@ def calibration_text(plan: Any, name: str) -> str:
     return "\n".join([*lines, *map(with_option_names, plan.notes)])
 
 
-def limits_text(comparison: Any, name: str) -> str:
-    """Return what each limit costs as text, and how to keep the plan of one."""
+def limits_text(comparison: Any, name: str, details: bool) -> str:
+    """Return what each limit costs as text, and how to keep the plan of one.
+
+    With details, the notes that all plans share.
+    """
+    from seepage.plan.left_out import left_out_sentence
+
     width = points(comparison.width).removesuffix(".0")
     rows = [
         [
@@ -237,4 +242,9 @@ def limits_text(comparison: Any, name: str) -> str:
         aligned(rows),
         f"The plan of the limit that you choose: {keep}",
     ]
+    if not details:
+        *table, choice = lines
+        left_out = left_out_sentence(comparison.plans[0])
+        texts = [*table, left_out, choice, "--details: notes"]
+        return "\n".join(text for text in texts if text)
     return "\n".join([*lines, *map(with_option_names, shared)])
