@@ -53,3 +53,18 @@ def test_files_of_one_title_are_told_apart_by_letter(designed):
     page = unescape(plans_page({"strict.json": designed, "loose.json": designed}))
     for text in ("Plan A", "Plan B", "strict.json", "loose.json"):
         assert text in page
+
+
+def test_two_plans_are_chosen_between_by_what_differs(opened, designed):
+    page = opened(plans_page({"a.json": designed, "b.json": plan_for(counts(), 1.0)}))
+    cards = page.locator(".choice").all_inner_texts()
+    assert [card.splitlines()[0] for card in cards] == [
+        "Choose Plan A if",
+        "Choose Plan B if",
+    ]
+    people = [row.inner_text() for row in page.locator(".people .count b").all()]
+    fewer = min(people, key=lambda text: int(text.replace(",", "")))
+    reached = [f"you can reach {fewer} people" in card for card in cards]
+    assert reached.count(True) == 1
+    same = opened(plans_page({"a.json": designed, "b.json": designed}))
+    assert same.locator(".choice").count() == 0

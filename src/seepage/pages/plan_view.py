@@ -190,12 +190,17 @@ def odds_of(total: float) -> Odds:
     return Odds(times=odds_text(total), surest=min(100, math.ceil(100 * surest - 1e-9)))
 
 
-def promised_odds(plan: PlanContent) -> Odds:
-    """Return the odds that a plan promises: its largest limit, else its largest total."""
+def promised_total(plan: PlanContent) -> float:
+    """Return what a plan promises in nats: its largest limit, else its largest total."""
     limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
     if limits and not unlimited(plan):
-        return odds_of(max(limits))
-    return odds_of(max(planned.total for planned in plan.attributes))
+        return max(limits)
+    return max(planned.total for planned in plan.attributes)
+
+
+def promised_odds(plan: PlanContent) -> Odds:
+    """Return the odds that a plan promises: its largest limit, else its largest total."""
+    return odds_of(promised_total(plan))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +274,7 @@ def decision_of(plan: PlanContent, precision: Precision) -> Decision:
     >>> from seepage.plan.plan_precision import plan_precision
     >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"])
     >>> decision_of(plan, plan_precision(plan)).order
-    'Ask 1,970 people all 2 questions, with noise added before anything is sent.'
+    'Ask 1,950 people all 2 questions, with noise added before anything is sent.'
     """
     if not is_estimated(precision):
         return Decision(

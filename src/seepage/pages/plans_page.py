@@ -8,17 +8,21 @@ from seepage._core.text import nats, points, rounded_people, span
 from seepage.pages.mosaic import group_letter, share_asked
 from seepage.pages.plan_page import STYLES
 from seepage.pages.plan_view import (
+    Choice,
     Odds,
     PeopleBars,
     bars_of_counts,
     odds_of,
-    promised_odds,
+    promised_total,
 )
 from seepage.pages.render import render_page
 from seepage.plan.advice import is_estimated
 from seepage.plan.content import PlanContent
 from seepage.plan.plan_precision import Precision, pairs_together, plan_precision
 from seepage.plan.promises import form_sizes
+
+PAIR = 2
+"""Number of plans that reasons are given for: each against the other."""
 
 SHOWN_QUESTIONS = 15
 """Maximum number of questions in the open table; the others are folded."""
@@ -36,8 +40,12 @@ class ComparedPlan:
         The title that the plan states, or empty, and the name that it was given by.
     people
         The number of people for the common half-width; 0 if nothing is estimated.
+    total, whole
+        The promise about each question, and between two whole sets of answers, in nats.
     odds, record
-        The promise about each question, and between two whole sets of answers.
+        The same as odds.
+    questions, tables
+        The number of questions that are asked, and of pairs that are asked together.
     facts, details
         What is compared, in words, and the same in nats.
     """
@@ -46,8 +54,12 @@ class ComparedPlan:
     title: str
     file: str
     people: int
+    total: float
+    whole: float
     odds: Odds
     record: Odds
+    questions: int
+    tables: int
     facts: Mapping[str, str]
     details: Mapping[str, str]
 
@@ -102,6 +114,7 @@ def plans_page(plans: Mapping[str, PlanContent]) -> str:
         order=_order(compared),
         width=points(width).removesuffix(".0"),
         people=_people(compared),
+        choices=_choices(compared),
         rows=_rows([plan.facts for plan in compared]),
         details=_rows([plan.details for plan in compared]),
         questions=different[:SHOWN_QUESTIONS],
@@ -125,15 +138,21 @@ def _compared(
     if is_estimated(precision):
         people = math.ceil(precision.people * (precision.half_width / width) ** 2)
     together, pairs = pairs_together(plan)
-    record = odds_of(max(form.record for form in plan.forms))
-    odds = promised_odds(plan)
+    total = promised_total(plan)
+    whole = max(form.record for form in plan.forms)
+    odds = odds_of(total)
+    record = odds_of(whole)
     return ComparedPlan(
         label=f"Plan {group_letter(number)}",
         title=str(plan.provenance.settings.get("title", "")),
         file=name,
         people=people,
+        total=total,
+        whole=whole,
         odds=odds,
         record=record,
+        questions=len(plan.collected),
+        tables=len(together),
         facts={
             "People for the same precision": rounded_people(people)
             if people
@@ -149,7 +168,7 @@ def _compared(
         details={
             "Limit for each question, nats": span(p.limit for p in plan.attributes),
             "Largest total, nats": nats(max(p.total for p in plan.attributes)),
-            "Whole set of answers, nats": nats(max(form.record for form in plan.forms)),
+            "Whole set of answers, nats": nats(whole),
             "Rests on": plan.guarantee,
             "Digest of the plan": plan.digest,
         },
@@ -171,6 +190,51 @@ def _order(plans: Sequence[ComparedPlan]) -> str:
         f"{least.label}: {rounded_people(most.people)} in place of "
         f"{rounded_people(least.people)}."
     )
+
+
+def _choices(plans: Sequence[ComparedPlan]) -> tuple[Choice, ...]:
+    """Return when to choose which of two plans that differ; nothing for more plans."""
+    if len(plans) != PAIR or not all(plan.people for plan in plans):
+        return ()
+    first, second = plans
+    choices = tuple(
+        Choice(title=f"Choose {own.label} if", reasons=_reasons(own, other))
+        for own, other in ((first, second), (second, first))
+    )
+    if not all(choice.reasons for choice in choices):
+        return ()
+    return choices
+
+
+def _reasons(own: ComparedPlan, other: ComparedPlan) -> tuple[str, ...]:
+    """Return what speaks for a plan and against the other one."""
+    reasons = list[str]()
+    if own.total < other.total and own.odds.times != other.odds.times:
+        reasons.append(
+            f"odds that change {other.odds.times} times tell too much about a question: "
+            f"at most {own.odds.times} times here;"
+        )
+    if own.whole < other.whole and own.record.times != other.record.times:
+        reasons.append(
+            "somebody who already knows a person's other answers may see the data: at "
+            f"most {own.record.times} times here, {other.record.times} there;"
+        )
+    needed = rounded_people(own.people)
+    if needed != rounded_people(other.people) and own.people < other.people:
+        reasons.append(
+            f"you can reach {needed} people, but not {rounded_people(other.people)};"
+        )
+    if own.tables > other.tables:
+        reasons.append(
+            f"you want tables of two questions: {own.tables} here, {other.tables} there;"
+        )
+    if own.questions > other.questions:
+        reasons.append(
+            f"you need more questions: {own.questions} here, {other.questions} there;"
+        )
+    if reasons:
+        reasons[-1] = f"{reasons[-1][:-1]}."
+    return tuple(reasons)
 
 
 def _people(plans: Sequence[ComparedPlan]) -> PeopleBars | None:
