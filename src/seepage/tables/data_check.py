@@ -1,7 +1,7 @@
 """`DataCheck`: what was found about the columns of a table, as notes and as text."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from typing import Any, Literal
@@ -237,25 +237,9 @@ class DataCheck(Result):
         notes = list[Text]()
         if self.left_out:
             columns = short_list([_with_kind(c) for c in self if not c.used], 8)
-            notes.append(
-                Text(
-                    f"left out, no answers: {columns}; to use them (",
-                    Setting("keep"),
-                    ")",
-                )
-            )
-        coded = names_by_text(
-            {c.name: _listed(c.questions) for c in self if c.questions}
-        )
-        if coded:
-            codes = [
-                f"{codes} of {short_list(names)}" for codes, names in coded.items()
-            ]
-            markers = Setting("missing_markers")
-            notes.append(Text(f"{MAY_BE_MISSING}: {short_list(codes)} (", markers, ")"))
-        beside = [column.name for column in self if column.beside_numbers]
-        if beside:
-            notes.append(Text(f"{BESIDE_NUMBERS}: {short_list(beside)}"))
+            head = f"left out, no answers: {columns}; to use them ("
+            notes.append(Text(head, Setting("keep"), ")"))
+        notes += self._notes_on_codes()
         if self.repeated and not person_is_settled:
             notes.append(
                 Text(f"{REPEATED} (", Setting("person", self.repeated[0]), ")")
@@ -268,6 +252,19 @@ class DataCheck(Result):
                 )
             )
         return notes
+
+    def _notes_on_codes(self) -> Iterator[Text]:
+        """Yield notes on values that may mean missing, and on texts beside numbers."""
+        coded = names_by_text(self._details(_may_be_missing))
+        if coded:
+            codes = [
+                f"{codes} of {short_list(names)}" for codes, names in coded.items()
+            ]
+            markers = Setting("missing_markers")
+            yield Text(f"{MAY_BE_MISSING}: {short_list(codes)} (", markers, ")")
+        beside = [column.name for column in self if column.beside_numbers]
+        if beside:
+            yield Text(f"{BESIDE_NUMBERS}: {short_list(beside)}")
 
     def text(self, name: str = "the table", width: int = 80) -> Text:
         """Return the check as lines of text of at most `width` characters; like columns
@@ -305,12 +302,10 @@ class DataCheck(Result):
 
     def findings(self) -> Iterator[Finding]:
         """Yield what was found by what must be decided, also where no column has it."""
-        no_answers = {c.name: _kind_and_reason(c) for c in self if c.kind != SAME}
-        asked_once = {c.name: c.reason for c in self if c.kind == SAME}
         yield Finding(
             "Left out: not asked, not analysed unless named",
             "keep",
-            {name: no_answers[name] for name in self.left_out if name in no_answers},
+            {c.name: _kind_and_reason(c) for c in self._no_answers(used=False)},
         )
         yield Finding(
             REPEATED.capitalize(),
@@ -323,49 +318,42 @@ class DataCheck(Result):
             {region.name: region.reason for region in self.regions},
         )
         yield Finding(
-            "Asked once: a design leaves it out unless named", "columns", asked_once
+            "Asked once: a design leaves it out unless named",
+            "columns",
+            {c.name: c.reason for c in self if c.kind == SAME},
         )
-        named = [c.name for c in self if c.used and c.kind in NO_ANSWERS]
         yield Finding(
             "No answers, but used because they are named",
             "drop",
-            {name: no_answers[name] for name in named},
+            {c.name: _kind_and_reason(c) for c in self._no_answers(used=True)},
         )
-        yield Finding(
-            "The same answer twice: its reports add up",
-            "drop",
-            {c.name: f"same as {c.same}" for c in self if c.used and c.same},
-        )
-        yield Finding(
-            "May mean missing: an answer like others unless marked",
-            "missing_markers",
-            {c.name: _listed(c.questions) for c in self if c.questions},
-        )
-        yield Finding(
-            "Texts beside numbers: read as missing, also without",
-            "missing_markers",
-            {c.name: _listed(c.beside_numbers) for c in self if c.beside_numbers},
-        )
-        yield Finding(
-            "Skipped: that it is missing tells another answer",
-            "drop",
-            {c.name: f"missing exactly where {c.skipped}" for c in self if c.skipped},
-        )
-        yield Finding(
-            "Determined: what another answer tells, it tells too",
-            "drop",
-            {
-                c.name: f"follows from {short_list(c.follows)}"
-                for c in self
-                if c.follows
-            },
-        )
+        for title, option, detail in BY_COLUMN:
+            yield Finding(title, option, self._details(detail))
         below = f"{rare_below(self.records):,} of {self.records:,} records"
         yield Finding(
             f"Rare values, below {below}: a design must protect each",
             "pool",
             {f"{c.name} ({c.rare})": "" for c in self if c.rare},
         )
+
+    def _no_answers(self, *, used: bool) -> Iterator[ColumnCheck]:
+        """Yield the columns that are used though they are no answers; or those that are
+        left out, but not because they say the same as another.
+        """
+        for column in self:
+            if column.used != used:
+                continue
+            if column.kind in NO_ANSWERS or (not used and column.kind != SAME):
+                yield column
+
+    def _details(self, detail: Callable[[ColumnCheck], str]) -> dict[str, str]:
+        """Return a detail of each column that has one."""
+        details = dict[str, str]()
+        for column in self:
+            text = detail(column)
+            if text:
+                details[column.name] = text
+        return details
 
     def _repetition(self, name: str) -> str:
         """Return what tells that several records are of one person."""
@@ -486,3 +474,59 @@ def join_texts(separator: str, texts: Sequence[Text]) -> Text:
         parts.append(separator)
         parts.append(text)
     return Text(*parts[1:])
+
+
+# What each column tells ---------------------------------------------------------------
+
+
+def _said_twice(column: ColumnCheck) -> str:
+    if column.used and column.same:
+        return f"same as {column.same}"
+    return ""
+
+
+def _may_be_missing(column: ColumnCheck) -> str:
+    return _listed(column.questions)
+
+
+def _texts_beside(column: ColumnCheck) -> str:
+    return _listed(column.beside_numbers)
+
+
+def _skipped(column: ColumnCheck) -> str:
+    if column.skipped:
+        return f"missing exactly where {column.skipped}"
+    return ""
+
+
+def _determined(column: ColumnCheck) -> str:
+    if column.follows:
+        return f"follows from {short_list(column.follows)}"
+    return ""
+
+
+BY_COLUMN: tuple[tuple[str, str, Callable[[ColumnCheck], str]], ...] = (
+    ("The same answer twice: its reports add up", "drop", _said_twice),
+    (
+        "May mean missing: an answer like others unless marked",
+        "missing_markers",
+        _may_be_missing,
+    ),
+    (
+        "Texts beside numbers: read as missing, also without",
+        "missing_markers",
+        _texts_beside,
+    ),
+    (
+        "Skipped: that it is missing tells another answer",
+        "drop",
+        _skipped,
+    ),
+    (
+        "Determined: what another answer tells, it tells too",
+        "drop",
+        _determined,
+    ),
+)
+"""Findings about single columns: the title, the option that settles it, and the detail
+of a column, empty if it has none."""
