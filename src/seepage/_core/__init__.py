@@ -1,1 +1,3 @@
-"""What every other package builds on: errors, argument checks, rounding, results, files."""
+"""What every other package builds on: errors, argument checks, rounding, results,
+files.
+"""

@@ -352,7 +352,8 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
         ) from None
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ChannelError(
-            f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}",
+            f"{name} must be a matrix with at least one row and column, got shape "
+            f"{matrix.shape}",
             parameter=name,
         )
     # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up
@@ -395,7 +396,8 @@ def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
         hint = "; it looks transposed" if _are_one(matrix.sum(axis=0)) else ""
     row = int(np.argmax(np.abs(sums - 1)))
     return ChannelError(
-        f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
+        f"each row of {name} must sum to 1, but row {row} sums to "
+        f"{sums[row]:.12g}{hint}"
     )
 
 

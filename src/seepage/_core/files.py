@@ -37,9 +37,9 @@ def whole_file(
 
     Notes
     -----
-    The partial file is a hidden one in the same folder, which is removed if the block raises.  A
-    signal that kills the process at once leaves it there; the command line turns SIGTERM into an
-    exception.
+    The partial file is a hidden one in the same folder, which is removed if the block
+    raises.  A signal that kills the process at once leaves it there; the command line
+    turns SIGTERM into an exception.
     """
     final = writable(path)
     partial = final.with_name(f".{final.name[:32]}.{uuid4().hex}")
@@ -110,8 +110,8 @@ def write_folder(
                 continue
             if not file.read_bytes().startswith(content[:SAME_START]):
                 raise InputError(
-                    f"{str(file)!r} exists and is no file of {what}; use a new folder, or replace "
-                    "it (",
+                    f"{str(file)!r} exists and is no file of {what}; use a new folder, "
+                    "or replace it (",
                     Setting("force"),
                     ")",
                 )

@@ -131,9 +131,9 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
 
     Notes
     -----
-    With w = exp(-eps) the ratio is 1 + (1 - w)(A - B) / (w + (1 - w) B), evaluated with a few
-    roundings.  Where that quotient overflows (eps above 700 and B near 0) it is the difference
-    `logaddexp(-eps, ln A) - logaddexp(-eps, ln B)`.
+    With w = exp(-eps) the ratio is 1 + (1 - w)(A - B) / (w + (1 - w) B), evaluated with
+    a few roundings.  Where that quotient overflows (eps above 700 and B near 0) it is
+    the difference `logaddexp(-eps, ln A) - logaddexp(-eps, ln B)`.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     gap = np.asarray(difference, dtype=np.float64)

@@ -106,7 +106,8 @@ def html_table(columns: Mapping[str, Column], caption: str) -> str:
         for cells in zip(*shown, strict=True)
     ]
     table = (
-        f"<table><caption style='text-align: left; white-space: nowrap'>{escape(caption)}</caption>"
+        "<table><caption style='text-align: left; white-space: nowrap'>"
+        f"{escape(caption)}</caption>"
         f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
     hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS

@@ -129,8 +129,8 @@ def sample_caution(counted: Counted) -> str | None:
     if counted.population is None:
         return None
     return (
-        f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
-        "population; values absent from the sample may leak more"
+        f"from a {how_many(counted)}: valid only if the sample's leakages are those of "
+        "the population; values absent from the sample may leak more"
     )
 
 

@@ -1,4 +1,6 @@
-"""Threads of linear algebra, usable cores, and the address space that a process may use."""
+"""Threads of linear algebra, usable cores, and the address space that a process may
+use.
+"""
 
 import math
 import os
@@ -31,8 +33,8 @@ def need_address_space(least: float, purpose: str) -> None:
     limit = address_space()
     if limit < least:
         raise InputError(
-            f"{purpose} needs an address space (ulimit -v) of at least {least} GiB, got "
-            f"{limit:.2f} GiB"
+            f"{purpose} needs an address space (ulimit -v) of at least {least} GiB, "
+            f"got {limit:.2f} GiB"
         )
 
 

@@ -125,8 +125,8 @@ def analyse(
 
     Notes
     -----
-    From pair counts each leakage costs O(m^2 t log t) for m target and t source values.  Records
-    are read only where a guarantee needs them.
+    From pair counts each leakage costs O(m^2 t log t) for m target and t source values.
+    Records are read only where a guarantee needs them.
 
     Examples
     --------

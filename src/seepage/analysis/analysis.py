@@ -88,7 +88,9 @@ class Analysis(Result):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The decision, its basis, and the state of every limit, see `seepage.analysis.verdict`."""
+        """The decision, its basis, and the state of every limit, see
+        `seepage.analysis.verdict`.
+        """
         return judge(self.matrix, self.totals, self.limits, self.design_step)
 
     @cached_property

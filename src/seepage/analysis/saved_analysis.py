@@ -114,7 +114,8 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
     if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
         raise InputError(
-            f"the leakages of {file} are not those of its counts and mechanisms; analyse anew"
+            f"the leakages of {file} are not those of its counts and mechanisms; "
+            "analyse anew"
         )
     totals = TotalsComparison(
         tuple(_total(name, total, matrix) for name, total in saved.totals.items()),

@@ -269,9 +269,9 @@ class TableComparison(Result):
         if self.understated:
             largest = float(self.excess.max())
             sentence = (
-                f"{self.understated:,} of {count:,} ordered pairs leak more on {second} "
-                f"than {first} says, by up to {largest:.2g} nats; established for "
-                f"{int(self.established.sum()):,}"
+                f"{self.understated:,} of {count:,} ordered pairs leak more on "
+                f"{second} than {first} says, by up to {largest:.2g} nats; established "
+                f"for {int(self.established.sum()):,}"
             )
         if self.limits:
             sentence += (

@@ -91,7 +91,9 @@ class UncertaintyCurve(Result):
 def curve_over_distances(
     matrix: LeakageMatrix, distances: Sequence[float]
 ) -> UncertaintyCurve:
-    """Return leakages and totals at several distances, see `Analysis.uncertainty_curve`."""
+    """Return leakages and totals at several distances, see
+    `Analysis.uncertainty_curve`.
+    """
     levels = sorted(
         checks.probability(distance, "each of distances")
         for distance in checks.items(distances, "distances")

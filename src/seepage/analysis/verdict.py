@@ -310,8 +310,8 @@ def _upper_bounds(totals: TotalsComparison, k: int) -> list[UpperBound]:
 
 
 def _probable_totals(totals: TotalsComparison, count: int) -> list[float | None]:
-    """Return the total of each attribute if sources are independent given it; None where
-    it was not computed or has a delta.
+    """Return the total of each attribute if sources are independent given it; None
+    where it was not computed or has a delta.
     """
     probable: list[float | None] = [None] * count
     for total in totals.totals:
@@ -467,9 +467,9 @@ def _decision_against(
     if number_probable:
         probably = f", and {number_probable} more probably"
     return (
-        f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}"
-        f"{probably}); reports tell at least {top.texts[0]} nats about {top.attribute}, "
-        f"{top.limit:g} are allowed."
+        f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of "
+        f"{count}{probably}); reports tell at least {top.texts[0]} nats about "
+        f"{top.attribute}, {top.limit:g} are allowed."
     )
 
 

@@ -3,9 +3,9 @@
 The app listens on the loopback address alone.  Other sites that the same browser shows
 can still send requests there, so that three things are checked for each one: the Host,
 which is another name where a site rebinds its own (DNS rebinding); the Origin of all
-that changes something; and a cookie, which other sites cannot send (SameSite=Strict) and
-scripts cannot read (HttpOnly).  The cookie is had for the token in the address that is
-printed, once.
+that changes something; and a cookie, which other sites cannot send (SameSite=Strict)
+and scripts cannot read (HttpOnly).  The cookie is had for the token in the address that
+is printed, once.
 """
 
 import secrets
@@ -34,8 +34,8 @@ COME_AGAIN = """\
 <meta http-equiv="refresh" content="0;url=/"></head><body></body></html>
 """
 """A page that begins the same request again, as a page of the app.  A browser keeps a
-SameSite=Strict cookie back from a request that another site began, even where the cookie
-was just set on the way: a notebook's link with the token would lead nowhere."""
+SameSite=Strict cookie back from a request that another site began, even where the
+cookie was just set on the way: a notebook's link with the token would lead nowhere."""
 
 PAGE_POLICY = "; ".join(
     [
@@ -117,8 +117,8 @@ class Access:
             if is_entrance and headers.get("sec-fetch-site") in OTHER_SITES:
                 return HTMLResponse(COME_AGAIN)
             return _refusal(
-                "open the address that was printed when the app started; it works once, "
-                "in one browser"
+                "open the address that was printed when the app started; it works "
+                "once, in one browser"
             )
         return None
 

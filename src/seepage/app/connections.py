@@ -29,7 +29,8 @@ class BoundedConnection(H11Protocol):
     ) -> None:
         """Admit the connection, and close another one if there are too many."""
         super().connection_made(transport)
-        # asyncio does so only for sockets made with an explicit protocol; without it the
+        # asyncio does so only for sockets made with an explicit protocol; without it
+        # the
         # body of an answer waits 40 ms for the acknowledgement of its head.
         connected = transport.get_extra_info("socket")
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

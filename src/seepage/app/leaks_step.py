@@ -36,7 +36,8 @@ class VerdictRow:
     state
         "over" or "within" the limit, or "open".
     odds
-        How many times the odds change: at most if it is within the limit, else at least.
+        How many times the odds change: at most if it is within the limit, else at
+        least.
     width
         The length of the bar, in %.
     """

@@ -55,8 +55,8 @@ class Mount(NamedTuple):
 def check_local(folder: Path) -> None:
     """Raise an InputError if a folder is on a network file system.
 
-    On Linux by the type of the file system, on Windows by the name of a share; elsewhere
-    it cannot be told.
+    On Linux by the type of the file system, on Windows by the name of a share;
+    elsewhere it cannot be told.
     """
     if sys.platform == "win32" and folder.drive.startswith("\\\\"):
         raise _rejection(folder, "a network share")

@@ -89,7 +89,8 @@ class ReportStore:
         self.path = writable(path, "path").resolve()
         if self.path.suffix.lower() not in SUFFIXES:
             raise InputError(
-                f"path must end in {', '.join(SUFFIXES)}, got {checks.shown(str(path))}",
+                f"path must end in {', '.join(SUFFIXES)}, got "
+                f"{checks.shown(str(path))}",
                 parameter="path",
             )
         check_local(self.path.parent)

@@ -1,4 +1,5 @@
-"""Files that the browser sends: the raw body of a request, streamed to a private folder.
+"""Files that the browser sends: the raw body of a request, streamed to a private
+folder.
 
 The name that a file has in the browser is shown, and never opened.
 """

@@ -3,8 +3,8 @@ from it.
 
 It is below the user's own cache folder, never the system's temporary one, with mode
 0700, and is removed at the end.  A run that was killed cannot do so: its folder is
-removed at the next start, unless its process lives.  A process lives as long as it holds
-the lock on its folder; the system releases the lock however the process ends.
+removed at the next start, unless its process lives.  A process lives as long as it
+holds the lock on its folder; the system releases the lock however the process ends.
 """
 
 import contextlib

@@ -108,10 +108,10 @@ def audit(
 
     Notes
     -----
-    Published parameters are exact: epsilon is the largest log-ratio of a column of the matrix, and
-    delta the hockey stick, rounded up.  Samples give a lower limit, from one event that is chosen
-    on one half and tested on the other (Clopper and Pearson), and an upper limit only if all
-    possible reports are known [audit: Formulas].
+    Published parameters are exact: epsilon is the largest log-ratio of a column of the
+    matrix, and delta the hockey stick, rounded up.  Samples give a lower limit, from
+    one event that is chosen on one half and tested on the other (Clopper and Pearson),
+    and an upper limit only if all possible reports are known [audit: Formulas].
 
     Examples
     --------

@@ -91,9 +91,9 @@ def with_table(
 
     Notes
     -----
-    Attributes that are not audited are not released (epsilon 0): they are targets only.  An
-    attribute whose channel is unknown or too large has the bound over all mechanisms with
-    its epsilon; one of infinite epsilon is as public.
+    Attributes that are not audited are not released (epsilon 0): they are targets only.
+    An attribute whose channel is unknown or too large has the bound over all mechanisms
+    with its epsilon; one of infinite epsilon is as public.
     """
     audited = {}
     for claim in audit.claims:

@@ -124,7 +124,8 @@ def repeated_reports(
 def _joint_given_stored(
     stored: Sequence[int], m: int, changes: Floats, rounds: int
 ) -> Floats:
-    """Return P(reports, last answer given first answer) for stored reports of all values.
+    """Return P(reports, last answer given first answer) for stored reports of all
+    values.
 
     Axes: the first answer; the reports, as the digits of a number to the base m; the
     last answer.
@@ -260,8 +261,9 @@ def change_note(attribute: RandomisedAttribute, rounds: int) -> str:
     if attribute.changes is None:
         return (
             f"{name}: this holds only while answers do not change; a second stored "
-            "report reveals that the answer changed, and epsilon is infinite for a value "
-            "that cannot be left (the keys changes and start say how answers change)"
+            "report reveals that the answer changed, and epsilon is infinite for a "
+            "value that cannot be left (the keys changes and start say how answers "
+            "change)"
         )
     share = _repeated(attribute, rounds).revealed
     return (

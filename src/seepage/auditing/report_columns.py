@@ -58,7 +58,9 @@ def coded(
     codes: Integers,
     key_of: Callable[[str], ReportKey] = python_key,
 ) -> ReportColumn:
-    """Return a column of reports: the exact texts of different ones, and codes of these."""
+    """Return a column of reports: the exact texts of different ones, and codes of
+    these.
+    """
     keys = [key_of(text) for text in texts]
     order = sorted(range(len(keys)), key=lambda place: keys[place].sort_key)
     places = np.empty(len(keys), dtype=np.int64)

@@ -1,6 +1,7 @@
 """Draws samples of a Python module for an audit, in a process of its own.
 
-The module has a function `randomise` of a value, and of the rounds if there are several.
+The module has a function `randomise` of a value, and of the rounds if there are
+several.
 """
 
 import os

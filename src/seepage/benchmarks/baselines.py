@@ -77,8 +77,8 @@ def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
     for attribute in pairs.domain:
         if attribute.size > 2:
             raise DomainError(
-                f"CBP is defined for binary attributes only, and {attribute.name!r} has "
-                f"{attribute.size} values; leave it out or choose another analyser"
+                f"CBP is defined for binary attributes only, and {attribute.name!r} "
+                f"has {attribute.size} values; leave it out or choose another analyser"
             )
     share = np.array([part[-1] / part.sum() for part in pairs.marginals])
     variance = share * (1 - share)
@@ -126,8 +126,9 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
 
     Notes
     -----
-    Reconstructed from the formulas in the authors' artifact of 2026 (dependency-triad-ccs26); the
-    text is not available to us.  Maxima over all pairs of target values x, x', each separately:
+    Reconstructed from the formulas in the authors' artifact of 2026
+    (dependency-triad-ccs26); the text is not available to us.  Maxima over all pairs of
+    target values x, x', each separately:
 
     * e^alpha = max of G[x, u] / G[x', u] over the u possible under both;
     * delta = max of the mass under x of the u impossible under x';

@@ -102,9 +102,9 @@ def correlation_matrix(
 
     Notes
     -----
-    The entries of an attribute with one value are 0, the diagonal included.  For a sample of
-    records this is the correlation in the sample, which `cautions` say.  Cost: linear in the
-    number of pair cells.
+    The entries of an attribute with one value are 0, the diagonal included.  For a
+    sample of records this is the correlation in the sample, which `cautions` say.
+    Cost: linear in the number of pair cells.
 
     Examples
     --------

@@ -101,8 +101,8 @@ def benchmark_mechanisms(
 
     Notes
     -----
-    One report is simulated for each record and attribute.  Leakages are exact, so only the two
-    simulated errors vary with the seed.
+    One report is simulated for each record and attribute.  Leakages are exact, so only
+    the two simulated errors vary with the seed.
 
     Examples
     --------
@@ -198,7 +198,8 @@ def _labelled(mechanisms: Any) -> dict[str, Any]:
     choices = {score_label(choice, "mechanisms"): choice for choice in listed}
     if len(choices) < len(listed):
         raise InputError(
-            "mechanisms must have different names; give a mapping from labels of your own",
+            "mechanisms must have different names; give a mapping from labels of your "
+            "own",
             parameter="mechanisms",
         )
     return choices

@@ -1,4 +1,5 @@
-"""`CalibrationProblem`: the constraints of a calibration, and its totals at any budgets.
+"""`CalibrationProblem`: the constraints of a calibration, and its totals at any
+budgets.
 
 Everything that does not depend on the budgets is read and checked once, when the
 problem is made: an evaluation of the totals costs the leakages and nothing else.

@@ -46,7 +46,8 @@ def bisected_budget(
     maximum
         Upper end of the search, which is not tested.
     steps
-        The number of tests.  The budget 0 is tested too; it violates nothing, or raises.
+        The number of tests.  The budget 0 is tested too; it violates nothing, or
+        raises.
 
     Examples
     --------

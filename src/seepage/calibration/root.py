@@ -44,9 +44,9 @@ def largest_within(
 
     Notes
     -----
-    Regula falsi (the Illinois rule) inside a bracket whose lower end always satisfies the
-    condition, with a bisection whenever it does not halve the bracket: about ten evaluations for
-    smooth functions, at most fifty for any.
+    Regula falsi (the Illinois rule) inside a bracket whose lower end always satisfies
+    the condition, with a bisection whenever it does not halve the bracket: about ten
+    evaluations for smooth functions, at most fifty for any.
 
     Examples
     --------

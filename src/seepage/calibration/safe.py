@@ -112,7 +112,9 @@ def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) 
 
 
 def _resolved_guarantee(problem: CalibrationProblem) -> str:
-    """Return the guarantee that `"auto"` stands for; raise for one that sets no budgets."""
+    """Return the guarantee that `"auto"` stands for; raise for one that sets no
+    budgets.
+    """
     guarantee = problem.guarantee
     unproven = _without_monotone_totals(problem)
     if guarantee == "auto":
@@ -121,8 +123,8 @@ def _resolved_guarantee(problem: CalibrationProblem) -> str:
         return "merged" if unproven and guarantee == "exact" else guarantee
     if guarantee == "exact" and unproven:
         raise InputError(
-            f"exact totals of {unproven!r} need not grow with the budget, so that budgets found on "
-            "the same records are not proven for the population; use ",
+            f"exact totals of {unproven!r} need not grow with the budget, so that "
+            "budgets found on the same records are not proven for the population; use ",
             Setting("guarantee", "merged"),
             " or ",
             Setting("scope", "table"),
@@ -176,7 +178,8 @@ def _proven_totals(problem: CalibrationProblem, totals: TotalLeakage) -> Floats:
     budgets.
 
     Budgets are the largest that pass on the same records that certify them.  That
-    proves the limits, not totals that happen to be lower [theory-certificate: Families].
+    proves the limits, not totals that happen to be lower [theory-certificate:
+    Families].
     """
     if problem.roles.public.any():
         return problem.limits

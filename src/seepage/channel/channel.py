@@ -1,4 +1,6 @@
-"""`Channel`: a row-stochastic matrix from the values of one attribute to those of another."""
+"""`Channel`: a row-stochastic matrix from the values of one attribute to those of
+another.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

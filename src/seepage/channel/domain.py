@@ -90,7 +90,8 @@ class Attribute:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise DomainError(
-                f"an attribute's name must be a nonempty string, got {checks.shown(self.name)}"
+                "an attribute's name must be a nonempty string, got "
+                f"{checks.shown(self.name)}"
             )
         object.__setattr__(self, "values", tuple(checks.items(self.values, "values")))
         object.__setattr__(self, "edges", tuple(checks.numbers(self.edges, "edges")))
@@ -139,7 +140,8 @@ class Attribute:
         if not self.shares:
             if self.protects_missing:
                 raise DomainError(
-                    f"attribute {self.name!r} must have shares to protect what is missing"
+                    f"attribute {self.name!r} must have shares to protect what is "
+                    "missing"
                 )
             return
         for share in self.shares:
@@ -164,8 +166,8 @@ class Attribute:
         for pair in self.merged:
             if len(pair) != 2 or pair[0] in self._codes or pair[1] not in labels:
                 raise DomainError(
-                    f"attribute {self.name!r} must merge other values into one of its own, "
-                    f"got {checks.shown(pair)}"
+                    f"attribute {self.name!r} must merge other values into one of its "
+                    f"own, got {checks.shown(pair)}"
                 )
             value, label = pair
             if value != ALL_OTHERS:
@@ -210,7 +212,9 @@ class Attribute:
 
     @property
     def answers(self) -> int:
-        """The number of values that a report can be of: all but "(missing)" with shares."""
+        """The number of values that a report can be of: all but "(missing)" with
+        shares.
+        """
         if self.shares:
             return self.size - (MISSING in self._codes)
         return self.size
@@ -422,8 +426,8 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
     if several and not isinstance(setting, str):
         if len(setting) != len(domain):
             raise InputError(
-                f"{name} must be one number or one for each of the {len(domain)} attributes, "
-                f"got {len(setting)}",
+                f"{name} must be one number or one for each of the {len(domain)} "
+                f"attributes, got {len(setting)}",
                 parameter=name,
             )
         return list(setting)

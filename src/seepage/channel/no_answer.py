@@ -23,7 +23,8 @@ smaller group of answers is that of all of them, divided equally."""
 
 
 def answer_shares(counts: Sequence[int] | Integers) -> tuple[int, ...]:
-    """Return the shares by which people without an answer are given one, in whole percent.
+    """Return the shares by which people without an answer are given one, in whole
+    percent.
 
     Parameters
     ----------

@@ -192,7 +192,8 @@ class PairCounts(Result):
             )
         if self.counts.shape != (self._offsets[-1],):
             raise DomainError(
-                f"the domain has {self._offsets[-1]} pair cells, got {self.counts.size} counts"
+                f"the domain has {self._offsets[-1]} pair cells, got "
+                f"{self.counts.size} counts"
             )
 
     def _check_sums(self) -> None:
@@ -203,8 +204,8 @@ class PairCounts(Result):
             )
         if len(totals) > 1:
             raise DomainError(
-                f"the marginals of all attributes must sum to the same number of records, "
-                f"got {', '.join(map(str, sorted(totals)))}"
+                "the marginals of all attributes must sum to the same number of "
+                f"records, got {', '.join(map(str, sorted(totals)))}"
             )
         flat = np.concatenate(self.marginals)
         offsets = marginal_offsets(self.domain.sizes)
@@ -299,7 +300,8 @@ class PairCounts(Result):
 
         Notes
         -----
-        Target values without a count have no row; they are listed in the channel's `unseen`.
+        Target values without a count have no row; they are listed in the channel's
+        `unseen`.
         """
         attribute = self.domain[target]
         cells = smoothed(

@@ -152,14 +152,15 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     metadata = table.schema.metadata or {}
     if FILE_KEY not in metadata:
         raise TableError(
-            f"{file} is a Parquet file, but not of pair counts; if it is a table, count it first"
+            f"{file} is a Parquet file, but not of pair counts; if it is a table, "
+            "count it first"
         )
     try:
         version = msgspec.json.decode(metadata[FILE_KEY], type=_FormatVersion).version
         if version != VERSION:
             raise DomainError(
-                f"it has version {version} of the format, this seepage reads {VERSION}; "
-                "use the seepage that wrote it, or a newer one"
+                f"it has version {version} of the format, this seepage reads "
+                f"{VERSION}; use the seepage that wrote it, or a newer one"
             )
         header = msgspec.json.decode(metadata[FILE_KEY], type=_Header)
         cells, counts = (

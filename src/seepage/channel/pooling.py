@@ -20,9 +20,9 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
 
     Notes
     -----
-    While "(other)" itself is below the minimum, the next rarest value is merged too, if it has at
-    most 1/20 of the records: a common value keeps its label, and "(other)" may then stay rare.
-    Bins of numbers are never merged: choose fewer bins.
+    While "(other)" itself is below the minimum, the next rarest value is merged too, if
+    it has at most 1/20 of the records: a common value keeps its label, and "(other)"
+    may then stay rare. Bins of numbers are never merged: choose fewer bins.
 
     Examples
     --------

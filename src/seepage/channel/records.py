@@ -135,8 +135,8 @@ class Records(Result):
             `"population"`: a domain that is not given is fixed on a random part of the
             records (a twentieth, a fifth below 20,000), and the result has only the
             others, all of them coded in it, so that they can certify something about
-            whoever else answers; see `RecordOrigin.fixed`.  `"table"`: the domain is that of
-            all records, and all are in the result.
+            whoever else answers; see `RecordOrigin.fixed`.  `"table"`: the domain is
+            that of all records, and all are in the result.
         answers, order, keep
             `"merged"`: answers are chosen by the rule of `seepage.tables.answer_rule`,
             with the scales in `order` (labels in their order, by attribute); `"as-is"`:
@@ -149,13 +149,13 @@ class Records(Result):
             The answer that each value is coded as, by attribute, in place of the rule.
         **table
             How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
-            `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
-            `person`, `engine`, `progress`; see `TableKeywords`.
+            `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`,
+            `pool`, `person`, `engine`, `progress`; see `TableKeywords`.
 
         Notes
         -----
-        Memory grows with the number of distinct records only.  For the joint counts of a few
-        attributes select their `columns`, and call `counts()` on the result.
+        Memory grows with the number of distinct records only.  For the joint counts of
+        a few attributes select their `columns`, and call `counts()` on the result.
 
         Examples
         --------
@@ -199,8 +199,8 @@ class Records(Result):
         table = checks.array(counts, "counts")
         if table.shape != domain.sizes:
             raise DomainError(
-                f"a joint table must have one axis per attribute, shape {domain.sizes}, "
-                f"got {table.shape}"
+                "a joint table must have one axis per attribute, shape "
+                f"{domain.sizes}, got {table.shape}"
             )
         occupied = np.nonzero(table)
         return cls(domain, np.stack(occupied, axis=1), table[occupied])
@@ -233,8 +233,9 @@ class Records(Result):
         cells = math.prod(shape)
         if cells > MAX_CELLS:
             raise DomainError(
-                f"the joint table of {len(indices)} attributes has {cells:.3g} cells, and at most "
-                f"{MAX_CELLS:.3g} fit; choose fewer attributes or coarser bins"
+                f"the joint table of {len(indices)} attributes has {cells:.3g} cells, "
+                f"and at most {MAX_CELLS:.3g} fit; choose fewer attributes or coarser "
+                "bins"
             )
         cell = np.zeros(len(self), dtype=np.int64)
         for index in indices:

@@ -391,7 +391,8 @@ def _experience_text(experience: Any) -> str:
         rows.append(row)
     legend = (
         "promised: epsilon; median, 95%: realised loss of all reports, in nats",
-        "above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
+        "above: share of people with more than 1.1 epsilon; unrelated: on permuted "
+        "columns",
         "before, own, all: how often the best guess is right (before: in the table)",
         "each person's own record is left out of what the reports are compared with",
         f"values with fewer than {experience.rare:,} other records are not compared; "

@@ -41,5 +41,6 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     for caution in cautions:
         click.echo(f"seepage: {caution.message}", err=True)
     click.echo(
-        f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
+        f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> "
+        f"{output}"
     )

@@ -93,12 +93,13 @@ def perturb(
         person = None
     each = f", one for each {person!r}" if person else ""
     click.echo(
-        f"{count:,} reports of {len(promised.collected)} attributes{forms}{each} -> {output}"
+        f"{count:,} reports of {len(promised.collected)} attributes{forms}{each} -> "
+        f"{output}"
     )
     if promised.kind == "assumed":
         click.echo(
-            f"the plan rests on an assumption ({promised.guarantee}): its totals are not proven, "
-            "and real data often violate it",
+            f"the plan rests on an assumption ({promised.guarantee}): its totals are "
+            "not proven, and real data often violate it",
             err=True,
         )
     if entered["rng"] is not None:

@@ -97,8 +97,8 @@ def design_details(plan: Any) -> str:
     late = plan.provenance.settings["design"]["late gain"]
     lines = [
         f"{number_of(len(plan.forms), 'group')}, every total within its limit "
-        f"{plan.whom} ({guarantees}; all in nats). The last quarter of the search lowered "
-        f"the error by {late:.1%}: what a longer one (--effort) may bring",
+        f"{plan.whom} ({guarantees}; all in nats). The last quarter of the search "
+        f"lowered the error by {late:.1%}: what a longer one (--effort) may bring",
         f"\nGroups\n{_forms_text(plan)}",
         f"\nQuestions\n{_attributes_text(plan, precision)}",
         f"\nWays to ask\n{_comparison_text(precision)}",
@@ -185,7 +185,8 @@ def calibration_text(plan: Any, name: str) -> str:
     lines = [
         promised(plan, "The plan"),
         f"{name}: budgets whose totals stay within the limit (all in nats)",
-        f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})",
+        f"Guarantee: {plan.guarantee} "
+        f"({', '.join(filter(None, (plan.kind, plan.whom)))})",
         aligned(rows),
     ]
     return "\n".join([*lines, *map(with_option_names, plan.notes)])

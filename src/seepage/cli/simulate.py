@@ -115,13 +115,14 @@ def _estimates_text(estimates: Any, name: str) -> str:
         if row["cautions"] and len(rows) <= SHOWN_PAIRS + 1:
             careful.append(f"  {pair}: {row['cautions']}")
     lines = [
-        f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.rng}; view: inferred; intervals for the table",
+        f"{name}: leakage (nats) estimated from {settings.replicas} reports per "
+        f"record, seed {settings.rng}; view: inferred; intervals for the table",
         console.aligned(rows, most=SHOWN_PAIRS),
     ]
     if settings.surrogates:
         lines.append(
             f"  p-values are of one pair each: {len(estimated)} of them, none below "
-            f"{1 / (1 + settings.surrogates):.2g} with {settings.surrogates:,} surrogates"
+            f"{1 / (1 + settings.surrogates):.2g} with {settings.surrogates:,} "
+            "surrogates"
         )
     return "\n".join([*lines, *(["Take care:"] if careful else []), *careful])

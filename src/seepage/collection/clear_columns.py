@@ -50,8 +50,8 @@ def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
     missing = sum(_is_missing(cell) for cell in numbers or cells)
     if missing:
         raise InputError(
-            f"column {name!r} has {missing:,} missing values; leave out these rows, of the reports "
-            "too"
+            f"column {name!r} has {missing:,} missing values; leave out these rows, of "
+            "the reports too"
         )
     if numbers is None:
         return np.array([_text(cell) for cell in cells])

@@ -40,6 +40,7 @@ def checked_inverse(matrix: Floats) -> Floats:
         if eigenvalues[0] > 1e-15 * eigenvalues[-1]:
             return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     raise InputError(
-        "the reports do not determine the coefficients: there are too few for this noise, or "
-        "the covariates separate or repeat each other; use fewer covariates or more people"
+        "the reports do not determine the coefficients: there are too few for this "
+        "noise, or the covariates separate or repeat each other; use fewer covariates "
+        "or more people"
     )

@@ -84,8 +84,8 @@ def perturb_file(
 
     Notes
     -----
-    The metadata of columns hold the mechanism and its parameters, those of the file the digest of
-    the collection, so that reports are not read with another plan.
+    The metadata of columns hold the mechanism and its parameters, those of the file the
+    digest of the collection, so that reports are not read with another plan.
 
     Examples
     --------
@@ -151,7 +151,8 @@ def _key_of_identifiers(plan: PlanContent, options: PerturbOptions) -> bytes | N
         raise InputError(reason, Setting("identifier"), ")")
     if checks.text(column, "identifier") in plan.collected:
         raise InputError(
-            f"the column of identifiers must be none of the plan's attributes, got {column!r}"
+            "the column of identifiers must be none of the plan's attributes, got "
+            f"{column!r}"
         )
     return checked_key(key)
 

@@ -412,8 +412,8 @@ def regress(
 
     Notes
     -----
-    Classic randomised response: for a binary answer this is maximum likelihood, with standard
-    errors from the information [Blair, Imai and Zhou 2015].
+    Classic randomised response: for a binary answer this is maximum likelihood, with
+    standard errors from the information [Blair, Imai and Zhou 2015].
 
     Examples
     --------
@@ -463,8 +463,8 @@ def _randomised(
         return method.values, method.reports, method.matrix
     if method.matrix.shape != (len(said), len(said)):
         raise InputError(
-            f"randomiser must have the answers of {name!r} as its reports, {', '.join(said)}, got "
-            f"{', '.join(method.reports)}",
+            f"randomiser must have the answers of {name!r} as its reports, "
+            f"{', '.join(said)}, got {', '.join(method.reports)}",
             parameter="randomiser",
         )
     return said, said, method.matrix

@@ -220,9 +220,9 @@ class ReportSource:
         """Return a column that is beside the reports, such as weights."""
         if self._are_lines:
             raise InputError(
-                f"reports as clients send them have no column {name!r} beside them: give "
-                "one number for each report that is read, in their order, or a column of "
-                "covariates"
+                f"reports as clients send them have no column {name!r} beside them: "
+                "give one number for each report that is read, in their order, or a "
+                "column of covariates"
             )
         for part in self._parts:
             known = _described(part)[0].names
@@ -373,10 +373,10 @@ def open_reports(
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file, of
-        a CSV file, of JSON Lines or of a receiver's database, of a folder of such, a glob,
-        a list of paths, or a `ReportSource`.  Columns that are no attributes of the plan
-        are ignored.
+        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file,
+        of a CSV file, of JSON Lines or of a receiver's database, of a folder of such, a
+        glob, a list of paths, or a `ReportSource`.  Columns that are no attributes of
+        the plan are ignored.
     note
         Called with a sentence on the lines that are skipped; a warning by default.
     """
@@ -434,7 +434,8 @@ def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:
     stated = (schema.metadata or {}).get(COLLECTION)
     if stated is not None and stated.decode(errors="replace") != plan.collection:
         raise InputError(
-            f"{where} holds reports of another plan: its attributes, values or mechanisms differ"
+            f"{where} holds reports of another plan: its attributes, values or "
+            "mechanisms differ"
         )
     for expected in reports_schema(plan):
         if schema.get_field_index(expected.name) < 0:

@@ -38,8 +38,8 @@ def table_of_frame(schema: pa.Schema, frame: Any) -> pa.Table:
         reports = nw.from_native(frame, eager_only=True)
     except TypeError:
         raise InputError(
-            "reports must be an Arrow table as `perturb` returns it, a frame of it, or the path of "
-            f"a file, got {type(frame).__name__}",
+            "reports must be an Arrow table as `perturb` returns it, a frame of it, or "
+            f"the path of a file, got {type(frame).__name__}",
             parameter="reports",
         ) from None
     columns = {}

@@ -362,8 +362,8 @@ class ReportAnalysis(Result):
         names = tuple(checks.texts(pair, "the pair"))
         if len(names) != 2:
             raise InputError(
-                "leakages are indexed by a target and a source, as in [target, source], "
-                f"got {checks.shown(pair)}"
+                "leakages are indexed by a target and a source, as in [target, "
+                f"source], got {checks.shown(pair)}"
             )
         target, source = names
         if (target, source) not in self.leaks:
@@ -383,8 +383,8 @@ class ReportAnalysis(Result):
         """Return the leakages estimated from reports in one line."""
         largest = max((leak.leakage for leak in self.leaks.values()), default=0.0)
         return (
-            f"ReportAnalysis({self.records:,} reports, {len(self.releases)} attributes, "
-            f"largest leakage {largest:.4g})"
+            f"ReportAnalysis({self.records:,} reports, {len(self.releases)} "
+            f"attributes, largest leakage {largest:.4g})"
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -417,7 +417,8 @@ def analyse_reports(
 
     Notes
     -----
-    One pass; then O(g m^2 t) for each ordered pair with m and t values and up to 64 groups g.
+    One pass; then O(g m^2 t) for each ordered pair with m and t values and up to 64
+    groups g.
 
     Examples
     --------

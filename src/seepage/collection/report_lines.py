@@ -106,8 +106,9 @@ def read_report_lines(
 
     Notes
     -----
-    Of lines with the same `id` the first counts: an equal line is a duplicate, a different one
-    malformed.  Blank lines are ignored.  O(1) per line; the reports are held in memory.
+    Of lines with the same `id` the first counts: an equal line is a duplicate, a
+    different one malformed.  Blank lines are ignored.  O(1) per line; the reports are
+    held in memory.
     """
     gatherer = LineGatherer(plan)
     for file in files:

@@ -88,8 +88,8 @@ def export_reports(
         The database, also while a receiver writes it.
     output
         The file, by its ending: Parquet (`.parquet`), as `Plan.perturb` gives reports,
-        or JSON Lines (`.jsonl`), as clients send them.  Written whole or not at all, for
-        its owner only.
+        or JSON Lines (`.jsonl`), as clients send them.  Written whole or not at all,
+        for its owner only.
     """
     database = Path(path)
     kind = FORMATS.get(suffix_of(Path(output)))

@@ -184,10 +184,11 @@ def upper_over_all_sets(
 
     Notes
     -----
-    The lines of a pair are tangent at the best point of its Neyman-Pearson curve, along which the
-    ratio is unimodal.  Where that point is a mixture of two sets with a ratio above that of any
-    set, as heavy source values cause, branch and bound separates the sets with the heaviest value
-    from those without.  Branches within `TOLERANCE` of the best set of their table are closed.
+    The lines of a pair are tangent at the best point of its Neyman-Pearson curve, along
+    which the ratio is unimodal.  Where that point is a mixture of two sets with a ratio
+    above that of any set, as heavy source values cause, branch and bound separates the
+    sets with the heaviest value from those without.  Branches within `TOLERANCE` of the
+    best set of their table are closed.
     """
     bounds = _RowPairs(tables, radii, contrast)
     bounds.use_single_lines()

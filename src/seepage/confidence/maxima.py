@@ -4,8 +4,8 @@ Let U be the largest of upper confidence limits, each wrong with probability at 
 The true maximum is attained at one fixed statement, and U is at least the limit of that
 one: U is wrong with probability at most q, *however many statements there are*.
 Likewise a test that every statement holds is passed wrongly with at most the
-probability that one fixed false statement is not found (intersection-union test) [Berger
-1982].
+probability that one fixed false statement is not found (intersection-union test)
+[Berger 1982].
 """
 
 import math

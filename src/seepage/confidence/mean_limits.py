@@ -61,8 +61,9 @@ def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
 
     Notes
     -----
-    kl(a, q) >= -h a - ln(1 - q (1 - e^-h)) for every h, so q <= (1 - e^(-h a - r))/(1 - e^-h).
-    The best h is ln(q (1 - a)/(a (1 - q))) at the limit q itself, found by iteration.
+    kl(a, q) >= -h a - ln(1 - q (1 - e^-h)) for every h, so q <= (1 - e^(-h a - r))/(1 -
+    e^-h). The best h is ln(q (1 - a)/(a (1 - q))) at the limit q itself, found by
+    iteration.
 
     Examples
     --------
@@ -230,9 +231,10 @@ def kl_inf_interval(
 
     Notes
     -----
-    The upper limit is min over nu >= most of nu - exp(sum p_i ln(nu - w_i) - r), the lower one
-    max over nu >= -least of exp(sum p_i ln(nu + w_i) - r) - nu: convex problems in one variable,
-    and every nu gives a valid limit.  About 5 iterations of Newton's method over all weights.
+    The upper limit is min over nu >= most of nu - exp(sum p_i ln(nu - w_i) - r), the
+    lower one max over nu >= -least of exp(sum p_i ln(nu + w_i) - r) - nu: convex
+    problems in one variable, and every nu gives a valid limit.  About 5 iterations of
+    Newton's method over all weights.
 
     Examples
     --------

@@ -187,8 +187,8 @@ def line_intervals(
 
     Notes
     -----
-    Upper limits are over sets of all sizes; lower limits compare at most `MAX_ROWS` target values,
-    those with the most records.
+    Upper limits are over sets of all sizes; lower limits compare at most `MAX_ROWS`
+    target values, those with the most records.
     """
     contrast = sets.contrast
     lower = np.zeros(len(tables))

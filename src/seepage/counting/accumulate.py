@@ -65,8 +65,8 @@ class PairAccumulator:
 
     Notes
     -----
-    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i, j), its counts
-    follow once from the sums over all batches:
+    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i,
+    j), its counts follow once from the sums over all batches:
 
         m_a(0) = n - sum of m_a(i), i >= 1
         t(0, j) = m_b(j) - sum of t(i, j), i >= 1

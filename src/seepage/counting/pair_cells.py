@@ -46,9 +46,9 @@ class PairCells:
         cells = int(self.offsets[-1])
         if cells > MAX_CELLS:
             raise DomainError(
-                f"{len(self.capacities)} attributes of up to {max(self.capacities):,} values have "
-                f"{cells:,} pair cells, more than the {MAX_CELLS:,} that can be counted; "
-                "choose fewer columns or coarser bins"
+                f"{len(self.capacities)} attributes of up to {max(self.capacities):,} "
+                f"values have {cells:,} pair cells, more than the {MAX_CELLS:,} that "
+                "can be counted; choose fewer columns or coarser bins"
             )
         self.marginals = np.zeros(self.starts[-1], dtype=np.int64)
         self.tables = np.zeros(cells, dtype=np.int64)

@@ -126,8 +126,9 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
 
     Notes
     -----
-    A column is packed if half of the savings of its pairs exceeds the cost of its bitmaps.  In
-    ascending order of size, a column is compared with a prefix of the columns before it.
+    A column is packed if half of the savings of its pairs exceeds the cost of its
+    bitmaps.  In ascending order of size, a column is compared with a prefix of the
+    columns before it.
 
     Examples
     --------

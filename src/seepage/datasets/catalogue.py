@@ -51,7 +51,8 @@ def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
         if dataset.archive is None:
             raise TableError(
                 f"dataset {dataset.name!r} cannot be downloaded automatically "
-                f"(licence: {dataset.licence}); {dataset.by_hand}; see {dataset.address}"
+                f"(licence: {dataset.licence}); {dataset.by_hand}; see "
+                f"{dataset.address}"
             )
         archive = download_file(dataset, dataset.archive, progress)
         for file in missing:

@@ -47,8 +47,8 @@ def download_file(
     except (RequestException, OSError, ValueError) as problem:
         folder = (download_folder() / dataset.files[0].path).parent
         raise TableError(
-            f"cannot download {address}: {_reason(problem)}; try again later, or take the files "
-            f"from {dataset.address} and put them into {folder}"
+            f"cannot download {address}: {_reason(problem)}; try again later, or take "
+            f"the files from {dataset.address} and put them into {folder}"
         ) from None
     return archive
 

@@ -60,7 +60,8 @@ class PublishedFile:
         digest = hashlib.sha256(content).hexdigest()
         if digest != self.sha256:
             raise TableError(
-                f"{name} is not the published file: its sha256 must be {self.sha256}, got {digest}"
+                f"{name} is not the published file: its sha256 must be {self.sha256}, "
+                f"got {digest}"
             )
 
 
@@ -125,8 +126,8 @@ class Dataset:
                 else self.by_hand
             )
             raise TableError(
-                f"dataset {self.name!r} is not at hand: there is no {self.missing[0].locate()}; "
-                f"{way}"
+                f"dataset {self.name!r} is not at hand: there is no "
+                f"{self.missing[0].locate()}; {way}"
             )
         return self.reader()
 

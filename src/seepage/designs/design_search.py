@@ -67,9 +67,10 @@ def designed(data: Any, options: DesignOptions) -> Design:
 
     Notes
     -----
-    Shares are A-optimal by a multiplicative algorithm; new forms come by column generation.  The
-    pool of forms contains every attribute alone and all attributes together, so neither SMP nor the
-    calibrated collection has a smaller weighted error, up to the gap.
+    Shares are A-optimal by a multiplicative algorithm; new forms come by column
+    generation.  The pool of forms contains every attribute alone and all attributes
+    together, so neither SMP nor the calibrated collection has a smaller weighted error,
+    up to the gap.
 
     For the population the level counts all forms of a size, so that any of them may be
     selected, with equal budgets in each form [theory-certificate].
@@ -93,7 +94,8 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
     check_all_records(records)
     if records.origin.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(
-            "answers are merged where a table is read without a domain, and these records have one",
+            "answers are merged where a table is read without a domain, and these "
+            "records have one",
             parameter="order" if options.order else "answers",
         )
     hint = Text("give the table itself, or ", Setting("scope", "population"))
@@ -251,8 +253,8 @@ class DesignSearch:
         if form is None:
             beside = " beside what is public" if problem.public else ""
             raise InputError(
-                f"{problem.domain.names[j]!r} cannot be certified{beside}; raise the limit, or "
-                "pool rare values"
+                f"{problem.domain.names[j]!r} cannot be certified{beside}; raise the "
+                "limit, or pool rare values"
             )
         return form
 
@@ -490,20 +492,20 @@ class DesignSearch:
         looks = self.options.looks
         if looks > 1 and self.certifier.confidence is not None:
             yield (
-                f"one of {looks} looks at these records: the limits of whichever plan is used "
-                f"hold with confidence {self.options.confidence:g}"
+                f"one of {looks} looks at these records: the limits of whichever plan "
+                f"is used hold with confidence {self.options.confidence:g}"
             )
         if self.ended == "interrupted":
             yield Text(
-                f"the search was interrupted after {number_of(self.rounds, 'round')}, and the "
-                "plan is the best until then (",
+                f"the search was interrupted after {number_of(self.rounds, 'round')}, "
+                "and the plan is the best until then (",
                 Setting("rounds"),
                 f" {self.rounds} gives it again)",
             )
         if self.ended == "time":
             yield Text(
-                "the cap on the time ended the search, so that the same command may give "
-                "another plan (",
+                "the cap on the time ended the search, so that the same command may "
+                "give another plan (",
                 Setting("seconds"),
                 ")",
             )

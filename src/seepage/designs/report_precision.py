@@ -52,11 +52,12 @@ class Precisions:
 
     Notes
     -----
-    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for a joint distribution
-    the product of k alpha + beta over its attributes, minus sum f^2 over its cells, since reports
-    are independent given the answers.  For a statistic B, with b_y its columns and b their sum,
-    v = sum_y P(y) |b_y - q b|^2 / (p - q)^2 - |B f|^2.  An attribute with one value has v = 0; its
-    precision is set to 0, as there is nothing to estimate.
+    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for a joint
+    distribution the product of k alpha + beta over its attributes, minus sum f^2 over
+    its cells, since reports are independent given the answers.  For a statistic B, with
+    b_y its columns and b their sum, v = sum_y P(y) |b_y - q b|^2 / (p - q)^2 - |B f|^2.
+    An attribute with one value has v = 0; its precision is set to 0, as there is
+    nothing to estimate.
 
     Examples
     --------

@@ -68,8 +68,8 @@ def leakage_bound(
     Notes
     -----
     Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.solver`.
-    With uncertainty exact up to 12 source values, O(m^2 2^t), and beyond an upper bound,
-    O(m^2 t log t); see `leakage.uncertain_rows`.
+    With uncertainty exact up to 12 source values, O(m^2 2^t), and beyond an upper
+    bound, O(m^2 t log t); see `leakage.uncertain_rows`.
 
     Examples
     --------

@@ -194,8 +194,8 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
 
     Notes
     -----
-    One evaluation of the profile, O(m^2 t), and a check of the result; while its bound exceeds
-    `leakage` by rounding, it is computed again for a slightly smaller leakage.
+    One evaluation of the profile, O(m^2 t), and a check of the result; while its bound
+    exceeds `leakage` by rounding, it is computed again for a slightly smaller leakage.
 
     Examples
     --------

@@ -49,10 +49,10 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
 
     Notes
     -----
-    One product and a maximum and minimum for each report, O(m t r), in blocks of reports, so that
-    memory does not grow with m r.  The paper loops over all pairs of target values, O(m^2 t^2), and
-    its listing takes a row of C where its equation takes the column of the report y; the column is
-    right, since the adversary observes y.
+    One product and a maximum and minimum for each report, O(m t r), in blocks of
+    reports, so that memory does not grow with m r.  The paper loops over all pairs of
+    target values, O(m^2 t^2), and its listing takes a row of C where its equation takes
+    the column of the report y; the column is right, since the adversary observes y.
 
     With c the smallest entry of a column, W = c + G (C - c): the part common to all
     inputs is not rounded, so a report that is independent of the input leaks exactly 0.

@@ -160,8 +160,9 @@ class LikelySets:
 
         Notes
         -----
-        O(n t log t); for subsets O(n t) per round.  The relative error of a value is within
-        3 t + 8 roundings, plus those of cancelling gaps for subsets, as in `best_pair`.
+        O(n t log t); for subsets O(n t) per round.  The relative error of a value is
+        within 3 t + 8 roundings, plus those of cancelling gaps for subsets, as in
+        `best_pair`.
 
         Examples
         --------

@@ -257,8 +257,9 @@ class LeakageMatrix(Result):
         """Raise with uncertainty, for what speaks of the table's own rows only."""
         if self.uncertainty is not None:
             raise InputError(
-                "confidence limits are of the table's own leakages, and with uncertainty "
-                "there are none: the distance may be that of sampling already",
+                "confidence limits are of the table's own leakages, and with "
+                "uncertainty there are none: the distance may be that of sampling "
+                "already",
                 parameter="uncertainty",
             )
 
@@ -329,9 +330,10 @@ class LeakageMatrix(Result):
 
         Notes
         -----
-        Clopper-Pearson limits for every likely set of up to 12 source values; for all sets of
-        larger alphabets kl limits, bounded over all sets together.  O(m t) binomial tails for each
-        pair with GRR; else O(m 2^t) for enumerated sets and O(m^2 t) per iteration for the others.
+        Clopper-Pearson limits for every likely set of up to 12 source values; for all
+        sets of larger alphabets kl limits, bounded over all sets together.  O(m t)
+        binomial tails for each pair with GRR; else O(m 2^t) for enumerated sets and
+        O(m^2 t) per iteration for the others.
 
         Examples
         --------
@@ -515,8 +517,9 @@ def leakage_matrix(
         Counts of a pair below this are then set to 0.
     uncertainty
         The total variation distance from the table's within which the rows of every
-        channel lie, as for another wave of the same survey: the leakages are the largest
-        over all such rows.  Or one for each target, or what `compare_tables` returned.
+        channel lie, as for another wave of the same survey: the leakages are the
+        largest over all such rows.  Or one for each target, or what `compare_tables`
+        returned.
     c_min
         A lower bound on P(report given value), one for all attributes or one for each:
         the bound then has delta 0, see `leakage_bound`.
@@ -593,8 +596,8 @@ def _pure_releases(
     for release, least in zip(released, for_each(domain, c_min, "c_min"), strict=True):
         if release.mechanism is not None or release.public:
             raise InputError(
-                "c_min is for any mechanism with a budget, and a mechanism that is named "
-                "has its own probabilities",
+                "c_min is for any mechanism with a budget, and a mechanism that is "
+                "named has its own probabilities",
                 parameter="c_min",
             )
         probability = checks.inner_probability(least, "c_min")

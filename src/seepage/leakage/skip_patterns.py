@@ -32,8 +32,8 @@ def skip_patterns(pairs: PairCounts) -> list[str]:
             values = _values_that_skip(pairs, target, source)
             if values and values != [MISSING]:
                 sentences.append(
-                    f"{source.name} -> {target.name}: a skip pattern, {source.name} is missing "
-                    f"exactly where {target.name} is {short_list(values)}"
+                    f"{source.name} -> {target.name}: a skip pattern, {source.name} is "
+                    f"missing exactly where {target.name} is {short_list(values)}"
                 )
     return sentences
 

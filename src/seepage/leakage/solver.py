@@ -3,8 +3,8 @@
 At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the
 inputs of positive score, or those of the `size` largest scores where the size of S is
 given.  The pair with the largest gain, the sum of its scores over S, gives the next H,
-until no pair can raise it; see `likely_sets`.  Scores and gains are scaled where they could
-overflow.
+until no pair can raise it; see `likely_sets`.  Scores and gains are scaled where they
+could overflow.
 
 The largest gain at H is the *hockey-stick profile* E(H) of the channel, from which the
 delta of every leakage follows: `delta_at`.

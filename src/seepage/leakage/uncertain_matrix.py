@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 def uncertain_leakages(matrix: "LeakageMatrix") -> Floats:
-    """Return leakages and deltas, shape (2, n, n), over all rows within their distances.
+    """Return leakages and deltas, shape (2, n, n), over all rows within their
+    distances.
 
     A mechanism with a delta has the bound of its budget, and so has one that is neither
     two-level nor has a transition matrix.

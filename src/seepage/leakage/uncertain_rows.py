@@ -65,8 +65,8 @@ def uncertain_ratios(
 
     Notes
     -----
-    O(m^2 t) for singletons, O(m^2 2^t) for enumerated sets, else O(m^2 t log t) for each
-    channel.
+    O(m^2 t) for singletons, O(m^2 2^t) for enumerated sets, else O(m^2 t log t) for
+    each channel.
 
     Examples
     --------

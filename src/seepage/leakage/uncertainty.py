@@ -87,8 +87,8 @@ class MeasuredRows:
 
     Notes
     -----
-    A target value that only the second table has may have any row (distance 1); one that
-    only the first table has keeps its own.
+    A target value that only the second table has may have any row (distance 1); one
+    that only the first table has keeps its own.
 
     Examples
     --------

@@ -280,7 +280,8 @@ class Mechanism(ABC):
             raise InputError("there is no estimate without reports, got none")
         if not self.informative:
             raise InputError(
-                f"reports at epsilon {self.epsilon:g} carry no information, so nothing is estimated"
+                f"reports at epsilon {self.epsilon:g} carry no information, so nothing "
+                "is estimated"
             )
         frequencies = self.frequencies(total, records)
         variances = self.variance(records, np.clip(frequencies, 0.0, 1.0))
@@ -342,8 +343,9 @@ class Mechanism(ABC):
     def channel(self) -> Floats:
         """Return P(report given value), k rows; raise where there are too many reports."""
         raise InputError(
-            f"{self.name} with k = {self.k} has too many reports for a matrix; "
-            "use inferred_channel() for the guessed value, or leakage() for the whole report"
+            f"{self.name} with k = {self.k} has too many reports for a matrix; use "
+            "inferred_channel() for the guessed value, or leakage() for the whole "
+            "report"
         )
 
     def inferred_channel(self) -> Floats:
@@ -382,8 +384,8 @@ class Mechanism(ABC):
         matrix = as_matrix(G)
         if matrix.shape[1] != self.k:
             raise InputError(
-                f"the channel must have {self.k} columns, one for each input of the mechanism, "
-                f"got {matrix.shape[1]}"
+                f"the channel must have {self.k} columns, one for each input of the "
+                f"mechanism, got {matrix.shape[1]}"
             )
         pure = self.pure_leakage(G)
         return relaxed_leakage(

@@ -103,8 +103,9 @@ def check_mechanism(mechanism: type[Mechanism] | Mechanism | str) -> dict[str, s
 
     Notes
     -----
-    Reports that are neither values, sets of at most 10 values nor hashes cannot be enumerated;
-    then 2,000 drawn reports take their place, which can refute but hardly confirm.  About a second.
+    Reports that are neither values, sets of at most 10 values nor hashes cannot be
+    enumerated; then 2,000 drawn reports take their place, which can refute but hardly
+    confirm.  About a second.
 
     Examples
     --------

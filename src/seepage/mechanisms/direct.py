@@ -67,7 +67,8 @@ class DirectResponse(MixtureMechanism):
 
     Notes
     -----
-    Drawn as a mixture: the value itself with probability p - q, else a uniform one of k values.
+    Drawn as a mixture: the value itself with probability p - q, else a uniform one of k
+    values.
     """
 
     reports = ValueReports
@@ -179,10 +180,10 @@ class ApproximateGRR(RelaxedMechanism, DirectResponse):
 
     Notes
     -----
-    For two values, P(report) - e^eps P'(report) is p - e^eps q = delta for the first value's
-    report and negative for others, so (eps, delta) is tight; so is every (e, p - e^e q) on the same
-    curve.  The likelihood ratio p/q exceeds e^eps, so `pure_leakage` may exceed epsilon; then
-    `leakage` is a pair of l and its delta.
+    For two values, P(report) - e^eps P'(report) is p - e^eps q = delta for the first
+    value's report and negative for others, so (eps, delta) is tight; so is every (e, p
+    - e^e q) on the same curve.  The likelihood ratio p/q exceeds e^eps, so
+    `pure_leakage` may exceed epsilon; then `leakage` is a pair of l and its delta.
 
     Examples
     --------
@@ -217,8 +218,8 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
 
     Notes
     -----
-    A subset S has probability p / C(k-1, w-1) under the values in it and (1-p) / C(k-1, w) under
-    the others; the ratio of these is e^eps.
+    A subset S has probability p / C(k-1, w-1) under the values in it and (1-p) / C(k-1,
+    w) under the others; the ratio of these is e^eps.
 
     Drawn as a mixture: with probability s the true value and a uniform subset of w - 1
     others, else a uniform subset of w of all values, where s = w (e^eps - 1) / (k + w
@@ -302,10 +303,10 @@ def best_mechanism(k: int, epsilon: float) -> GRR | SubsetSelection:
 
     Notes
     -----
-    For every k and epsilon one of the two has a lower variance than all other pure mechanisms of
-    this package.  They are compared by `variance(1, 1/k)`: variances are affine in the frequency,
-    so this is the mean over the k values whatever their distribution.  Ties go to GRR, whose
-    reports are shorter.
+    For every k and epsilon one of the two has a lower variance than all other pure
+    mechanisms of this package.  They are compared by `variance(1, 1/k)`: variances are
+    affine in the frequency, so this is the mean over the k values whatever their
+    distribution.  Ties go to GRR, whose reports are shorter.
 
     Examples
     --------

@@ -78,11 +78,12 @@ class Gaussian(HistogramEncoding):
 
     Notes
     -----
-    Two one-hot vectors are sqrt 2 apart, and sigma is the smallest standard deviation that is
-    (epsilon, delta)-LDP (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 is
-    unbounded: `pure_leakage` is the supremum ln max_u G[x,u]/G[x',u] over reports, which none
-    attains, infinite where a value occurs under one target value only.  Its witness is a report
-    within e^-700 of it.  So `leakage` is a pair of l and its delta.
+    Two one-hot vectors are sqrt 2 apart, and sigma is the smallest standard deviation
+    that is (epsilon, delta)-LDP (`gaussian_sigma`).  An entry's log-likelihood ratio (y
+    - 1/2)/sigma^2 is unbounded: `pure_leakage` is the supremum ln max_u G[x,u]/G[x',u]
+    over reports, which none attains, infinite where a value occurs under one target
+    value only.  Its witness is a report within e^-700 of it.  So `leakage` is a pair of
+    l and its delta.
 
     Examples
     --------
@@ -197,11 +198,12 @@ class GaussianGrid:
 
     Notes
     -----
-    Rounding is post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
-    density; a shift by 1 need not be an integer number of cells, and the grid can be as coarse as
-    the noise is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and
-    Steinke 2020], whose cells cannot be wider than the shift.  Cell c represents 1/2 + c `step`;
-    noise beyond the last cells, 12 sigma away, is clamped to them, again post-processing.
+    Rounding is post-processing, so noise rounded to any grid keeps the (epsilon, delta)
+    of the density; a shift by 1 need not be an integer number of cells, and the grid
+    can be as coarse as the noise is wide.  That is why this is not the discrete
+    Gaussian of [Canonne, Kamath and Steinke 2020], whose cells cannot be wider than the
+    shift.  Cell c represents 1/2 + c `step`; noise beyond the last cells, 12 sigma
+    away, is clamped to them, again post-processing.
 
     A draw of `bits` random bits is compared with the distribution function at the
     cells' edges, as integers out of 2^bits.  Both tails have d digits, chosen so that

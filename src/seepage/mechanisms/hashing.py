@@ -107,10 +107,11 @@ class LocalHashing(MixtureMechanism):
 
     Notes
     -----
-    `leakage` takes every set of values as a possible likely set, which holds for a hash family
-    that contains every split of the alphabet [theory: Whole reports].  This one has 2^64 functions:
-    up to about 60 values for g = 2, fewer for more buckets, it is likely to contain every split and
-    the leakage is exact; beyond, it is an upper bound.  A witness has the set, and no seed of it.
+    `leakage` takes every set of values as a possible likely set, which holds for a hash
+    family that contains every split of the alphabet [theory: Whole reports].  This one
+    has 2^64 functions: up to about 60 values for g = 2, fewer for more buckets, it is
+    likely to contain every split and the leakage is exact; beyond, it is an upper
+    bound.  A witness has the set, and no seed of it.
 
     `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each
     report, O(n k).
@@ -234,9 +235,10 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
 
     Notes
     -----
-    Any two values are supported independently, so estimates are those of any two-level mechanism
-    with q = 1/2.  All values together are not: there are K sets rather than 2^k, and the leakage is
-    the largest ratio over these, O(m k K) for m target values, at most the bound.
+    Any two values are supported independently, so estimates are those of any two-level
+    mechanism with q = 1/2.  All values together are not: there are K sets rather than
+    2^k, and the leakage is the largest ratio over these, O(m k K) for m target values,
+    at most the bound.
 
     Examples
     --------

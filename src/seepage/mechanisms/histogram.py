@@ -183,10 +183,10 @@ class SHE(HistogramEncoding):
 
     Notes
     -----
-    With b = 2/eps, an entry's log-likelihood ratio is (|y| - |y - 1|)/b: -1/b for all y <= 0 and
-    1/b for all y >= 1.  Two entries differ between two values, so epsilon = 2/b.  At the extremes
-    any set of values can be the likely one, and the leakage of the whole report equals the bound
-    [theory: Whole reports].
+    With b = 2/eps, an entry's log-likelihood ratio is (|y| - |y - 1|)/b: -1/b for all y
+    <= 0 and 1/b for all y >= 1.  Two entries differ between two values, so epsilon =
+    2/b.  At the extremes any set of values can be the likely one, and the leakage of
+    the whole report equals the bound [theory: Whole reports].
 
     Examples
     --------
@@ -298,11 +298,11 @@ class LaplaceGrid:
 
     Notes
     -----
-    The magnitude of discrete Laplace noise is geometric, and the bits of a geometric variable are
-    independent: bit j is set with odds exp(2^j / (b 2^m)) against it.  The m fraction bits and
-    the lower integer bits are drawn in this way; the part beyond `WHOLE_RANGE` scales is a count of
-    Bernoulli trials without upper limit, so that every report is possible under every value.  A
-    negative zero is rejected.
+    The magnitude of discrete Laplace noise is geometric, and the bits of a geometric
+    variable are independent: bit j is set with odds exp(2^j / (b 2^m)) against it.  The
+    m fraction bits and the lower integer bits are drawn in this way; the part beyond
+    `WHOLE_RANGE` scales is a count of Bernoulli trials without upper limit, so that
+    every report is possible under every value.  A negative zero is rejected.
 
     A shift by 1 keeps the fraction bits and adds 1 to the integer part: a carry clears
     the integer bits below c and sets bit c.  Each threshold is rounded so that no carry

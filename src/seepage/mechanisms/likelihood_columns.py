@@ -218,8 +218,8 @@ def likelihood_columns(
             columns.append(MatrixColumns(release.transition(view)))
         except InputError:
             raise GuaranteeError(
-                f"reports of {release.name} cannot be enumerated for {attribute.name!r}; "
-                "use guarantee 'merged' or 'sampled'"
+                f"reports of {release.name} cannot be enumerated for "
+                f"{attribute.name!r}; use guarantee 'merged' or 'sampled'"
             ) from None
     return columns
 
@@ -231,9 +231,9 @@ def pure_columns(matrix: "LeakageMatrix") -> list[LikelihoodColumns]:
     for release in matrix.releases:
         if release.delta and not _has_bounded_ratios(release, matrix.view):
             raise GuaranteeError(
-                f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
-                "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "
-                "with a delta"
+                f"likelihood ratios of {release.name or 'a mechanism with this delta'} "
+                "have no bound, so totals with delta 0 are infinite; use 'merged' or "
+                "'worst', which hold with a delta"
             )
     return likelihood_columns(matrix.domain, matrix.releases, matrix.view)
 

@@ -75,14 +75,15 @@ class MechanismFactory:
         mechanism = self.make(*arguments)
         if not isinstance(mechanism, Mechanism) or mechanism.k != size:
             raise InputError(
-                f"the function of mechanism {self.name!r} must return a Mechanism with k = "
-                f"{size}, got {checks.shown(mechanism)}"
+                f"the function of mechanism {self.name!r} must return a Mechanism with "
+                f"k = {size}, got {checks.shown(mechanism)}"
             )
         exceeds = mechanism.epsilon > budget * (1 + BUDGET_TOLERANCE)
         if exceeds or mechanism.delta > delta * (1 + BUDGET_TOLERANCE):
             raise InputError(
-                f"the function of mechanism {self.name!r} must keep ({budget:g}, {delta:g}), got "
-                f"a mechanism with ({mechanism.epsilon:.6g}, {mechanism.delta:.3g})"
+                f"the function of mechanism {self.name!r} must keep ({budget:g}, "
+                f"{delta:g}), got a mechanism with ({mechanism.epsilon:.6g}, "
+                f"{mechanism.delta:.3g})"
             )
         mechanism.name = self.name
         return mechanism
@@ -162,8 +163,9 @@ def register(
         )
     if not _is_independent(checked):
         warnings.warn(
-            f"reports of {checked.name!r} do not support values independently of each other, as "
-            "two levels without a size assume: define likely_sets = None and pure_leakage",
+            f"reports of {checked.name!r} do not support values independently of each "
+            "other, as two levels without a size assume: define likely_sets = None and "
+            "pure_leakage",
             SeepageWarning,
             stacklevel=2,
         )
@@ -187,7 +189,8 @@ def _factory(function: Callable[..., Mechanism], name: str) -> MechanismFactory:
             signature.bind(2, *budget)
             return MechanismFactory(known_as, function, approximate)
     raise InputError(
-        f"the function of mechanism {known_as!r} must take (k, epsilon) or (k, epsilon, delta)"
+        f"the function of mechanism {known_as!r} must take (k, epsilon) or (k, "
+        "epsilon, delta)"
     )
 
 

@@ -106,9 +106,10 @@ class Randomiser(dict[str, RandomisedAttribute]):
 
     Notes
     -----
-    A specification is JSON: a matrix (rows values, columns reports), the parameters of one
-    attribute, or `{"attributes": {name: parameters, ...}, "rounds": 1, "memoised": false,
-    "linked": true}`.  The parameters are `values` (labels) or `k` (their number) and one of
+    A specification is JSON: a matrix (rows values, columns reports), the parameters of
+    one attribute, or `{"attributes": {name: parameters, ...}, "rounds": 1, "memoised":
+    false, "linked": true}`.  The parameters are `values` (labels) or `k` (their number)
+    and one of
 
     * `mechanism` and `epsilon` (and `delta`): a registered mechanism;
     * `p` and `q`: one bit for each value, 1 with probability p for the true value and q for others;
@@ -118,8 +119,9 @@ class Randomiser(dict[str, RandomisedAttribute]):
     * `keep`: the true value with this probability, else one of the others uniformly;
     * `matrix`, and `reports` (labels).
 
-    With `memoised` they may also say how answers change: `changes`, a matrix of P(answer in the
-    next round given that of this round), and `start`, the shares of the values in the first round.
+    With `memoised` they may also say how answers change: `changes`, a matrix of
+    P(answer in the next round given that of this round), and `start`, the shares of the
+    values in the first round.
 
     Examples
     --------
@@ -361,8 +363,9 @@ def _answer_changes(name: str, k: int, parameters: _Parameters) -> AnswerChanges
     start = as_matrix([parameters.start], "start")
     if matrix.shape != (k, k) or start.shape != (1, k):
         raise InputError(
-            f"{name!r} cannot be read: changes must be a matrix of {k} rows and columns, "
-            f"and start have {k} shares, got {matrix.shape} and {start.shape[1]}"
+            f"{name!r} cannot be read: changes must be a matrix of {k} rows and "
+            f"columns, and start have {k} shares, got {matrix.shape} and "
+            f"{start.shape[1]}"
         )
     return AnswerChanges(matrix, start[0])
 

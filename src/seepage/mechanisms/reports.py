@@ -287,7 +287,8 @@ def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
     described = described_reports(field)
     if described is None:
         raise InputError(
-            f"column {field.name!r} does not hold reports: its metadata are missing or damaged"
+            f"column {field.name!r} does not hold reports: its metadata are missing or "
+            "damaged"
         )
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()

@@ -107,9 +107,9 @@ class ListedMechanism(Mechanism):
 
         Notes
         -----
-        With c the smallest entry of a column of C, W is c + G (C - c): only the excess over c is
-        summed, so small leakages keep their precision.  Where the entries of a column differ by a
-        factor above e^700 the value may be as large as `epsilon`.
+        With c the smallest entry of a column of C, W is c + G (C - c): only the excess
+        over c is summed, so small leakages keep their precision.  Where the entries of
+        a column differ by a factor above e^700 the value may be as large as `epsilon`.
         """
         matrix = as_matrix(G)
         if self.outputs == 1 or (matrix == matrix[0]).all():
@@ -161,9 +161,10 @@ class MatrixMechanism(ListedMechanism):
 
     Notes
     -----
-    Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a column never
-    exceed the largest ratio of the matrix (`integer_thresholds`).  All else, `epsilon` included, is
-    computed from these integers, so it holds for the distribution that is drawn.
+    Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a
+    column never exceed the largest ratio of the matrix (`integer_thresholds`).  All
+    else, `epsilon` included, is computed from these integers, so it holds for the
+    distribution that is drawn.
 
     With a stated epsilon the mechanism is (epsilon, delta)-LDP with the hockey-stick
     divergence
@@ -391,9 +392,9 @@ class MatrixMechanism(ListedMechanism):
     def _weights(self) -> Floats:
         if self._inverse is None:
             raise InputError(
-                f"frequencies cannot be estimated from {self.name}, whose reports estimate "
-                f"{self.estimable}: its matrix must have full row rank to distinguish {self.k} "
-                "values"
+                f"frequencies cannot be estimated from {self.name}, whose reports "
+                f"estimate {self.estimable}: its matrix must have full row rank to "
+                f"distinguish {self.k} values"
             )
         return self._inverse
 
@@ -488,8 +489,8 @@ def _possible_under_all(matrix: Thresholds) -> Thresholds:
     """Return the matrix; raise where a column holds both zeros and positive numbers."""
     if not _is_possible_under_all(matrix):
         raise InputError(
-            "an output that is possible under one value must be possible under all; a column "
-            "holds zeros and other numbers, which no finite epsilon allows with delta 0; state an "
-            "epsilon, which computes the delta"
+            "an output that is possible under one value must be possible under all; a "
+            "column holds zeros and other numbers, which no finite epsilon allows with "
+            "delta 0; state an epsilon, which computes the delta"
         )
     return matrix

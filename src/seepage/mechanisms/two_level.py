@@ -309,8 +309,9 @@ class MixtureMechanism(TwoLevelMechanism):
 
     Notes
     -----
-    The probability is a threshold out of 2^64, rounded down, so that p can only decrease; where p
-    equals `uniform_support` it is 0, and every value has exactly the same distribution of reports.
+    The probability is a threshold out of 2^64, rounded down, so that p can only
+    decrease; where p equals `uniform_support` it is 0, and every value has exactly the
+    same distribution of reports.
     """
 
     @property
@@ -440,7 +441,8 @@ class SetMechanism(TwoLevelMechanism):
         used = self.k % 64
         if words.shape[1] != width:
             raise InputError(
-                f"reports of {self.k} values must have {width} words, got {words.shape[1]}"
+                f"reports of {self.k} values must have {width} words, got "
+                f"{words.shape[1]}"
             )
         if used and (beyond := words[:, -1] >> np.uint64(used)).any():
             raise DamagedReportError(

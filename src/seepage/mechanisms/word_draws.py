@@ -1,12 +1,12 @@
 """Draws of one report from a fixed number of 64-bit words, as clients make them.
 
 A client draws without rejection, so if k does not divide 2^64 its uniform choices
-deviate by about one part in 2^64.  The thresholds are those of `Mechanism.draw`, lowered
-by just so much that the largest ratio of two probabilities of one report is still at
-most e^epsilon, exactly.
+deviate by about one part in 2^64.  The thresholds are those of `Mechanism.draw`,
+lowered by just so much that the largest ratio of two probabilities of one report is
+still at most e^epsilon, exactly.
 
-Each draw is an integer function of the value's code and the words; `docs/wire.md` is the
-specification, and the JavaScript client draws the same reports from the same words.
+Each draw is an integer function of the value's code and the words; `docs/wire.md` is
+the specification, and the JavaScript client draws the same reports from the same words.
 """
 
 from bisect import bisect_right

@@ -225,8 +225,8 @@ def _fact_open(undecided: Sequence[Judgement]) -> Fact:
     probable = sum(judgement.probably_exceeded for judgement in undecided)
     if probable:
         text += (
-            f" {probable:,} of them are probably over it: if answers are independent of "
-            "each other given the one that is told about."
+            f" {probable:,} of them are probably over it: if answers are independent "
+            "of each other given the one that is told about."
         )
     return Fact(number=f"{len(undecided):,}", text=text)
 
@@ -414,8 +414,8 @@ def about_picture(analysis: Analysis) -> AboutPicture | None:
 
 
 def is_told_by_totals(analysis: Analysis) -> bool:
-    """Return whether totals are the first picture: limits are set, or messages are known
-    that tell more than one answer.
+    """Return whether totals are the first picture: limits are set, or messages are
+    known that tell more than one answer.
     """
     has_limits = any(limit is not None for limit in analysis.limits)
     return has_limits or _is_witnessed(analysis)
@@ -486,16 +486,17 @@ def leak_picture(
         shares = [_percent(float(row[likely].sum())) for row in rows]
         sentence = (
             f"{answers} is the answer to {short(source)} of {shares[0]} of 100 with "
-            f"{short(target)} “{kinds[0]}” and of {shares[1]} of 100 with “{kinds[1]}”. "
-            f"With the noise, a message that favours it is {times} as frequent."
+            f"{short(target)} “{kinds[0]}” and of {shares[1]} of 100 with "
+            f"“{kinds[1]}”. With the noise, a message that favours it is {times} as "
+            "frequent."
         )
     else:
         sent = noise[:, likely[0]]
         shares = [_percent(float(row @ sent)) for row in rows]
         sentence = (
             f"{answers} as {short(source)} is sent by {shares[0]} of 100 with "
-            f"{short(target)} “{kinds[0]}” and by {shares[1]} of 100 with “{kinds[1]}”: "
-            f"{times} as often."
+            f"{short(target)} “{kinds[0]}” and by {shares[1]} of 100 with "
+            f"“{kinds[1]}”: {times} as often."
         )
     return LeakPicture(
         source=source,

@@ -256,8 +256,8 @@ def _decisions(check: DataCheck, column: ColumnCheck) -> Iterator[tuple[str, str
         below = f"{rare_below(check.records):,} of {check.records:,} records"
         yield (
             "--answers as-is",
-            f"{number_of(column.rare, 'answer')} with fewer than {below}: a design merges "
-            "or protects them; to ask them as they are takes more people.",
+            f"{number_of(column.rare, 'answer')} with fewer than {below}: a design "
+            "merges or protects them; to ask them as they are takes more people.",
         )
     if column.same:
         yield (

@@ -64,8 +64,8 @@ def write_evidence(
 
     Notes
     -----
-    The epsilon of the entry is that of the whole record, the largest over all forms, rounded up;
-    the totals of single attributes are in its details.
+    The epsilon of the entry is that of the whole record, the largest over all forms,
+    rounded up; the totals of single attributes are in its details.
     """
     heading = plan_title(plan, name)
     slug = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_") or "collection"

@@ -178,8 +178,8 @@ class Odds:
 
 
 def odds_of(total: float) -> Odds:
-    """Return a total leakage as odds: exp(total) times, an even guess at most exp(total)
-    / (1 + exp(total)).
+    """Return a total leakage as odds: exp(total) times, an even guess at most
+    exp(total) / (1 + exp(total)).
 
     Examples
     --------
@@ -314,8 +314,8 @@ def choices_of(plan: PlanContent, precision: Precision) -> tuple[Choice, ...]:
     other = rounded_people(math.ceil(ratio * precision.people))
     together, pairs = pairs_together(plan)
     tables = (
-        f"you want tables of two questions: {len(together)} of the {len(pairs)} pairs are "
-        "asked together."
+        f"you want tables of two questions: {len(together)} of the {len(pairs)} pairs "
+        "are asked together."
     )
     insider = (
         "somebody who already knows a person's other answers may see the data: a "
@@ -329,8 +329,8 @@ def choices_of(plan: PlanContent, precision: Precision) -> tuple[Choice, ...]:
         )
         return _two_choices(this, (insider, enough))
     outsiders = (
-        "those who may see the data know no other answers of the same person: a leak, a "
-        "supplier, a researcher;"
+        "those who may see the data know no other answers of the same person: a leak, "
+        "a supplier, a researcher;"
     )
     reach = f"you can reach {own} people; one question each takes {other};"
     each = (

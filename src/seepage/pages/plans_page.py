@@ -83,8 +83,8 @@ def plans_page(plans: Mapping[str, PlanContent]) -> str:
     Parameters
     ----------
     plans
-        The plans by name; numbers of people are for the half-width of the first one that
-        estimates anything.
+        The plans by name; numbers of people are for the half-width of the first one
+        that estimates anything.
 
     Examples
     --------

@@ -149,8 +149,8 @@ def questionnaire_page(
 
     Notes
     -----
-    The page's content security policy allows its own script and style by their hashes, requests
-    to the endpoint, and nothing else.
+    The page's content security policy allows its own script and style by their hashes,
+    requests to the endpoint, and nothing else.
     """
     texts_shown = [] if labels is None else read_labels(labels, plan.domain)
     is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT

@@ -82,8 +82,9 @@ def write_results(
 
     Notes
     -----
-    Frequencies with intervals; the promise of the plan; its totals on `data`; and the leakage of
-    single reports estimated from pairs of reports (`Plan.analyse`), where some are asked together.
+    Frequencies with intervals; the promise of the plan; its totals on `data`; and the
+    leakage of single reports estimated from pairs of reports (`Plan.analyse`), where
+    some are asked together.
 
     Examples
     --------

@@ -308,8 +308,9 @@ def _standing_of_check(check: PlanCheck | None) -> Standing:
     title = "On newer records"
     if check is None:
         text = (
-            "Whether it still holds was not checked on a newer table: newer records would "
-            "show whether answers still depend on each other as in the table of the plan."
+            "Whether it still holds was not checked on a newer table: newer records "
+            "would show whether answers still depend on each other as in the table of "
+            "the plan."
         )
         return Standing(state="open", title=title, text=text)
     if check.within:
@@ -317,9 +318,9 @@ def _standing_of_check(check: PlanCheck | None) -> Standing:
         return Standing(state="yes", title=title, text=text)
     text = (
         f"On {check.records:,} other records the total is above its limit about "
-        f"{short_list(check.exceeded)}. A plan that holds for its own table only exceeds "
-        "limits a little on any other, by chance; a larger excess is drift: design again "
-        "before more is collected."
+        f"{short_list(check.exceeded)}. A plan that holds for its own table only "
+        "exceeds limits a little on any other, by chance; a larger excess is drift: "
+        "design again before more is collected."
     )
     return Standing(state="no", title=title, text=text)
 
@@ -329,8 +330,8 @@ def _standing_of_leaks(leaks: Sequence[LeakRow]) -> Standing:
     title = "In what was sent"
     if not leaks:
         text = (
-            "No group is asked two questions with a report each, so the reports alone do "
-            "not tell how answers are related."
+            "No group is asked two questions with a report each, so the reports alone "
+            "do not tell how answers are related."
         )
         return Standing(state="open", title=title, text=text)
     above = [leak for leak, _, state in leaks if state == "above the limit"]
@@ -341,9 +342,9 @@ def _standing_of_leaks(leaks: Sequence[LeakRow]) -> Standing:
     undecided = [leak for leak, _, state in leaks if state == "not decided"]
     if undecided:
         text = (
-            f"No single answer was found to give away more than the limit; for "
-            f"{number_of(len(undecided), 'pair')} of the strongest {len(leaks)} there are "
-            "too few reports to tell."
+            "No single answer was found to give away more than the limit; for "
+            f"{number_of(len(undecided), 'pair')} of the strongest {len(leaks)} there "
+            "are too few reports to tell."
         )
         return Standing(state="open", title=title, text=text)
     text = f"None of the strongest {len(leaks)} pairs gives away more than the limit."

@@ -50,7 +50,9 @@ MAX_FORMS = 65_535
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbOptions:
-    """Options of `Plan.perturb`, which describes them; `reading` are those of its table."""
+    """Options of `Plan.perturb`, which describes them; `reading` are those of its
+    table.
+    """
 
     rng: Seed = field(default=None, repr=False)
     identifier: str | None = None
@@ -312,8 +314,8 @@ def _check_known(plan: PlanContent) -> None:
         unprotected = stored.public or stored.name in plan.provenance.known
         if unprotected and stored.limit is not None:
             raise InputError(
-                f"{stored.name!r} is public or known, so it cannot have a limit, and it "
-                f"has {stored.limit}"
+                f"{stored.name!r} is public or known, so it cannot have a limit, and "
+                f"it has {stored.limit}"
             )
 
 

@@ -58,8 +58,8 @@ MATRIX_GUARANTEES = ("exact", "worst")
 def check_totals(plan: PlanContent) -> None:
     """Raise if a total or a delta of a plan contradicts its own forms.
 
-    Totals of known attributes are conditional on themselves and are not checked; that of
-    a public attribute is infinite.
+    Totals of known attributes are conditional on themselves and are not checked; that
+    of a public attribute is infinite.
     """
     known = plan.provenance.known
     for number, form in enumerate(plan.forms, 1):
@@ -70,8 +70,8 @@ def check_totals(plan: PlanContent) -> None:
             if name in known or not _is_below(total, float(least[index])):
                 continue
             raise InputError(
-                f"its reports tell at least {least[index]:.6g} about {name!r}, and its total "
-                f"is {total:.6g}; plan anew"
+                f"its reports tell at least {least[index]:.6g} about {name!r}, and its "
+                f"total is {total:.6g}; plan anew"
             )
 
 
@@ -87,15 +87,15 @@ def _check_deltas(number: int, form: Form) -> None:
     """
     if not form.is_product and form.guarantee not in MATRIX_GUARANTEES:
         raise InputError(
-            f"the totals of form {number}, with one report for all answers, cannot have "
-            f"the guarantee {form.guarantee!r}; plan anew"
+            f"the totals of form {number}, with one report for all answers, cannot "
+            f"have the guarantee {form.guarantee!r}; plan anew"
         )
     if form.guarantee == "sampled" or form.record_delta > 0:
         return
     if any(form.deltas):
         raise InputError(
-            f"the totals of form {number} have delta {max(form.deltas):g}, and none of its "
-            "questions has a delta; plan anew"
+            f"the totals of form {number} have delta {max(form.deltas):g}, and none of "
+            "its questions has a delta; plan anew"
         )
 
 

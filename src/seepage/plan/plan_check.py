@@ -2,8 +2,8 @@
 
 `total_leakage` enumerates the joint table of all attributes.  A form asks few of them,
 and its totals need only the joint table of these, with one target at a time
-(`ExactFormTotals`); those of a form with one report for all answers are computed in integers
-(`matrix_totals`).
+(`ExactFormTotals`); those of a form with one report for all answers are computed in
+integers (`matrix_totals`).
 """
 
 import math
@@ -100,8 +100,8 @@ class PlanCheck(Result):
 
     @property
     def margin(self) -> float | None:
-        """The smallest of the margins: that of the plan on this table; None where it was
-        not computed.
+        """The smallest of the margins: that of the plan on this table; None where it
+        was not computed.
         """
         if self.margins is None:
             return None
@@ -260,8 +260,8 @@ def _totals_on(
             return TotalsOfForm.pure(exact)
     if _may_decline(plan):
         raise InputError(
-            "totals of a form whose questions may be left open need records, GRR reports, "
-            "and a joint table of its answers that fits"
+            "totals of a form whose questions may be left open need records, GRR "
+            "reports, and a joint table of its answers that fits"
         )
     leakage = _totals_of_budgets(counted, plan, form)
     return TotalsOfForm(leakage.values, leakage.deltas)

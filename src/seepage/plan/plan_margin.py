@@ -1,7 +1,7 @@
 """The margin of a plan: how far the rows of a table may move within the limits.
 
-For a form whose report y has the likelihood w(z) given the answers z, and rows P(z given
-x) within total variation r of the table's, the total about an attribute is
+For a form whose report y has the likelihood w(z) given the answers z, and rows P(z
+given x) within total variation r of the table's, the total about an attribute is
 
     ln max over y, x != x' of U_x(y) / L_x'(y),
 

@@ -323,9 +323,9 @@ def cross_tables(plan: PlanContent, precision: Precision) -> str:
     smallest_and_largest = dict.fromkeys([missing[0], missing[-1]])
     costs = [_cost_of_table(plan, pair, precision) for pair in smallest_and_largest]
     return (
-        f"{text} Any other one needs its own form: name it as wanted in a new design. For "
-        f"the same precision that takes at most {' to '.join(costs)} further people for "
-        "each."
+        f"{text} Any other one needs its own form: name it as wanted in a new design. "
+        f"For the same precision that takes at most {' to '.join(costs)} further "
+        "people for each."
     )
 
 

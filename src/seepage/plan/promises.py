@@ -172,8 +172,9 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
     if not limits:
         largest = max(planned.total for planned in plan.attributes)
         return (
-            f"{subject} has no limits; {claim}all that a person sends together changes the "
-            f"odds between any two answers to one question at most {factor(largest)} times."
+            f"{subject} has no limits; {claim}all that a person sends together changes "
+            "the odds between any two answers to one question at most "
+            f"{factor(largest)} times."
         )
     question = "one question"
     if any(planned.limit is None for planned in plan.attributes):
@@ -187,8 +188,8 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
     if plan.kind == "assumed":
         promises = "does not prove but assumes"
     return (
-        f"{subject} {promises}, {claim}that all that a person sends together changes the "
-        f"odds between any two answers to {question} {times}."
+        f"{subject} {promises}, {claim}that all that a person sends together changes "
+        f"the odds between any two answers to {question} {times}."
     )
 
 
@@ -213,8 +214,8 @@ def _collection(plan: PlanContent) -> str:
             noise = "each answer gets"
         return f"Everyone is asked the same {number}, and {noise} noise"
     return (
-        f"People are divided into {len(plan.forms)} groups by lot, without looking at their "
-        f"answers; each group is asked {form_sizes(plan)} of "
+        f"People are divided into {len(plan.forms)} groups by lot, without looking at "
+        f"their answers; each group is asked {form_sizes(plan)} of "
         f"{number_of(len(plan.collected), 'question')}, and the answers get noise"
     )
 
@@ -268,15 +269,15 @@ def whom(plan: PlanContent) -> str:
     if plan.scope == "population":
         return (
             f"It holds for the people from whom the table of {records} was drawn, with "
-            f"confidence {plan.confidence:.4g}, if that was a random sample with one record per "
-            f"{person} and taking part does not depend on the answers; and against an adversary "
-            f"{knows}. The confidence is that of this plan alone: whoever chooses among several "
-            "divides 1 - confidence by their number."
+            f"confidence {plan.confidence:.4g}, if that was a random sample with one "
+            f"record per {person} and taking part does not depend on the answers; and "
+            f"against an adversary {knows}. The confidence is that of this plan alone: "
+            "whoever chooses among several divides 1 - confidence by their number."
         )
     return (
         f"It holds for people distributed as in the table of {records} that it was "
-        f"computed from, one record per {person}, against an adversary {knows}; for other people "
-        "only as far as that table describes them."
+        f"computed from, one record per {person}, against an adversary {knows}; for "
+        "other people only as far as that table describes them."
     )
 
 
@@ -313,7 +314,8 @@ def _whole_record(plan: PlanContent) -> Exclusion:
     return (
         "The whole set of answers.",
         "Between two complete sets of answers the odds can change up to "
-        f"{factor(largest)} times{but_for(max(form.record_delta for form in plan.forms))}.",
+        f"{factor(largest)} "
+        f"times{but_for(max(form.record_delta for form in plan.forms))}.",
     )
 
 
@@ -381,9 +383,9 @@ def _known_attributes(plan: PlanContent) -> Exclusion | None:
         return None
     return (
         "Known answers.",
-        f"{', '.join(known)}: taken as known to everyone who sees reports, so what is told "
-        "about them is not bounded. Whoever does not know them can learn more than the "
-        "limits about other questions too.",
+        f"{', '.join(known)}: taken as known to everyone who sees reports, so what is "
+        "told about them is not bounded. Whoever does not know them can learn more "
+        "than the limits about other questions too.",
     )
 
 
@@ -427,13 +429,13 @@ def _other_people(plan: PlanContent) -> Exclusion | None:
     if plan.scope != "population":
         return (
             "People unlike the table.",
-            f"It holds for people distributed as in the table of {records}; for others only "
-            "as far as that table describes them.",
+            f"It holds for people distributed as in the table of {records}; for others "
+            "only as far as that table describes them.",
         )
     return (
         "People unlike the table.",
-        f"It holds, with {100 * (plan.confidence or 0):.4g} % confidence, for the people of "
-        f"whom the {records} are a random sample.",
+        f"It holds, with {100 * (plan.confidence or 0):.4g} % confidence, for the "
+        f"people of whom the {records} are a random sample.",
     )
 
 

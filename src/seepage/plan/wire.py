@@ -1,4 +1,5 @@
-"""The wire form of a plan: all that a client needs to draw reports, as integers and text.
+"""The wire form of a plan: all that a client needs to draw reports, as integers and
+text.
 
 It has no floating-point numbers, so that two implementations read the same:
 probabilities are integers out of 2^64 as decimal digits, and bin edges are decimal
@@ -68,8 +69,8 @@ def drawable(wire: Wire) -> Wire:
     for question in undrawable(wire):
         known = ", ".join(sorted({kind.name for kind in WORD_DRAWS}))
         raise InputError(
-            f"{question['attribute']!r} is collected by {question['mechanism']!r}, which a client "
-            f"cannot draw; plan one of {known}"
+            f"{question['attribute']!r} is collected by {question['mechanism']!r}, "
+            f"which a client cannot draw; plan one of {known}"
         )
     return wire
 

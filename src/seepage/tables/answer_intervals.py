@@ -34,10 +34,10 @@ def interval_edges(
 
     Notes
     -----
-    A value with 1/6 of the people stays alone.  The runs between such values share the other
-    answers in proportion to their people and are cut at quantiles, each moved to the roundest
-    number within a quarter of an interval.  While an interval is below the share, or there are
-    more than 6, the lightest joins the lighter of its neighbours.
+    A value with 1/6 of the people stays alone.  The runs between such values share the
+    other answers in proportion to their people and are cut at quantiles, each moved to
+    the roundest number within a quarter of an interval.  While an interval is below the
+    share, or there are more than 6, the lightest joins the lighter of its neighbours.
 
     Examples
     --------

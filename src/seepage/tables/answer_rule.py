@@ -134,8 +134,8 @@ class AnswerRule:
     def _ordered_beside(
         self, answers: Attribute, people: Integers, scale: Sequence[str]
     ) -> Attribute:
-        """Return the attribute with neighbours of a scale merged, and other answers that
-        stand beside it as they are.
+        """Return the attribute with neighbours of a scale merged, and other answers
+        that stand beside it as they are.
         """
         on_scale = [answers.code(value) for value in answers.values if value in scale]
         ordered = self._ordered(answers.restrict(on_scale), people[on_scale], scale)
@@ -177,7 +177,9 @@ class AnswerRule:
         )
 
     def _certifying(self, people: int) -> float:
-        """Return about how many certifying records as many people of the part stand for."""
+        """Return about how many certifying records as many people of the part stand
+        for.
+        """
         if self.scale >= 1:
             return people
         return people * (1 - self.scale) / self.scale
@@ -185,7 +187,8 @@ class AnswerRule:
     def _with_own_missing(
         self, answers: Attribute, attribute: Attribute, counts: Integers, seen: bool
     ) -> Attribute:
-        """Return the attribute with "(missing)" as an answer of its own, if it was seen.
+        """Return the attribute with "(missing)" as an answer of its own, if it was
+        seen.
 
         All other values are coded as "(other)" if there is one; else as missing if that
         was seen, and as the commonest answer if not.

@@ -69,8 +69,8 @@ def check(
 
     Notes
     -----
-    The first 131,072 records are read, 1 s for 40 columns.  Of larger tables no column is called
-    constant, or left out as the same as another: later records may differ.
+    The first 131,072 records are read, 1 s for 40 columns.  Of larger tables no column
+    is called constant, or left out as the same as another: later records may differ.
 
     Examples
     --------
@@ -91,7 +91,8 @@ def check(
     reading = TableOptions.from_keywords(table, check)
     if is_counted(data):
         raise InputError(
-            "data must be a table to be checked, and are counted already; give the table itself",
+            "data must be a table to be checked, and are counted already; give the "
+            "table itself",
             parameter="data",
         )
     opened = _opened(data, reading)
@@ -163,7 +164,8 @@ def settle(
     result = _check_table(opened, options, options.keep, asked=asked)
     if not result.used:
         raise TableError(
-            f"no column looks like an answer ({short_list(result.left_out)}); name those to use (",
+            f"no column looks like an answer ({short_list(result.left_out)}); name "
+            "those to use (",
             Setting("keep"),
             ")",
         )
@@ -193,9 +195,9 @@ def _check_people(table: OpenTable, options: TableOptions) -> None:
         return
     person = people[0]
     raise TableError(
-        f"several records seem to be of one person: {person.name!r} has {person.reason}; "
-        "what is certified for a population rests on one record per person: name the "
-        "column (",
+        f"several records seem to be of one person: {person.name!r} has "
+        f"{person.reason}; what is certified for a population rests on one record per "
+        "person: name the column (",
         Setting("person", person.name),
         "), or say that each record is a person (",
         Setting("person", NO_PERSON),

@@ -113,7 +113,8 @@ class CodebookOptions:
         people = self.named("person")
         if len(people) > 1:
             raise InputError(
-                f"one column identifies the people, the codebook has {', '.join(people)}",
+                "one column identifies the people, the codebook has "
+                f"{', '.join(people)}",
                 parameter="codebook",
             )
         if people and table.get("person") in (None, NO_PERSON):

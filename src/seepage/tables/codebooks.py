@@ -252,7 +252,8 @@ def _share(text: str) -> int | None:
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return the texts that are shown, by attribute and value; those of questions by "".
+    """Return the texts that are shown, by attribute and value; those of questions by
+    "".
 
     Parameters
     ----------
@@ -278,7 +279,8 @@ def read_scales(path: str | os.PathLike[str]) -> dict[str, list[str]]:
             places.setdefault(row.attribute.strip(), []).append(place)
     if not places:
         raise InputError(
-            f"order must be a codebook with numbers in its column order, {path} has none",
+            f"order must be a codebook with numbers in its column order, {path} has "
+            "none",
             parameter="order",
         )
     scales = dict[str, list[str]]()

@@ -135,8 +135,8 @@ class Column:
             self.edges = self._rule.given
         elif not (math.isfinite(summary.low) and math.isfinite(summary.high)):
             raise TableError(
-                f"column {self.name!r} has infinite numbers; give it bins with outer edges -inf "
-                "and inf, such as -inf, 0, inf (",
+                f"column {self.name!r} has infinite numbers; give it bins with outer "
+                "edges -inf and inf, such as -inf, 0, inf (",
                 Setting("bins"),
                 ")",
             )
@@ -389,23 +389,24 @@ class Column:
         """Return why a value has no code, in words."""
         if is_missing:
             return (
-                "is missing, and the domain has no category for missing values; drop such "
-                "records"
+                "is missing, and the domain has no category for missing values; drop "
+                "such records"
             )
         if self.edges:
             low = number_label(self.edges[0])
             high = number_label(self.edges[-1])
             return (
-                f"is outside its bins, which reach from {low} to {high}; use -inf and inf as "
-                "the outer edges"
+                f"is outside its bins, which reach from {low} to {high}; use -inf and "
+                "inf as the outer edges"
             )
         return "has a value outside the domain"
 
     def not_a_number(self, position: int, before: int) -> TableError:
         """Return the error for a value that is to be binned and is not a number."""
         return TableError(
-            f"{record_name(before + position)}: column {self.name!r} must be a number that floats "
-            "can tell from others to be binned; if this value means missing, list it (",
+            f"{record_name(before + position)}: column {self.name!r} must be a number "
+            "that floats can tell from others to be binned; if this value means "
+            "missing, list it (",
             Setting("missing_markers"),
             ")",
         )

@@ -158,8 +158,8 @@ class TextFile:
             row, expected, fields = map(int, ragged.groups())
             record = row - self._skipped - (self._header > 0)
             raise TableError(
-                f"record {record} of {self.file} has {fields} fields, but there are {expected} "
-                f"columns (delimiter {self._delimiter!r})"
+                f"record {record} of {self.file} has {fields} fields, but there are "
+                f"{expected} columns (delimiter {self._delimiter!r})"
             ) from None
 
     def _parse(
@@ -201,8 +201,8 @@ def _fields_as_long_as_records() -> Iterator[None]:
 def _delimiter_of(
     file: Path, separator: re.Match[str] | None, lines: Sequence[str]
 ) -> str:
-    """Return the delimiter that a first line names, that of the suffix, or the likeliest
-    one.
+    """Return the delimiter that a first line names, that of the suffix, or the
+    likeliest one.
     """
     if separator is not None:
         return separator[1]
@@ -250,15 +250,16 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
     names = [name.strip() for name in row]
     if "\0" in "".join(names):
         raise TableError(
-            f"the header of {file} has a NUL byte; if the file is text, name its encoding (",
+            f"the header of {file} has a NUL byte; if the file is text, name its "
+            "encoding (",
             Setting("encoding"),
             "), e.g. 'utf-16'",
         )
     for name in names:
         if isinstance(field_key(name), float):
             raise TableError(
-                f"the first line of {file} must name the columns, but has the number {name}; "
-                "name them (",
+                f"the first line of {file} must name the columns, but has the number "
+                f"{name}; name them (",
                 Setting("column_names"),
                 ")",
             )

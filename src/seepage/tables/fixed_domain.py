@@ -115,13 +115,14 @@ class FixedDomain:
         """Yield remarks on the part, on what was merged, and on what is not asked."""
         if self.part is not None:
             yield (
-                f"the answers were fixed on a random part of {self.records:,} records, and the "
-                "limits are certified on the others; nothing is promised about a value that the "
-                f"part does not have: it is coded as {self._unseen()}"
+                f"the answers were fixed on a random part of {self.records:,} records, "
+                "and the limits are certified on the others; nothing is promised about "
+                f"a value that the part does not have: it is coded as {self._unseen()}"
             )
         if self.protected:
             yield Text(
-                f"{PROTECTED} (all answers but one are rare; to ask them, name them by ",
+                f"{PROTECTED} (all answers but one are rare; to ask them, name them "
+                "by ",
                 Setting("keep"),
                 f"): {', '.join(self.protected)}",
             )
@@ -142,10 +143,10 @@ class FixedDomain:
         names = [a.name for a in self.domain if a.shares and not a.protects_missing]
         if names:
             yield (
-                "a person may leave any question open, and her device then draws an answer by "
-                "fixed shares; if leaving it open depends on no answer, that tells nothing. "
-                f"Nothing more is promised about having no answer of {short_list(names)}: "
-                "too few people have none"
+                "a person may leave any question open, and her device then draws an "
+                "answer by fixed shares; if leaving it open depends on no answer, that "
+                "tells nothing. Nothing more is promised about having no answer of "
+                f"{short_list(names)}: too few people have none"
             )
 
     def _answers_of(self, attribute: Attribute) -> str:
@@ -229,7 +230,8 @@ def _fix(
     with_means = [with_scores(a, summaries.get(a.name)) for a in roles.domain]
     if not set(roles.domain.names) - set(roles.protected):
         raise InputError(
-            "no column has two answers with enough people; ask for the values as they are",
+            "no column has two answers with enough people; ask for the values as they "
+            "are",
             parameter="answers",
         )
     return FixedDomain(
@@ -301,8 +303,8 @@ def _numbers_of_values(
     numbers: Mapping[str, NumberSummary],
     cuts: Mapping[str, tuple[float, ...]],
 ) -> dict[str, int]:
-    """Return how many values each attribute has in the part, before any merging, without
-    missing ones.
+    """Return how many values each attribute has in the part, before any merging,
+    without missing ones.
     """
     values = dict[str, int]()
     for attribute, marginal in zip(domain, counts, strict=True):
@@ -410,7 +412,8 @@ def read_part(
         raise TableError("the table has no records")
     if not batches:
         raise TableError(
-            f"{rows:,} records are too few to fix the answers on a part of them; declare a domain"
+            f"{rows:,} records are too few to fix the answers on a part of them; "
+            "declare a domain"
         )
     records = list[pa.RecordBatch]()
     for batch, _ in batches:

@@ -24,8 +24,8 @@ def open_frame(data: Any) -> Source:
         return _frame_source(frame)
     except TypeError:
         raise TableError(
-            "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
-            f"glob, got {type(data).__name__}",
+            "data must be a pandas, Polars or PyArrow frame, or the path of a file, "
+            f"folder or glob, got {type(data).__name__}",
             parameter="data",
         ) from None
     except Exception as reason:  # of any library: a lazy frame is computed only now

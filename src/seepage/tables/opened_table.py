@@ -1,4 +1,6 @@
-"""`OpenTable`: a table that is opened once, and checked once for each way of reading it."""
+"""`OpenTable`: a table that is opened once, and checked once for each way of reading
+it.
+"""
 
 import os
 from collections.abc import Mapping

@@ -72,8 +72,9 @@ class RecordChoice:
         if keys.null_count:
             missing = keys.is_null().to_numpy(zero_copy_only=False)
             raise TableError(
-                f"{record_name(first + int(np.argmax(missing)))}: column {self.person!r} is "
-                "missing, and person must be known in every record; leave such records out"
+                f"{record_name(first + int(np.argmax(missing)))}: column "
+                f"{self.person!r} is missing, and person must be known in every "
+                "record; leave such records out"
             )
         return np.asarray(keys.to_numpy())
 

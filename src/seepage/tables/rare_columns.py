@@ -4,9 +4,9 @@ Rare answers are why sensitive questions are asked, and an answer that is merged
 left out is protected by nothing.  Protecting one costs nothing above the noise of a
 search from some 50 certifying people on, asking for it 8 to 20 % more people from 100
 on, of which any further question costs 4 to 10.  So the least share of an answer, from
-which labels are merged until all are common, is lowered for a column that would keep one
-answer only: until two remain, but not below 100 people for a question, and 50 for an
-attribute that is protected and not asked.
+which labels are merged until all are common, is lowered for a column that would keep
+one answer only: until two remain, but not below 100 people for a question, and 50 for
+an attribute that is protected and not asked.
 """
 
 from collections.abc import Sequence

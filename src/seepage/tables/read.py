@@ -59,8 +59,8 @@ def read(data: Any, **table: Unpack[CodingKeywords]) -> OpenTable:
         file, of a folder of such files, a glob, or a list of paths; or the name of a
         dataset whose files are at hand.  Data that are counted already raise.
     **table
-        How the table is read, unless a function overrides it: `columns`, `drop`, `bins`,
-        `missing`, `max_values`, `missing_markers`, `delimiter`, `column_names`,
+        How the table is read, unless a function overrides it: `columns`, `drop`,
+        `bins`, `missing`, `max_values`, `missing_markers`, `delimiter`, `column_names`,
         `encoding`, `domain`, `pool`, `person`; see `TableKeywords`.
 
     Notes
@@ -81,7 +81,8 @@ def read(data: Any, **table: Unpack[CodingKeywords]) -> OpenTable:
     options = TableOptions.from_keywords(table, read)
     if is_counted(data):
         raise InputError(
-            "data must be a table to be read, and are counted already; give the table itself",
+            "data must be a table to be read, and are counted already; give the table "
+            "itself",
             parameter="data",
         )
     return open_table(data, options)
@@ -116,8 +117,9 @@ def count_pairs(data: Any, **table: Unpack[TableKeywords]) -> PairCounts:
 
     Notes
     -----
-    The records are streamed: memory does not grow with their number.  On two cores, 10 million
-    records of 40 binary attributes in memory take about as long as copying them.
+    The records are streamed: memory does not grow with their number.  On two cores, 10
+    million records of 40 binary attributes in memory take about as long as copying
+    them.
 
     Examples
     --------
@@ -299,14 +301,15 @@ def check_domain_stands(counted: Any) -> None:
     """
     if counted.pooled:
         raise InputError(
-            "pool: values pooled by the same counts certify nothing for a population; give the "
-            "table itself, or count in a declared domain",
+            "pool: values pooled by the same counts certify nothing for a population; "
+            "give the table itself, or count in a declared domain",
             parameter="pool",
         )
     if isinstance(counted, Records) and not counted.origin.declared:
         raise InputError(
-            "the domain of these records was read off them, so they certify nothing for a "
-            "population; give the table itself, or read the records with a domain",
+            "the domain of these records was read off them, so they certify nothing "
+            "for a population; give the table itself, or read the records with a "
+            "domain",
             parameter="data",
         )
 
@@ -341,8 +344,8 @@ def check_whole_table(
         check_domain_stands(counted)
     if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
-            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
-            "have what leaks most; ",
+            f"{what} need all records, and these are a {how_many(counted)}: people "
+            "left out may have what leaks most; ",
             hint,
         )
 

@@ -1,11 +1,11 @@
 """Columns whose values stand in several records, all of them of one person.
 
-A certificate for the population needs one record per person.  A column identifies people
-who occur several times if it has many values with few records each, and others never
-change within one of its values, although they change from one value to the next: sex and
-birth year within a person's number, but not an income's group within an income, which
-changes a few times along the incomes, and not wages within a state, which has many
-records of each value.
+A certificate for the population needs one record per person.  A column identifies
+people who occur several times if it has many values with few records each, and others
+never change within one of its values, although they change from one value to the next:
+sex and birth year within a person's number, but not an income's group within an income,
+which changes a few times along the incomes, and not wages within a state, which has
+many records of each value.
 """
 
 import re

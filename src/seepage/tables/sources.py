@@ -152,8 +152,8 @@ def table_format(file: Path) -> str:
             detected = name
     if detected == TEXT and file.suffix.lower() in OTHER_SUFFIXES:
         raise TableError(
-            f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
-            "these, rename it with the suffix of its format"
+            f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is "
+            "one of these, rename it with the suffix of its format"
         )
     return FORMAT_BY_SUFFIX.get(suffix_of(file)) or detected
 
@@ -234,7 +234,8 @@ def readable(name: str, kind: pa.DataType) -> Iterator[None]:
         yield
     except pa.ArrowNotImplementedError:
         raise TableError(
-            f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; drop it (",
+            f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; "
+            "drop it (",
             Setting("drop"),
             ") or turn it into text",
         ) from None
@@ -381,8 +382,8 @@ def check_same_columns(
         there = expected.get(name, "missing")
         if here != there:
             raise TableError(
-                f"{file} does not have the columns of {first}: {name!r} is {here} here and "
-                f"{there} there"
+                f"{file} does not have the columns of {first}: {name!r} is {here} here "
+                f"and {there} there"
             )
 
 
@@ -395,7 +396,7 @@ def check_holds_records(schema: pa.Schema, what: str) -> None:
         keys += field.metadata or ()
     if any(key.startswith(b"seepage") for key in keys):
         raise TableError(
-            f"{what} must hold records, got reports or counts that seepage wrote; reports are read "
-            "together with their plan",
+            f"{what} must hold records, got reports or counts that seepage wrote; "
+            "reports are read together with their plan",
             parameter=what,
         )

@@ -59,8 +59,8 @@ def merged_totals(
 
     Notes
     -----
-    For each target one sort of the distinct records and O(m^2 z), with m target values and z
-    distinct combinations of the others.
+    For each target one sort of the distinct records and O(m^2 z), with m target values
+    and z distinct combinations of the others.
 
     For the population the bound is attained at one set of combinations of the other
     attributes, those that never occurred included, so no union over sets is needed
@@ -105,9 +105,9 @@ def _joint_counts(
     seen, rows = np.unique(data.column(target), return_inverse=True)
     if len(seen) * columns > max_cells:
         raise GuaranteeError(
-            f"merged totals{scope} need a table of {len(seen):,} values "
-            f"of {data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
-            f"{max_cells:.3g} cells fit; use {alternative!r}, or choose fewer "
+            f"merged totals{scope} need a table of {len(seen):,} values of "
+            f"{data.domain.names[target]!r} by {columns:,} combinations of the others, "
+            f"at most {max_cells:.3g} cells fit; use {alternative!r}, or choose fewer "
             "attributes or values"
         )
     cells = np.bincount(
@@ -203,10 +203,10 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
 
     Notes
     -----
-    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
-    is possible, O(m^2 r) for a transition matrix with r reports.  A target with more than
-    `RATIO_CELLS` pairs of values has the sum of maxima, and so has a source whose reports are
-    neither two-level nor listed.
+    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every
+    likely set is possible, O(m^2 r) for a transition matrix with r reports.  A target
+    with more than `RATIO_CELLS` pairs of values has the sum of maxima, and so has a
+    source whose reports are neither two-level nor listed.
     """
     values, deltas = sum_totals(matrix)
     sizes = matrix.domain.sizes

@@ -122,8 +122,8 @@ def simulated_mechanisms(
     values = sum(domain.sizes)
     if values * count > MAX_LOG_LIKELIHOODS:
         raise GuaranteeError(
-            f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
-            f"2 fit; draw fewer reports or choose fewer attributes"
+            f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} "
+            "GB, at most 2 fit; draw fewer reports or choose fewer attributes"
         )
     mechanisms = []
     for attribute, release in zip(domain, released, strict=True):
@@ -135,8 +135,9 @@ def simulated_mechanisms(
                 if "totals" in what:
                     alternative = ", or use 'merged', which needs budgets alone"
                 raise GuaranteeError(
-                    f"{what} need to know the mechanism of {attribute.name!r}, which has "
-                    f"{attribute.size} values and delta {release.delta:g}; name it (",
+                    f"{what} need to know the mechanism of {attribute.name!r}, which "
+                    f"has {attribute.size} values and delta {release.delta:g}; name it "
+                    "(",
                     Setting("mechanism", "grr"),
                     ")",
                     alternative,
@@ -198,11 +199,11 @@ def report_sums(
 
     Notes
     -----
-    The log-likelihood matrix is the product of the records' one-hot matrix with the reports'
-    log-likelihoods; its exponential times the transposed one-hot matrix sums over the records with
-    each value.  A report is scaled by its likeliest record so far (log-sum-exp), so that no
-    exponential overflows and no significant one underflows.  10 to 20 ns per distinct record and
-    report.
+    The log-likelihood matrix is the product of the records' one-hot matrix with the
+    reports' log-likelihoods; its exponential times the transposed one-hot matrix sums
+    over the records with each value.  A report is scaled by its likeliest record so far
+    (log-sum-exp), so that no exponential overflows and no significant one underflows.
+    10 to 20 ns per distinct record and report.
     """
     starts = value_offsets(data.domain)
     sizes = data.domain.sizes

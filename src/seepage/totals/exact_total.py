@@ -92,15 +92,15 @@ def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None
         if size < 10**300:
             shown = f"{size:.3g}"
         raise GuaranteeError(
-            f"exact totals of these {len(columns)} attributes need {shown} combinations of "
-            f"reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
-            "attributes"
+            f"exact totals of these {len(columns)} attributes need {shown} "
+            f"combinations of reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or "
+            "'merged', or choose fewer attributes"
         )
     budgets = sum(column.span for column in columns)
     if budgets + math.log(max(records, 1)) > MAX_SPAN:
         raise GuaranteeError(
-            f"exact totals need likelihoods down to e^-{budgets:.0f}, beyond the range of "
-            "floats; use 'merged', which takes any epsilon"
+            f"exact totals need likelihoods down to e^-{budgets:.0f}, beyond the range "
+            "of floats; use 'merged', which takes any epsilon"
         )
 
 
@@ -123,11 +123,11 @@ def exact_totals(
 
     Notes
     -----
-    The target's own report is independent of the others' given the target, so its largest
-    log-ratio between x and x' is added.  Values are rounded up by more than their rounding errors,
-    unless the target or all others are constant.  A target value that never occurs has no
-    likelihood under the others; the total is at least the own report's log-ratio between any two
-    values.
+    The target's own report is independent of the others' given the target, so its
+    largest log-ratio between x and x' is added.  Values are rounded up by more than
+    their rounding errors, unless the target or all others are constant.  A target value
+    that never occurs has no likelihood under the others; the total is at least the own
+    report's log-ratio between any two values.
 
     One source may have far more columns than values (any likely set of 12 values:
     4,094): it is left untransformed, and its best column found for each report tuple of

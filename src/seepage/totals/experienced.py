@@ -237,9 +237,10 @@ def experience_of(
 
     Notes
     -----
-    Each person's own record is left out of p(y given x), which would be biased otherwise.  Shares
-    and correct guesses have Clopper-Pearson limits, quantiles those of binomial order statistics.
-    Cost: one likelihood for each person and distinct record, twice.
+    Each person's own record is left out of p(y given x), which would be biased
+    otherwise.  Shares and correct guesses have Clopper-Pearson limits, quantiles those
+    of binomial order statistics. Cost: one likelihood for each person and distinct
+    record, twice.
 
     Examples
     --------
@@ -300,8 +301,8 @@ def _at_least_two(data: PairCounts | Records) -> Records:
     """Return the data if they are two records or more, else raise a GuaranteeError."""
     if not isinstance(data, Records):
         raise GuaranteeError(
-            "what people experience needs records, and pair counts do not tell how sources act "
-            "together; give the table itself"
+            "what people experience needs records, and pair counts do not tell how "
+            "sources act together; give the table itself"
         )
     if data.records < 2:
         raise GuaranteeError("what people experience needs at least two records")

@@ -87,14 +87,14 @@ def sampled_totals(
 
     Notes
     -----
-    The mean over reports of Z = (p_x - e^L p_x')+ / (q W(x)), between 0 and 1, estimates
-    E / W(x).  By Hoeffding's inequality in its sharpest form [Hoeffding 1963, Theorem 1],
-    P(mean <= m) <= exp(-n kl(m, mu)) for mu >= m, for independent draws that need not be
-    identically distributed: if the mean is at most the m with kl(m, delta / W) = ln(1/beta') / n,
-    then E <= delta except with probability beta'.  beta' = beta / (number of ordered pairs of
-    values of all targets), a union bound.  Z decreases in L, so the smallest such L needs no
-    further correction: were it too small, the test would have failed at every fixed L between it
-    and the right one.
+    The mean over reports of Z = (p_x - e^L p_x')+ / (q W(x)), between 0 and 1,
+    estimates E / W(x).  By Hoeffding's inequality in its sharpest form [Hoeffding 1963,
+    Theorem 1], P(mean <= m) <= exp(-n kl(m, mu)) for mu >= m, for independent draws
+    that need not be identically distributed: if the mean is at most the m with kl(m,
+    delta / W) = ln(1/beta') / n, then E <= delta except with probability beta'.  beta'
+    = beta / (number of ordered pairs of values of all targets), a union bound.  Z
+    decreases in L, so the smallest such L needs no further correction: were it too
+    small, the test would have failed at every fixed L between it and the right one.
 
     Cost: n times the number of distinct records likelihoods, each with one exponential
     and a column of two matrix products; memory for blocks of them and for n times the
@@ -209,8 +209,9 @@ def min_loss(upper: Floats, lower: Floats, allowed: float) -> float:
 
     Notes
     -----
-    With reports sorted by upper / lower, decreasing, the sum is A - h B over a prefix, h = e^L
-    between the ratios of the last report of the prefix and the next: O(n log n).
+    With reports sorted by upper / lower, decreasing, the sum is A - h B over a prefix,
+    h = e^L between the ratios of the last report of the prefix and the next: O(n log
+    n).
 
     Examples
     --------

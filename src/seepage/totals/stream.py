@@ -214,7 +214,8 @@ def stream_leakage(
     else:
         if initial is not None:
             raise InputError(
-                "initial goes with transitions; counts tell the distribution themselves",
+                "initial goes with transitions; counts tell the distribution "
+                "themselves",
                 parameter="initial",
             )
         pairs = as_pairs(data, **reading.keywords)

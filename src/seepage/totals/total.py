@@ -160,9 +160,9 @@ def total_leakage(
 
     Notes
     -----
-    A guarantee that cannot be computed raises a `GuaranteeError` with reason and alternative.
-    For costs see the module of each guarantee; without the own report one total for each
-    attribute that is a source.
+    A guarantee that cannot be computed raises a `GuaranteeError` with reason and
+    alternative. For costs see the module of each guarantee; without the own report one
+    total for each attribute that is a source.
 
     Examples
     --------
@@ -478,8 +478,9 @@ def merged_is_informative(data: Records) -> bool:
 def _need_records(guarantee: str, data: PairCounts | Records) -> None:
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
-            f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how sources act "
-            "together; give the table itself, or use 'independent' or 'worst'"
+            f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how "
+            "sources act together; give the table itself, or use 'independent' or "
+            "'worst'"
         )
 
 
@@ -494,8 +495,9 @@ def compute_total(
     uncertainty = matrix.uncertainty
     if uncertainty is not None and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
-            f"guarantee {guarantee!r} is of the table's own joint distribution, and the "
-            f"leakages are for {uncertainty.words}; use 'independent', 'sum' or 'worst'"
+            f"guarantee {guarantee!r} is of the table's own joint distribution, and "
+            f"the leakages are for {uncertainty.words}; use 'independent', 'sum' or "
+            "'worst'"
         )
     computed = _COMPUTE[guarantee](data, matrix, settings)
     total = TotalLeakage(
@@ -535,8 +537,8 @@ def population_total(
     _need_records(guarantee, data)
     if isinstance(data, PairCounts) or guarantee not in ("exact", "merged"):
         raise GuaranteeError(
-            "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
-            f"got {guarantee!r}"
+            "scope 'population' needs records and guarantee 'exact' or 'merged', or "
+            f"'worst', got {guarantee!r}"
         )
     check_domain_stands(data)
     confidence = settings.confidence
@@ -690,8 +692,8 @@ def _sampled(
         if sufficient > checks.MAX_RECORDS:
             number = f"{sufficient:.0e}"
         notes.append(
-            f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
-            f"{', '.join(rare)}; about {number} reports suffice"
+            f"values too rare to certify at delta {delta:g}, so that the total is the "
+            f"worst one: {', '.join(rare)}; about {number} reports suffice"
         )
     return ComputedTotals(
         values=np.where(better, values, worst),

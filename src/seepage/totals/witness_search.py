@@ -127,9 +127,10 @@ def search_witness(
 
     Notes
     -----
-    A search starts from the reports that are best for each source alone, or from a person's
-    record, and maximises over one attribute's report at a time, given the others, until none
-    improves.  Each step is one weighted count of the records and the best column for two vectors.
+    A search starts from the reports that are best for each source alone, or from a
+    person's record, and maximises over one attribute's report at a time, given the
+    others, until none improves.  Each step is one weighted count of the records and the
+    best column for two vectors.
     """
     generator = checks.generator(rng)
     search_weights = generator.binomial(data.weights, 0.5)

@@ -135,9 +135,10 @@ def compare_limits(
 ) -> LimitComparison:
     """Return plans for several limits, with the precision and the whole record of each.
 
-    The records are read once, and each limit has a search of its own.  For the population each
-    plan has the confidence 1 - (1 - confidence) / (number of limits), rounded up, so
-    that all limits hold together, and one plan may be chosen by looking at all of them.
+    The records are read once, and each limit has a search of its own.  For the
+    population each plan has the confidence 1 - (1 - confidence) / (number of limits),
+    rounded up, so that all limits hold together, and one plan may be chosen by looking
+    at all of them.
 
     Parameters
     ----------
@@ -151,11 +152,11 @@ def compare_limits(
         half-widths and numbers of people are for (by default as many people as the
         table has, and 3 points).  Also `known`, `public`, `left_out`, `keep`, `want`,
         `importance`, `objective`, `record_limit`, `never`, `largest`, `scope`,
-        `confidence`, `looks`, `answers`, `order`, `codebook`, `shape`, `mechanism`, `title`,
-        `sample`, `start`, `effort`, `rounds`, `seconds` and `rng`; and of reading a table
-        `columns`, `drop`, `bins`, `missing`, `max_values`, `missing_markers`,
-        `delimiter`, `column_names`, `encoding`, `domain`, `pool`, `person`, `engine`
-        and `progress`.
+        `confidence`, `looks`, `answers`, `order`, `codebook`, `shape`, `mechanism`,
+        `title`, `sample`, `start`, `effort`, `rounds`, `seconds` and `rng`; and of
+        reading a table `columns`, `drop`, `bins`, `missing`, `max_values`,
+        `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
+        `person`, `engine` and `progress`.
 
     Returns
     -------

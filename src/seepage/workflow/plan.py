@@ -183,8 +183,8 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
             `independent`, a sample for `worst` only.
         **table
             How a table is read: `columns`, `drop`, `bins`, `missing`, `max_values`,
-            `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`, `pool`,
-            `person`, `engine`, `progress`; see `TableKeywords`.
+            `missing_markers`, `delimiter`, `column_names`, `encoding`, `domain`,
+            `pool`, `person`, `engine`, `progress`; see `TableKeywords`.
 
         See Also
         --------
@@ -241,7 +241,8 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
 
         See Also
         --------
-        seepage.collection.perturb_table.perturb_file : from file to file, in constant memory.
+        seepage.collection.perturb_table.perturb_file : from file to file, in constant
+        memory.
         """
         reading = TableOptions.from_keywords(table, Plan.perturb)
         options = PerturbOptions(

@@ -267,9 +267,9 @@ def design(
     known
         Attributes whose values everyone who sees reports knows of the person: totals
         are conditional on them, nothing is promised about them, and their budgets are
-        at most the largest limit. For the population, every value needs records with every
-        combination of known and public values.  If a combination of known values has
-        none, the sum of a form's budgets is kept within the limit; if one of public
+        at most the largest limit. For the population, every value needs records with
+        every combination of known and public values.  If a combination of known values
+        has none, the sum of a form's budgets is kept within the limit; if one of public
         values has none, it raises.  With public or known attributes reports are not
         shaped.
     importance
@@ -357,8 +357,8 @@ def design(
 
     Notes
     -----
-    Its provenance states the optimality gap over the forms considered, its alternatives the errors
-    of other strategies within the limit.
+    Its provenance states the optimality gap over the forms considered, its alternatives
+    the errors of other strategies within the limit.
 
     By default every limit holds for the population that the records are a random sample
     of, with confidence 0.95; use `scope="table"` if everybody is in the table.

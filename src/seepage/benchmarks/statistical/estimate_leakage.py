@@ -129,10 +129,11 @@ def estimate_leakage(
 
     Notes
     -----
-    Estimates are not clipped to epsilon.  A report observed with one target value and never with
-    another makes the plug-in estimate infinite, which `cautions` lists.  Only target values that
-    occur in the table are compared; `cautions` say so for a sample of records.  Costs
-    O(surrogates m l + m t l + m^2 t l) for m target values, t source values and l reports;
+    Estimates are not clipped to epsilon.  A report observed with one target value and
+    never with another makes the plug-in estimate infinite, which `cautions` lists.
+    Only target values that occur in the table are compared; `cautions` say so for a
+    sample of records.  Costs O(surrogates m l + m t l + m^2 t l) for m target values, t
+    source values and l reports;
     0.1 us for each cell of each surrogate.
 
     Examples
@@ -303,8 +304,9 @@ class Task:
         reports = math.prod(source.size for source in self.sources)
         if len(self.values) * reports > MAX_CELLS:
             raise InputError(
-                f"{len(self.values):,} source values with {reports:,} reports are too many for "
-                f"one estimate, at most {MAX_CELLS:,} cells fit; choose fewer sources"
+                f"{len(self.values):,} source values with {reports:,} reports are too "
+                f"many for one estimate, at most {MAX_CELLS:,} cells fit; choose fewer "
+                "sources"
             )
         joint = np.ones((len(self.values), 1))
         for mechanism, codes in zip(self.mechanisms, self.values.T, strict=True):

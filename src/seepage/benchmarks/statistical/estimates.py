@@ -1,4 +1,6 @@
-"""Settings and results of the statistical method: estimates with intervals and p-values."""
+"""Settings and results of the statistical method: estimates with intervals and
+p-values.
+"""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -286,8 +288,8 @@ class LeakageEstimates(Result):
         if key not in self.estimates:
             target, *sources = (self.domain.names[index] for index in key)
             raise DomainError(
-                f"the leakage of source {' and '.join(map(repr, sources))} about target "
-                f"{target!r} was not estimated"
+                f"the leakage of source {' and '.join(map(repr, sources))} about "
+                f"target {target!r} was not estimated"
             )
         return self.estimates[key]
 

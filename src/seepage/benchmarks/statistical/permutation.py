@@ -73,8 +73,8 @@ def significance(
 
     Notes
     -----
-    Blocks depend on the table's shape only, so the same generators give the same numbers on any
-    number of threads.
+    Blocks depend on the table's shape only, so the same generators give the same
+    numbers on any number of threads.
     """
     counts = collection.counts[:, collection.counts.any(axis=0)]
     totals = counts.sum(axis=1)
@@ -152,8 +152,8 @@ def random_rows(
 
     Notes
     -----
-    (rows - 1)(columns - 1) hypergeometric draws per table, about 0.1 us each, independent of the
-    number of records.
+    (rows - 1)(columns - 1) hypergeometric draws per table, about 0.1 us each,
+    independent of the number of records.
 
     Examples
     --------

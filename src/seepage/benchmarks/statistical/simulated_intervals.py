@@ -123,9 +123,9 @@ def interval(collection: Collection, confidence: float) -> Interval:
 
     Notes
     -----
-    See the module for the method.  Nothing is clipped to epsilon.  The upper limit is infinite if
-    a possible report was never observed with some target value.  Costs O(l m^2 t) with m target
-    values, t source values and l reports.
+    See the module for the method.  Nothing is clipped to epsilon.  The upper limit is
+    infinite if a possible report was never observed with some target value.  Costs O(l
+    m^2 t) with m target values, t source values and l reports.
     """
     cells = Cells(collection)
     targets, reports = cells.logarithms.shape

@@ -44,10 +44,11 @@ def count_with_spark(data: Any, options: DataOptions) -> PairCounts:
 
     Notes
     -----
-    Files are counted in the active session, or in a local one started for it.  Bin edges of files
-    equal those of the local engine, for any shards.  A DataFrame has no order: the bins of a column
-    with more than 65,536 distinct numbers in more than 262,144 records depend on a random sample,
-    and the rank of a quantile is off by about 0.1% of the records (one standard deviation).
+    Files are counted in the active session, or in a local one started for it.  Bin
+    edges of files equal those of the local engine, for any shards.  A DataFrame has no
+    order: the bins of a column with more than 65,536 distinct numbers in more than
+    262,144 records depend on a random sample, and the rank of a quantile is off by
+    about 0.1% of the records (one standard deviation).
 
     A DataFrame is computed once if no column needs bins.  Otherwise the columns that
     need them are computed once more for the edges, and all columns once more to count.

@@ -266,8 +266,8 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
         if len(content) > MAX_BYTES:
             raise TableError(
                 f"{len(content) / 1e9:.3g} GB of counts or records are more than the "
-                f"{MAX_BYTES / 1e9:.2g} GB that Spark can pass on; choose fewer columns or coarser "
-                "bins, take a sample (",
+                f"{MAX_BYTES / 1e9:.2g} GB that Spark can pass on; choose fewer "
+                "columns or coarser bins, take a sample (",
                 Setting("sample"),
                 "), or count without Spark",
             )

@@ -78,7 +78,8 @@ class Form(Stored, frozen=True, kw_only=True):
             numbers = getattr(self, name)
             if numbers and len(numbers) != len(self.totals):
                 raise InputError(
-                    f"{name} must be one for each of {len(self.totals)} totals, got {len(numbers)}"
+                    f"{name} must be one for each of {len(self.totals)} totals, got "
+                    f"{len(numbers)}"
                 )
 
     @classmethod
@@ -208,8 +209,8 @@ def remarks(
     """
     if known:
         yield (
-            f"totals are conditional on {', '.join(known)}, which is taken as known to everyone "
-            "who sees reports"
+            f"totals are conditional on {', '.join(known)}, which is taken as known to "
+            "everyone who sees reports"
         )
     budgets = _largest_budgets(forms)
     clear = list[str]()
@@ -218,7 +219,8 @@ def remarks(
             clear.append(f"{name} at epsilon {budgets[name]:.3g}")
     if clear:
         yield Text(
-            f"sent nearly as answered, since no limit protects them: {', '.join(clear)} (",
+            "sent nearly as answered, since no limit protects them: "
+            f"{', '.join(clear)} (",
             Setting("left_out"),
             ")",
         )
@@ -226,9 +228,9 @@ def remarks(
     bound = "the sum of its budgets" if len(shaped) < len(forms) else "its epsilon"
     record = max(form.record for form in forms)
     yield (
-        f"the leakage of a form about the whole record is at most {math.ceil(record * 1e3) / 1e3:g}"
-        f", {bound}; an adversary who knows other answers of the person can learn more than a "
-        "total, but no more than that"
+        "the leakage of a form about the whole record is at most "
+        f"{math.ceil(record * 1e3) / 1e3:g}, {bound}; an adversary who knows other "
+        "answers of the person can learn more than a total, but no more than that"
     )
     if shaped:
         yield _shaped_remark(shaped)

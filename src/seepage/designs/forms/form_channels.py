@@ -217,8 +217,8 @@ class MatrixChannel(
         cells = math.prod(domain[name].size for name in self.attributes)
         if cells != self.mechanism.k:
             raise InputError(
-                f"a matrix over {', '.join(self.attributes)} must have {cells} rows, one for each "
-                f"cell, got {self.mechanism.k}"
+                f"a matrix over {', '.join(self.attributes)} must have {cells} rows, "
+                f"one for each cell, got {self.mechanism.k}"
             )
         return {REPORT: self.mechanism}
 

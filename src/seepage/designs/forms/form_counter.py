@@ -134,10 +134,10 @@ class FormCounter:
 
     Notes
     -----
-    Compiled: the records are sorted by the answers to a form's first attributes (the stem) and
-    cached as bitmaps of values, 64 people per word; each further attribute then costs one AND and
-    one popcount per word and value.  A record of w people is one row for each bit set in w.
-    NumPy: one histogram per attribute.
+    Compiled: the records are sorted by the answers to a form's first attributes (the
+    stem) and cached as bitmaps of values, 64 people per word; each further attribute
+    then costs one AND and one popcount per word and value.  A record of w people is one
+    row for each bit set in w. NumPy: one histogram per attribute.
     """
 
     def __init__(
@@ -162,8 +162,8 @@ class FormCounter:
         self.stratum_count = int(self.strata.max(initial=0)) + 1
         if self.stratum_count > MAX_STRATA:
             raise InputError(
-                f"public and known attributes have {self.stratum_count:,} combinations of values, "
-                f"at most {MAX_STRATA:,} fit; name fewer of them"
+                f"public and known attributes have {self.stratum_count:,} combinations "
+                f"of values, at most {MAX_STRATA:,} fit; name fewer of them"
             )
         group_of = np.zeros(self.stratum_count, dtype=np.int64)
         group_of[self.strata] = groups

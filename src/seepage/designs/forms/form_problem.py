@@ -395,9 +395,10 @@ def check_public(
     finite = math.isfinite(leakages[k])
     bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}" if finite else "unbounded"
     raise InputError(
-        f"the limit of {domain.names[k]!r} is {limits[k]:g}, and the leakage of the public "
-        f"attributes alone ({names}) may be {bound}{reason(k)}; raise the limit, leave it "
-        "unprotected, declare the public attributes as known, or pool rare values"
+        f"the limit of {domain.names[k]!r} is {limits[k]:g}, and the leakage of the "
+        f"public attributes alone ({names}) may be {bound}{reason(k)}; raise the "
+        "limit, leave it unprotected, declare the public attributes as known, or pool "
+        "rare values"
     )
 
 

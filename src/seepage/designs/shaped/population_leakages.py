@@ -35,8 +35,8 @@ def split_records(records: Records, rng: int) -> tuple[Records, Records]:
     """Return a random fifth of the records, and the other records."""
     if records.records >= MAX_SPLIT:
         raise InputError(
-            f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
-            "give a sample of them, or ",
+            "limits for the population need fewer than 10^9 records, got "
+            f"{records.records:,}; give a sample of them, or ",
             Setting("scope", "table"),
         )
     generator = np.random.default_rng(rng)

@@ -48,9 +48,9 @@ class Mixture(NamedTuple):
 
         Notes
         -----
-        For any mixture with information J, phi^2 = tr(M B')^2 <= tr(M J M') tr(B J^-1 B') by
-        Cauchy-Schwarz, and tr(M J M') = sum theta |M w|^2 <= sum theta (w . prices + largest)
-        = 1 . prices + largest, since the shares sum to 1.
+        For any mixture with information J, phi^2 = tr(M B')^2 <= tr(M J M') tr(B J^-1
+        B') by Cauchy-Schwarz, and tr(M J M') = sum theta |M w|^2 <= sum theta (w .
+        prices + largest) = 1 . prices + largest, since the shares sum to 1.
         """
         bound = float(np.ones(len(self.prices)) @ self.prices) + largest
         return self.second_moment**2 / bound if bound > 0 else 0.0
@@ -76,8 +76,9 @@ def best_mixture(
 
     Notes
     -----
-    The Hessian of phi is 2 (w_i I^-1 w_j)(w_i M'M w_j).  O(n^3) a step for n reports; some twenty
-    steps.  Solved in coordinates in which the information of `start` is the identity.
+    The Hessian of phi is 2 (w_i I^-1 w_j)(w_i M'M w_j).  O(n^3) a step for n reports;
+    some twenty steps.  Solved in coordinates in which the information of `start` is the
+    identity.
     """
     _, root = np.linalg.qr(np.sqrt(start)[:, None] * reports)
     back = solve_triangular(root, np.eye(len(root)), check_finite=False)

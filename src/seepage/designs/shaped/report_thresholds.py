@@ -53,9 +53,9 @@ def mixture_thresholds(
 
     Notes
     -----
-    theta_y w_y is rounded down.  Reports are mixed with a share t of the neutral report, the
-    smallest t of `NEUTRAL_MIXTURES` that keeps all limits; 0 unless the solution is off by more
-    than the margin.
+    theta_y w_y is rounded down.  Reports are mixed with a share t of the neutral
+    report, the smallest t of `NEUTRAL_MIXTURES` that keeps all limits; 0 unless the
+    solution is off by more than the margin.
     """
     for t in NEUTRAL_MIXTURES:
         probabilities = shares[:, None] * (

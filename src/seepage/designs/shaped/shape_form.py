@@ -93,9 +93,9 @@ def shape_form(
 
     Notes
     -----
-    With K cells and r wanted values, each round of the search takes some 2^r + 40 linear programs
-    in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40 rounds.  Every limit is checked
-    on the integer thresholds, in exact arithmetic.
+    With K cells and r wanted values, each round of the search takes some 2^r + 40
+    linear programs in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40
+    rounds.  Every limit is checked on the integer thresholds, in exact arithmetic.
     """
     about = [table.ratio_limit(name, limit) for name, limit in limits.items()]
     data_free = _data_free_limits(table, epsilons, record_limit)
