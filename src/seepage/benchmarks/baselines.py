@@ -140,12 +140,14 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
 
         B = (phi - delta) / (e^alpha - 1),  A = e^alpha B + delta = B + phi,
 
-    or at B = 0, A = delta if it decreases along the first line: e^alpha - 1 < delta
-    lambda.  The artifact writes B with a fourth number beta, e^beta = ((1-delta)
-    e^alpha - 1 - phi + 2 delta) / ((1-phi) e^alpha - 1 + delta), as (e^beta - 1)(1 -
-    delta) / (e^(alpha+beta) - 1): the same number.  With a zero cell it yields NaN;
-    here such cells enter delta only and alpha is finite. For alpha = 0 the limit phi =
-    delta, B = 0 is taken.
+    or at B = 0, A = delta if it decreases along the first line:
+    e^alpha - 1 < delta lambda.  The artifact writes B with a fourth number beta,
+
+        e^beta = ((1-delta) e^alpha - 1 - phi + 2 delta) / ((1-phi) e^alpha - 1 + delta),
+
+    as (e^beta - 1)(1 - delta) / (e^(alpha+beta) - 1): the same number.  With a zero
+    cell it yields NaN; here such cells enter delta only and alpha is finite.  For
+    alpha = 0 the limit phi = delta, B = 0 is taken.
     """
     values = np.zeros((len(pairs.domain), len(pairs.domain)))
     for targets, sources, stack in leakage_matrix(pairs, epsilons).channel_stacks():

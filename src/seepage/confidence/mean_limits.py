@@ -61,9 +61,11 @@ def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
 
     Notes
     -----
-    kl(a, q) >= -h a - ln(1 - q (1 - e^-h)) for every h, so q <= (1 - e^(-h a - r))/(1 -
-    e^-h). The best h is ln(q (1 - a)/(a (1 - q))) at the limit q itself, found by
-    iteration.
+    For every h, kl(a, q) >= -h a - ln(1 - q (1 - e^-h)), so
+
+        q <= (1 - e^(-h a - r)) / (1 - e^-h).
+
+    The best h is ln(q (1 - a)/(a (1 - q))) at the limit q itself, found by iteration.
 
     Examples
     --------

@@ -184,8 +184,8 @@ class SHE(HistogramEncoding):
     Notes
     -----
     With b = 2/eps, an entry's log-likelihood ratio is (|y| - |y - 1|)/b: -1/b for all y
-    <= 0 and 1/b for all y >= 1.  Two entries differ between two values, so epsilon =
-    2/b.  At the extremes any set of values can be the likely one, and the leakage of
+    <= 0 and 1/b for all y >= 1.  Two entries differ between two values, so that epsilon
+    is 2/b.  At the extremes any set of values can be the likely one, and the leakage of
     the whole report equals the bound [theory: Whole reports].
 
     Examples

@@ -48,9 +48,12 @@ class Mixture(NamedTuple):
 
         Notes
         -----
-        For any mixture with information J, phi^2 = tr(M B')^2 <= tr(M J M') tr(B J^-1
-        B') by Cauchy-Schwarz, and tr(M J M') = sum theta |M w|^2 <= sum theta (w .
-        prices + largest) = 1 . prices + largest, since the shares sum to 1.
+        For any mixture with information J, by Cauchy-Schwarz and since the shares sum
+        to 1,
+
+            phi^2 = tr(M B')^2 <= tr(M J M') tr(B J^-1 B'),
+            tr(M J M') = sum theta |M w|^2
+                      <= sum theta (w . prices + largest) = 1 . prices + largest.
         """
         bound = float(np.ones(len(self.prices)) @ self.prices) + largest
         return self.second_moment**2 / bound if bound > 0 else 0.0
