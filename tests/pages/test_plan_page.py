@@ -2,6 +2,7 @@
 
 import math
 from html import unescape
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -160,6 +161,39 @@ def test_a_page_has_at_most_three_thousand_pixels(opened, attributes, forms):
     assert _wide(page) <= 0
     page.set_viewport_size({"width": 390, "height": 844})
     assert _wide(page) <= 0
+
+
+def test_long_names_and_answers_take_two_lines(opened):
+    rng = np.random.default_rng(4)
+    labels = np.array(
+        [f"an answer that says a lot about {topic}" for topic in "abcdef"]
+    )
+    columns = {
+        f"{number} a question that somebody worded with great care and patience": labels[
+            rng.integers(0, 6, 2_000)
+        ]
+        for number in range(15)
+    }
+    plan = sp.calibrate(pa.table(columns), 2.0, guarantee="worst")
+    page = opened(plan_page(plan), viewport={"width": 1440, "height": 900})
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3000
+    assert _wide(page) <= 0
+    for row in page.locator(".questions tbody tr").all():
+        assert row.bounding_box()["height"] <= 60
+
+
+def test_letters_of_groups_do_not_collide(opened):
+    page = opened(plan_page(many_forms(42, 34)))
+    for width in (1440, 768, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        boxes = [
+            text.bounding_box()
+            for text in page.locator(".mosaic svg:first-child text.strong").all()
+            if text.is_visible()
+        ]
+        assert boxes or width == 390  # where each group is too narrow
+        for left, right in pairwise(sorted(boxes, key=lambda box: box["x"])):
+            assert left["x"] + left["width"] <= right["x"]
 
 
 def _plain(attributes):

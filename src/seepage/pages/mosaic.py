@@ -39,6 +39,9 @@ WIDE = 13.0
 LABELLED = 2.5
 """Width of a group in % from which its letter fits above it."""
 
+LABELLED_ON_PHONES = 8.0
+"""Width of a group in % from which its letter also fits on a phone."""
+
 APART = 0.9
 """Width of a group in % from which a gap tells it from the next one."""
 
@@ -92,6 +95,11 @@ class Group:
     def is_labelled(self) -> bool:
         """Whether the letter fits above the column."""
         return self.width >= LABELLED
+
+    @property
+    def is_labelled_on_phones(self) -> bool:
+        """Whether the letter also fits on a phone."""
+        return self.width >= LABELLED_ON_PHONES
 
     @property
     def is_roomy(self) -> bool:
