@@ -81,7 +81,7 @@ coverage: $(DEV_READY) ## Print the lines of leakage, totals, designs and plan t
 	$(BIN)/coverage report
 
 .PHONY: fuzz
-fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk arguments and odd options, for minutes
+fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged and forged files, junk, audits and hostile senders, for minutes
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench

@@ -21,7 +21,9 @@ processes of their own: a crash or a hang is found too.  What must hold:
 * forgeries: a plan whose digest fits does not load with totals that its own forms refute for every
   distribution, and shows what it takes as known;
 * audits: two reports that an adversary can tell apart are never counted as one, and a module that
-  ends early has no verdict.
+  ends early has no verdict;
+* receivers: beside hostile senders an honest one is acknowledged, and what was acknowledged is
+  stored as it was sent, also after a restart.
 """
 
 import argparse
@@ -48,6 +50,7 @@ from fuzz_audits import audits
 from fuzz_codes import codes
 from fuzz_designs import designs, domains, draw_records
 from fuzz_forgeries import forgeries
+from fuzz_receivers import receivers
 
 CASE_SECONDS = 60
 BATCH = 20
@@ -364,6 +367,7 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "codes": codes,
     "forgeries": forgeries,
     "audits": audits,
+    "receivers": receivers,
 }
 
 
