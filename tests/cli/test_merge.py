@@ -282,8 +282,19 @@ def test_equal_counts_of_two_files_are_merged_with_a_word(shards, tmp_path):
     first, twin = _counted([shards[0], copy])
     done = run(merge, first, twin, "-o", tmp_path / "all.pairs")
     assert done.exit_code == 0, done.output
-    assert "two of the counts are equal" in done.stderr
+    assert "files 'part-0.parquet' and 'copy.parquet' have the same content" in done.stderr
     assert PairCounts.load(tmp_path / "all.pairs").records == 100
+
+
+def test_a_copy_of_a_file_that_is_in_a_sum_is_merged_with_a_word(shards, tmp_path):
+    copy = tmp_path / "copy.parquet"
+    copy.write_bytes(shards[1].read_bytes())
+    first, second, twin = _counted([shards[0], shards[1], copy])
+    every = tmp_path / "all.pairs"
+    run(merge, first, second, "-o", every)
+    done = run(merge, every, twin, "-o", tmp_path / "more.pairs")
+    assert done.exit_code == 0, done.output
+    assert "'part-1.parquet' and 'copy.parquet' have the same content" in done.stderr
 
 
 def test_counts_of_frames_know_no_files():

@@ -11,7 +11,7 @@ from seepage._core.errors import DomainError, SeepageWarning
 from seepage.channel.domain import MISSING, Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.recoding import recoded
-from seepage.channel.source_files import joined_sources
+from seepage.channel.source_files import SourceFile, joined_sources
 
 MAX_JOINING_SHARE = 1 / 20
 """Maximum share of the records of a value that is pooled only to make "(other)" common
@@ -30,8 +30,8 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     ----------
     parts
         The pair counts of shards that have no record in common.  Counts of the same
-        file raise a DomainError; equal counts of different files are merged, with a
-        `SeepageWarning`.
+        file raise a DomainError; equal counts, and files of equal content, are merged,
+        with a `SeepageWarning`.
 
     Notes
     -----
@@ -73,16 +73,26 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
             raise DomainError(
                 f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
             )
-    joined_sources(part.sources for part in parts)
-    if len({part.digest for part in parts}) < len(parts):
-        warnings.warn(
-            SeepageWarning(
-                "two of the counts are equal; if they are of the same records, these "
-                "count twice"
-            ),
-            stacklevel=2,
-        )
+    files = joined_sources(part.sources for part in parts)
+    if same := _maybe_the_same(parts, files):
+        message = f"{same}; if they are of the same records, these count twice"
+        warnings.warn(SeepageWarning(message), stacklevel=2)
     return sum_of_shards(parts)
+
+
+def _maybe_the_same(parts: Sequence[PairCounts], files: Sequence[SourceFile]) -> str:
+    """Return which shards may be of the same records, in words; empty for none."""
+    name_by_content = dict[tuple[int, str], str]()
+    for file in files:
+        content = (file.size, file.digest)
+        first = name_by_content.setdefault(content, file.name)
+        if first != file.name:
+            return f"the files {first!r} and {file.name!r} have the same content"
+    if len(name_by_content) < len(files):
+        return "two of the files have the same name and content"
+    if len({part.digest for part in parts}) < len(parts):
+        return "two of the counts are equal"
+    return ""
 
 
 def sum_of_shards(parts: Sequence[PairCounts]) -> PairCounts:
