@@ -282,7 +282,9 @@ def test_equal_counts_of_two_files_are_merged_with_a_word(shards, tmp_path):
     first, twin = _counted([shards[0], copy])
     done = run(merge, first, twin, "-o", tmp_path / "all.pairs")
     assert done.exit_code == 0, done.output
-    assert "files 'part-0.parquet' and 'copy.parquet' have the same content" in done.stderr
+    assert (
+        "files 'part-0.parquet' and 'copy.parquet' have the same content" in done.stderr
+    )
     assert PairCounts.load(tmp_path / "all.pairs").records == 100
 
 

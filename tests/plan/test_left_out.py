@@ -7,6 +7,7 @@ import pytest
 
 import seepage as sp
 from seepage.designs.changes import Change
+from seepage.pages.plan_page import plan_page
 from seepage.plan.left_out import left_out_of, left_out_sentence
 from seepage.plan.promises import promised, unpromised
 
@@ -119,3 +120,17 @@ def test_without_a_limit_nothing_is_promised():
     assert left_out_sentence(plan) == (
         "2 of 2 columns are asked; nothing is promised about smoker (no limit)."
     )
+
+
+def test_one_answer_alone_has_no_limit():
+    """Nobody of the part that fixes answers has the rare one: nothing is promised."""
+    table = PEOPLE[["female", "smoker"]].assign(hiv="no")
+    table.loc[RNG.permutation(N)[:3], "hiv"] = "yes"
+    plan = sp.design(table, 2.0, keep=["hiv"], effort=0.05, rng=1)
+    assert plan["hiv"].values == ("no",)
+    assert plan["hiv"].limit is None
+    assert left_out_of(plan).single == ("hiv",)
+    assert "one question that has a limit" in promised(plan)
+    page = plan_page(plan)
+    assert "the limit holds for it" not in page
+    assert "(and about hiv" not in page

@@ -26,7 +26,11 @@ def assessment(plan: PlanContent, precision: str) -> str:
         The sentence on the precision of the results, or empty.
     """
     names = ", ".join(plan.collected.names)
-    not_asked = [p.name for p in plan.attributes if not p.asking and not p.public]
+    not_asked = [
+        planned.name
+        for planned in plan.attributes
+        if not planned.asking and planned.limit is not None
+    ]
     also = f" (and about {', '.join(not_asked)}, not collected)" if not_asked else ""
     exclusions = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
     sentences = [

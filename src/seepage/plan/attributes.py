@@ -111,7 +111,7 @@ def stored_attributes(
             scores=attribute.scores,
             score_errors=attribute.score_errors,
             public=attribute.name in names,
-            limit=None if limit == math.inf else float(limit),
+            limit=_promised(limit, attribute),
             frequencies=tuple(
                 rounded_frequencies(completed_frequencies(marginal, attribute))
             )
@@ -122,6 +122,18 @@ def stored_attributes(
             pairs.domain, limits, pairs.marginals, strict=True
         )
     )
+
+
+def _promised(limit: float, attribute: Attribute) -> float | None:
+    """Return the limit of an attribute; None where there is none, or one answer only.
+
+    Between one answer and itself odds do not change: that promises nothing, and people
+    with another answer may exist that its records do not show.
+    """
+    answers = attribute.as_reported.size + attribute.protects_missing
+    if limit == math.inf or answers < 2:
+        return None
+    return float(limit)
 
 
 class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
