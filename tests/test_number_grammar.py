@@ -11,6 +11,7 @@ from seepage.channel.domain import Attribute
 from seepage.cli.parsing import as_number
 from seepage.collection.clear_columns import clear_columns
 from seepage.collection.formula import cell_variables, parse_formula
+from seepage.collection.weights import checked_weights
 from seepage.designs.want import attribute_scores
 from seepage.mechanisms.randomiser import read_content
 from seepage.tables.codebooks import read_scales
@@ -61,6 +62,11 @@ class TestTextsThatAreNoNumbers:
         file.write_text(f"{text},0\n0,1\n")
         with pytest.raises(sp.InputError, match="no matrix of numbers"):
             read_content(file)
+
+    def test_weights(self, text):
+        for weights in ([text] * 9, np.array([1, text], dtype=object)):
+            with pytest.raises(sp.InputError, match="weights must be numbers"):
+                checked_weights(weights, len(weights))
 
     def test_codebooks(self, text, tmp_path):
         file = tmp_path / "book.csv"

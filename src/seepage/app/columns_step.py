@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from seepage._core.errors import InputError, SeepageError
-from seepage._core.number_grammar import number_of_text
+from seepage._core.number_grammar import is_count, number_of_text
 from seepage.app import column_work
 from seepage.app.column_choices import (
     READ_ROLES,
@@ -292,7 +292,7 @@ def _column_position(study: Study, form: Mapping[str, str]) -> int:
 
 def _position(text: str, study: Study) -> int | None:
     """Return the position of a column; None for none."""
-    is_number = text.isascii() and text.isdecimal() and len(text) < 8
+    is_number = is_count(text) and len(text) < 8
     if not is_number or int(text) >= len(study.columns):
         return None
     return int(text)
@@ -301,7 +301,7 @@ def _position(text: str, study: Study) -> int | None:
 def _page_start(request: Request, count: int) -> int:
     """Return the first row of a page of a long list."""
     text = request.query_params.get("start", "0")
-    start = int(text) if text.isdecimal() and len(text) < 8 else 0
+    start = int(text) if is_count(text) and len(text) < 8 else 0
     return start if start < count else 0
 
 

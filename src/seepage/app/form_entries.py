@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from seepage._core.errors import InputError
+from seepage._core.number_grammar import is_count
 
 MAX_FORM_BYTES = 1 << 20
 """Maximum size of a form."""
@@ -44,7 +45,7 @@ def entry_at(
     'b'
     """
     text = entry(form, name)
-    is_position = text.isascii() and text.isdecimal() and len(text) < 8
+    is_position = is_count(text) and len(text) < 8
     if not is_position or int(text) >= len(choices):
         raise InputError(f"there is no such {what}", parameter=name)
     return choices[int(text)]

@@ -30,6 +30,16 @@ AGREEMENT = 1e-12
 """Relative error of the totals of raked weights."""
 
 
+def _number(weight: Any) -> Any:
+    """Return a weight, the number of one that is a text; raise if it spells none."""
+    if not isinstance(weight, str):
+        return weight
+    number = number_of_text(weight)
+    if number is None:
+        raise ValueError("no number")
+    return number
+
+
 def checked_weights(weights: Any, records: int) -> Floats:
     """Return weights as numbers, the largest from 1/2 to 1; warn where one is shared by
     so few people that it tells who.
@@ -38,8 +48,11 @@ def checked_weights(weights: Any, records: int) -> Floats:
     """
     try:
         array = checks.array(weights, "weights")
-        if array.dtype.kind == "c":
-            raise TypeError("complex")
+        if array.dtype.kind in "cS":
+            raise TypeError("no numbers")
+        if array.dtype.kind in "UO":
+            read = [_number(each) for each in array.ravel()]
+            array = np.array(read).reshape(array.shape)
         numbers: Floats = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError("weights must be numbers", parameter="weights") from None
