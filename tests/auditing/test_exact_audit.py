@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 import oracles
 import seepage as sp
@@ -192,6 +193,32 @@ def test_rappor_over_many_rounds():
         assert kept.epsilon <= h * rappor.epsilon_infinity
         fresh = sp.audit({**parameters, "h": h}, claim=3.0, rounds=30)
         assert fresh.epsilon == pytest.approx(30 * h * rappor.epsilon, abs=1e-9)
+
+
+@pytest.mark.parametrize(("h", "rounds"), [(1, 1), (1, 2), (1, 10), (2, 3)])
+def test_the_delta_of_stored_rappor_is_that_of_all_its_reports(h, rounds):
+    """By enumeration of all bits of all rounds for two values."""
+    f, p, q = 0.5, 0.35, 0.8
+    bits = list(itertools.product((0, 1), repeat=min(rounds, 3)))
+    spec = {"k": 3, "f": f, "p": p, "q": q, "h": h}
+    found = sp.audit(spec, claim=0.7, rounds=rounds, memoised=True)
+    if rounds <= 3:
+        true, other = np.zeros((2, len(bits)))
+        for index, sent in enumerate(bits):
+            likely = [math.prod(r if bit else 1 - r for bit in sent) for r in (p, q)]
+            true[index] = f / 2 * likely[0] + (1 - f / 2) * likely[1]
+            other[index] = (1 - f / 2) * likely[0] + f / 2 * likely[1]
+    else:
+        ones = np.arange(rounds + 1)
+        likely = [stats.binom.pmf(ones, rounds, rate) for rate in (p, q)]
+        true = f / 2 * likely[0] + (1 - f / 2) * likely[1]
+        other = (1 - f / 2) * likely[0] + f / 2 * likely[1]
+    once = np.array([np.outer(true, other).ravel(), np.outer(other, true).ravel()])
+    product = once
+    for _ in range(h - 1):
+        product = np.einsum("ua,ub->uab", product, once).reshape(2, -1)
+    expected = brute_delta(product, 0.7)
+    assert expected <= found.delta == pytest.approx(expected, abs=1e-12)
 
 
 def test_linked_reports_of_a_record_add_up():

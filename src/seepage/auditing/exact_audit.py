@@ -18,7 +18,7 @@ from seepage.leakage.leakage import Leakage
 from seepage.mechanisms.exact_probabilities import float_above
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.randomiser import RandomisedAttribute
-from seepage.mechanisms.unary import BasicRAPPOR
+from seepage.mechanisms.unary import MAX_COUNTED, BasicRAPPOR
 
 MAX_BITS = 22.0
 """Binary logarithm of the maximum number of cells of the matrix of all reports of a
@@ -137,9 +137,14 @@ class ExactPrivacy:
     @cached_property
     def all_reports(self) -> Floats | None:
         """P(outcomes of all reports given value), where that matrix is small."""
-        if self._outcomes is None or self.permanent:
+        if self.permanent:
+            once = self._ones_of_two_bits()
+        elif self._outcomes is not None:
+            once = self._outcomes.matrix
+        else:
+            once = None
+        if once is None:
             return None
-        once = self._outcomes.matrix
         if self.repeats == 1:
             return once
         rows, columns = once.shape
@@ -149,6 +154,20 @@ class ExactPrivacy:
         for _ in range(self.repeats - 1):
             product = (product[:, :, None] * once[:, None]).reshape(rows, -1)
         return product
+
+    def _ones_of_two_bits(self) -> Floats | None:
+        """Return P(numbers of 1s in the bits of two values given one or the other).
+
+        The other bits have one distribution under both, and the order of reports that
+        repeat a stored bit tells nothing.  None if there are too many numbers.
+        """
+        mechanism = self.attribute.mechanism
+        assert isinstance(mechanism, BasicRAPPOR)
+        numbers = (self.stored + 1) ** 2
+        if self.stored > MAX_COUNTED or math.log2(2 * numbers) > MAX_BITS:
+            return None
+        true, other = mechanism.counts_of_ones(self.stored)
+        return np.stack([np.outer(true, other).ravel(), np.outer(other, true).ravel()])
 
     def delta(self, epsilon: float) -> RealisedDelta:
         """Return the smallest delta known to hold with this epsilon.

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from seepage._core import checks
-from seepage._core.arrays import Booleans, Integers
+from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
 from seepage._core.rounding import round_down
 from seepage.mechanisms.base import Mechanism
@@ -192,6 +192,10 @@ class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
         super().__init__(k, 1 - flip, flip, epsilon=epsilon, delta=delta)
 
 
+MAX_COUNTED = 1000
+"""Maximum number of reports of a bit whose 1s are counted."""
+
+
 class BasicRAPPOR(UnaryEncoding):
     """Basic RAPPOR: a permanent randomised response, and an instantaneous one per
     collection.
@@ -314,6 +318,40 @@ class BasicRAPPOR(UnaryEncoding):
                 return math.inf
             ratio *= true / other
         return log_above(ratio)
+
+    def counts_of_ones(self, reports: int) -> Floats:
+        """Return P(number of 1s among n reports of one bit).
+
+        In the first row for the bit of the true value, in the second for any other.
+        The permanent bit is 1 with probability 1 - b or b, b = f/2, and then the number
+        is binomial with q, else with p.
+
+        Parameters
+        ----------
+        reports
+            The number n of reports, at least 1.
+
+        Notes
+        -----
+        O(n) fractions of O(n) digits, each rounded once.
+        """
+        count = checks.integer(reports, "reports", 1, MAX_COUNTED)
+        set_bit = _binomial(Fraction(self.q), count)
+        unset = _binomial(Fraction(self.p), count)
+        both = [
+            _after_flip(self._flip, *pair) for pair in zip(unset, set_bit, strict=True)
+        ]
+        return np.array(
+            [[float(true) for _, true in both], [float(other) for other, _ in both]]
+        )
+
+
+def _binomial(p: Fraction, count: int) -> list[Fraction]:
+    """Return the binomial distribution of the number of successes among `count`."""
+    return [
+        math.comb(count, ones) * p**ones * (1 - p) ** (count - ones)
+        for ones in range(count + 1)
+    ]
 
 
 def _after_flip(
