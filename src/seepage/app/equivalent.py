@@ -124,8 +124,8 @@ def _words(name: str, value: Any) -> Iterator[str]:
     elif name == "want":
         for table in value:
             yield from (option, table)
-    elif name == "precision":  # the command takes points
-        yield from (option, f"{100 * value:.10g}")
+    elif name == "precision":
+        yield from (option, f"{100 * value:.10g}%")
     elif isinstance(value, Mapping):
         for key, part in value.items():
             for text in _texts(name, part):

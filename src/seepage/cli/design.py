@@ -116,11 +116,10 @@ DESIGN_HEADINGS = {
 )
 @click.option(
     "--precision",
-    type=NUMBER_TYPE,
     metavar="POINTS",
-    callback=parsing.parse_points,
-    help="The half-width that every share is to have, such as 0.03 (3 points in the "
-    "command), from which the number to ask follows.",
+    callback=parsing.parse_half_width,
+    help="The half-width that every share is to have, such as 3, '3 points', 3% or "
+    "0.03, from which the number to ask follows.",
 )
 @click.option("--title", help="What is collected, for the plan's page.")
 @click.option(

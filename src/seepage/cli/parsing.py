@@ -25,6 +25,20 @@ LISTED_NAME = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|([^,]*?))\s*(?:,|$)""")
 """A name of a list, in double quotes, which are doubled within, or without."""
 
 
+HALF_WIDTH = re.compile(
+    r"(?P<number>[^\s%a-z]+)\s*(?P<unit>%|pp|(percentage )?points?)?", re.IGNORECASE
+)
+"""A number with or without a unit of half-widths."""
+
+
+MAX_BARE_SHARE = 0.25
+"""A half-width without a unit is a share below this."""
+
+
+POINTS = (0.05, 50.0)
+"""The half-widths that are plausible, in percentage points."""
+
+
 # Single values ------------------------------------------------------------------------
 
 
@@ -35,11 +49,11 @@ def parse_delimiter(_: Any, __: Any, text: str | None) -> str | None:
     return DELIMITERS.get(text, text)
 
 
-def parse_points(_: Any, __: Any, points: float | None) -> float | None:
-    """Return a share, given in percentage points."""
-    if points is None:
+def parse_half_width(_: Any, option: click.Parameter, text: str | None) -> Any:
+    """Return a half-width as a share; None if the option was not given."""
+    if text is None:
         return None
-    return points / 100
+    return as_half_width(text, option_name(option))
 
 
 # Lists with commas between ------------------------------------------------------------
@@ -115,6 +129,40 @@ def as_number(text: str, name: str) -> float:
     if number is None:
         raise InputError(f"{name} must be a number, got {text!r}")
     return number
+
+
+def as_half_width(text: str, name: str) -> float:
+    """Return the half-width of a share, given as 2, "2 points", 2% or 0.02.
+
+    Without a unit, numbers from 1 on are percentage points, and below 0.25 shares.
+    Whoever would then ask very few people, or millions, or means one of two things, is
+    asked which.
+
+    Examples
+    --------
+    >>> [as_half_width(text, "--precision") for text in ("2", "2 points", "2%", "0.02")]
+    [0.02, 0.02, 0.02, 0.02]
+    """
+    match = HALF_WIDTH.fullmatch(text.strip())
+    number = None if match is None else number_of_text(match["number"])
+    if match is None or number is None:
+        raise InputError(
+            f"{name} must be such as 2, 2%, '2 points' or 0.02, got {text!r}"
+        )
+    is_share = not match["unit"] and number < MAX_BARE_SHARE
+    if not match["unit"] and MAX_BARE_SHARE <= number < 1:
+        raise InputError(
+            f"{name} {text} may mean {number:g} points or {100 * number:g} points: say "
+            f"'{number:g} points' or {100 * number:g}%"
+        )
+    points = float(f"{100 * number:.10g}") if is_share else number
+    low, high = POINTS
+    if not low <= points <= high:
+        raise InputError(
+            f"{name} must be from {low:g} to {high:g} percentage points, and {text!r} means "
+            f"{points:g} points; write 2%, '2 points' or 0.02"
+        )
+    return float(f"{points / 100:.10g}")
 
 
 def as_limit(text: str, name: str) -> float:
