@@ -205,3 +205,30 @@ def test_answers_beside_a_scale_of_numbers_stand_alone():
     assert domain["days"].values == ("0", "1 to 30", "did not drive")
     assert dict(domain["days"].merged)["3-5"] == "1 to 30"
     assert domain["watched"].values == ("up to 1", "2 or more", "do not watch")
+
+
+@pytest.mark.parametrize("scope", ["table", "population"])
+@pytest.mark.parametrize("is_file", [True, False])
+def test_what_means_missing_beside_few_numbers_is_no_answer(tmp_path, scope, is_file):
+    """Numbers with a single text were labels: of 45, one was asked and "(other)"."""
+    rng = np.random.default_rng(0)
+    kids = rng.integers(0, 45, 5_000).astype(str).astype(object)
+    refusing = rng.random(5_000) < 0.05
+    kids[refusing] = "refused"
+    table = pd.DataFrame({"kids": kids, "sex": rng.choice(["F", "M"], 5_000)})
+    data = table
+    if is_file:
+        data = tmp_path / "people.csv"
+        table.to_csv(data, index=False)
+    for may_decline in (True, False):
+        options = {"scope": scope, "answers": "merged", "may_decline": may_decline}
+        records = sp.Records.from_data(data, **options)
+        attribute = records.domain["kids"]
+        answers = [value for value in attribute.values if value != "(missing)"]
+        assert 4 <= len(answers) <= 6
+        assert answers[0].startswith("0 to ")
+        assert answers[-1].endswith(" to 44")
+        assert attribute.catch_all == "(missing)"
+        without = records.codes[:, 0] == attribute.code("(missing)")
+        if scope == "table":
+            assert records.weights[without].sum() == refusing.sum()

@@ -27,9 +27,10 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Integers
+from seepage._core.number_grammar import number_of_text
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.channel.no_answer import answer_shares
-from seepage.tables.answer_intervals import interval_labels, join_lightest
+from seepage.tables.answer_intervals import MOST_ANSWERS, interval_labels, join_lightest
 from seepage.tables.bins import Edges
 from seepage.tables.column import marker_labels
 from seepage.tables.labels import bin_labels
@@ -41,7 +42,7 @@ from seepage.tables.number_scale import (
 )
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.rare_values import PROTECTED_PEOPLE
-from seepage.tables.table_options import TableOptions
+from seepage.tables.table_options import MAX_ALPHABET, TableOptions
 
 if TYPE_CHECKING:
     from seepage.tables.table_options import RecordOptions
@@ -112,8 +113,10 @@ class AnswerRule:
             return self._labels(answers, people, self._pooled_below(people))
         if not options.merges_answers or options.given_rule(name) == "none":
             return answers
+        scale = number_scale(answers.values)
+        if scale and _are_numbers(scale):
+            return self._ordered(answers, people, scale, MOST_ANSWERS)
         if people.min() < self.least:
-            scale = number_scale(answers.values)
             if scale:
                 return self._ordered(answers, people, scale)
             scale = scale_beside_answers(answers.values)
@@ -159,7 +162,9 @@ class AnswerRule:
             The attribute with the values of the part, and their counts there.
         """
         if not self.options.draws_missing:
-            has_missing = MISSING in attribute.values
+            coded = {*answers.values, *(value for value, _ in answers.merged)}
+            beside = [value for value in attribute.values if value not in coded]
+            has_missing = any(map(means_missing, beside))
             return self._with_own_missing(answers, attribute, counts, has_missing)
         people = people_by_answer(answers, attribute, counts)
         lacking = int(counts.sum() - people.sum())
@@ -265,10 +270,14 @@ class AnswerRule:
         return _with_others(attribute, alone, joining=ascending[rare:merged])
 
     def _ordered(
-        self, attribute: Attribute, counts: Integers, scale: Sequence[str]
+        self,
+        attribute: Attribute,
+        counts: Integers,
+        scale: Sequence[str],
+        most: int = MAX_ALPHABET,
     ) -> Attribute:
         """Return the attribute with neighbours of an ordered scale merged until none is
-        rare.
+        rare, and there are no more than `most`.
 
         Values that mean missing are beside the scale.
         """
@@ -280,7 +289,7 @@ class AnswerRule:
                 )
         people = dict(zip(attribute.values, counts.tolist(), strict=True))
         along_scale = [people.get(value, 0) for value in scale]
-        starts = join_lightest(along_scale, self.least, len(scale))
+        starts = join_lightest(along_scale, self.least, most)
         labels = list[str]()
         merged = list[tuple[str, str]]()
         for start, stop in pairwise([*starts, len(scale)]):
@@ -290,6 +299,11 @@ class AnswerRule:
             if len(group) > 1:
                 merged += [(value, label) for value in group]
         return Attribute(attribute.name, tuple(labels), (), tuple(merged))
+
+
+def _are_numbers(scale: Sequence[str]) -> bool:
+    """Return whether all labels of a scale are single numbers."""
+    return all(number_of_text(label) is not None for label in scale)
 
 
 def _with_others(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seepage.channel.domain import MISSING
 from seepage.tables.missing_texts import means_missing
 
 INTERVAL = re.compile(
@@ -36,8 +37,8 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     """Return intervals of numbers, and numbers beside them, in ascending order, without
     what means missing, such as "refused".
 
-    Empty where another label is among them, all are numbers, two begin alike, or fewer
-    than three.
+    Empty where another label is among them, all are numbers and nothing is beside them,
+    two begin alike, or fewer than three.
 
     Examples
     --------
@@ -47,6 +48,8 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     ['18-24', '25-64', '65 or more']
     >>> number_scale(["1", "2", "never"]), number_scale(["1", "2", "3"])
     ([], [])
+    >>> number_scale(["2", "10", "refused", "9"])
+    ['2', '9', '10']
     >>> (
     ...     number_scale(["01-301", "24-104", "36-710"]),
     ...     number_scale(["17-1", "17-2", "18-1"]),
@@ -54,18 +57,19 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     ([], [])
     """
     places = dict[str, ScalePlace]()
-    has_intervals = False
+    is_scale = False
     for label in labels:
         if means_missing(label):
+            is_scale |= label != MISSING
             continue
         interval = INTERVAL.fullmatch(label)
         if interval is None:
             return []
         places[label] = _place(interval)
         if interval["low"] != label:
-            has_intervals = True
+            is_scale = True
     are_distinct = len(set(places.values())) == len(places)
-    if not has_intervals or len(places) < 3 or not are_distinct:
+    if not is_scale or len(places) < 3 or not are_distinct:
         return []
     return sorted(places, key=places.__getitem__)
 
