@@ -18,6 +18,8 @@ from seepage.plan.plan_precision import answer_variances
 from seepage.workflow.within_limits import plan_of_design
 from shaping import realised, shape, shape_for_population
 
+pytestmark = pytest.mark.filterwarnings("ignore:numbers of .* count as the midpoints")
+
 HOURS = sp.Attribute("hours", ("[0, 20)", "[20, 40)", "[40, 80]"), (0, 20, 40, 80))
 DOMAIN = sp.Domain(
     [sp.Attribute("sex", ("F", "M")), HOURS, sp.Attribute("a x b", ("0", "1"))]

@@ -21,6 +21,8 @@ from plan_examples import (
 from seepage.pages.results_view import finding
 from seepage.plan.promises import answer_text
 
+pytestmark = pytest.mark.filterwarnings("ignore:numbers of .* count as the midpoints")
+
 PEOPLE = people(3000)
 PLAN = plan_for(counts(), 2.0)
 REPORTS = PLAN.perturb(PEOPLE, rng=1)

@@ -31,7 +31,7 @@ from seepage.collection.estimated_cells import (
 from seepage.collection.frequencies import score_error
 from seepage.collection.ratio_intervals import SharePair, ratio_intervals, within_unit
 from seepage.collection.report_batches import open_reports
-from seepage.designs.want import attribute_scores
+from seepage.designs.want import attribute_scores, warn_of_midpoints
 from seepage.plan.content import PlanContent
 from seepage.plan.report_vectors import joint_variances, summing_matrix
 from seepage.tables.labels import value_label
@@ -209,6 +209,8 @@ class Table(EstimatedCells):
         axes = [self._axis(other) for other in as_texts(given, "given")]
         if axis in axes:
             raise InputError(f"given must not have {name!r}, of which it is the mean")
+        if scores is None:
+            warn_of_midpoints(self.attributes[axis], numbers)
         codes = np.indices(self._shape)[axis].ravel()
         what = f"mean of {name}"
         if not axes:

@@ -13,7 +13,7 @@ from seepage._core.errors import InputError
 from seepage._core.number_grammar import number_of_text
 from seepage.channel.domain import Attribute
 from seepage.collection.clear_columns import column_texts
-from seepage.designs.want import attribute_scores
+from seepage.designs.want import attribute_scores, warn_of_midpoints
 
 
 class Variable(NamedTuple):
@@ -146,7 +146,9 @@ def outcome_scores(
 ) -> tuple[Floats, str]:
     """Return the number of each value of the outcome, and what is explained in words."""
     if family == "linear" and event is None:
-        return attribute_scores(outcome), outcome.name
+        scores = attribute_scores(outcome)
+        warn_of_midpoints(outcome, scores)
+        return scores, outcome.name
     if event is None and outcome.size != 2:
         raise InputError(
             f"the outcome {outcome.name!r} has {outcome.size} values: name the one that counts, as "

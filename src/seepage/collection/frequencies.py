@@ -30,6 +30,7 @@ from seepage.channel.domain import Attribute, Domain
 from seepage.collection.cell_sums import CellSums, add_reports
 from seepage.collection.estimated_cells import Estimated
 from seepage.collection.report_batches import open_reports
+from seepage.designs.want import warn_of_midpoints
 from seepage.mechanisms.base import Estimate
 from seepage.plan.content import PlanContent, wanted_of
 
@@ -198,6 +199,7 @@ def estimate_frequencies(
     means = {}
     for name, numbers in scores.items():
         if name in estimates:
+            warn_of_midpoints(plan.domain[name], numbers)
             error = score_error(plan.domain[name], numbers, sums[name].mean)
             means[name] = _mean(sums[name], numbers).widened(error)
     return Frequencies(

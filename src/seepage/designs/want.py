@@ -14,6 +14,7 @@ with larger errors.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
-from seepage._core.errors import InputError
+from seepage._core.errors import InputError, SeepageWarning
 from seepage._core.number_grammar import number_of_text
 from seepage._core.wanted_text import MEAN, SCORES, TIMES
 from seepage.channel.domain import Attribute, Domain
@@ -148,6 +149,25 @@ def attribute_scores(
             f"{what} must have different numbers for {name!r}", parameter=what
         )
     return numbers
+
+
+def warn_of_midpoints(attribute: Attribute, scores: Floats) -> None:
+    """Warn where midpoints of intervals stand for the numbers in them.
+
+    A plan of records as they are knows no means within its intervals.
+    """
+    middles = _known_scores(attribute)
+    if middles is None or attribute.scores or not np.array_equal(scores, middles):
+        return
+    most = float((scores - np.array(attribute.edges[:-1])).max())
+    if most > 0:
+        warnings.warn(
+            f"numbers of {attribute.name!r} count as the midpoints of their intervals, "
+            f"which may be off by {most:g}: no interval covers that; give scores, such as "
+            "the means within the intervals",
+            SeepageWarning,
+            stacklevel=3,
+        )
 
 
 def _known_scores(attribute: Attribute) -> Floats | None:
