@@ -1,6 +1,7 @@
 """The page of a plan: what it says, and in a real browser."""
 
 import math
+import re
 from html import unescape
 from itertools import pairwise
 
@@ -28,7 +29,7 @@ from seepage.pages.plan_view import STRATEGY_LABELS
 from seepage.pages.questionnaire import questionnaire_page
 from seepage.plan.advice import order_sentence, precision_sentence
 from seepage.plan.plan_precision import plan_precision
-from seepage.plan.promises import ground, promise, unpromised
+from seepage.plan.promises import but_for, ground, promise, unpromised
 from seepage.workflow.within_limits import plan_of_design
 
 
@@ -73,6 +74,16 @@ def test_an_assumption_is_no_promise():
     assert "promises" not in promise(plan)
     assert "RESTS ON AN ASSUMPTION" in ground(plan)
     assert '<p class="callout decide"><b>Not proven.</b>' in plan_page(plan)
+
+
+def test_a_delta_stands_in_the_promise_itself():
+    table = sp.make_survey(4_000).select(["coffee", "sleep"])
+    plan = sp.calibrate(table, 2.0, mechanism="gauss", delta=1e-5)
+    delta = max(planned.total_delta for planned in plan.attributes)
+    assert f"7.4 times{but_for(delta)}." in promise(plan)
+    [stated] = re.findall("7.4 times, but for delta ([^ ]+) in", promise(plan))
+    assert 0 < delta <= float(stated) * (1 + 1e-8)
+    assert f"odds change at most 7.4 times, delta {stated}, guarantee" in repr(plan)
 
 
 def test_totals_for_a_population_name_confidence_and_sample():

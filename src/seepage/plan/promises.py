@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from seepage._core.odds import odds_text
-from seepage._core.text import factor, nats, number_of, short_list, span
+from seepage._core.text import (
+    delta_text,
+    factor,
+    nats,
+    number_of,
+    short_list,
+    span,
+)
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
 from seepage.plan.content import PlanContent
@@ -32,8 +39,8 @@ def headline(plan: PlanContent) -> str:
         claim = f"{plan.kind}, {plan.whom}"
     return (
         f"Plan({forms}{_columns_collected(plan)}, {_budgets(plan)}, "
-        f"odds change at most {_largest_odds(plan)} times, guarantee {plan.guarantee} "
-        f"({claim}))"
+        f"odds change at most {_largest_odds(plan)} times"
+        f"{delta_text(largest_delta(plan))}, guarantee {plan.guarantee} ({claim}))"
     )
 
 
@@ -96,7 +103,8 @@ def but_for(delta: float) -> str:
     """
     if not delta:
         return ""
-    return f", but for delta {delta:g} in the probability of any set of reports"
+    stated = delta_text(delta).removeprefix(", ")
+    return f", but for {stated} in the probability of any set of reports"
 
 
 BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
@@ -169,12 +177,13 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
     """Return the sentence of the limits that are guaranteed, as odds."""
     limits = {p.limit for p in plan.attributes if p.limit is not None}
     claim = _claim(plan)
+    exception = but_for(largest_delta(plan))
     if not limits:
         largest = max(planned.total for planned in plan.attributes)
         return (
             f"{subject} has no limits; {claim}all that a person sends together changes "
             "the odds between any two answers to one question at most "
-            f"{factor(largest)} times."
+            f"{factor(largest)} times{exception}."
         )
     question = "one question"
     if any(planned.limit is None for planned in plan.attributes):
@@ -189,8 +198,13 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
         promises = "does not prove but assumes"
     return (
         f"{subject} {promises}, {claim}that all that a person sends together changes "
-        f"the odds between any two answers to {question} {times}."
+        f"the odds between any two answers to {question} {times}{exception}."
     )
+
+
+def largest_delta(plan: PlanContent) -> float:
+    """Return the largest delta of the totals."""
+    return max((planned.total_delta for planned in plan.attributes), default=0.0)
 
 
 def _claim(plan: PlanContent) -> str:
@@ -222,11 +236,12 @@ def _collection(plan: PlanContent) -> str:
 
 def ground(plan: PlanContent) -> str:
     """Return the second sentence: the guarantee of the totals, and for whom they hold."""
-    delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
+    delta = largest_delta(plan)
     parts = [_guarantee_sentence(plan)]
     if delta > 0:
+        stated = delta_text(delta).removeprefix(", delta ")
         parts.append(
-            f"Its delta is {delta:g}, in the probability of any set of reports."
+            f"Its delta is {stated}, in the probability of any set of reports."
         )
     if (
         plan.scope == "table"
