@@ -180,7 +180,7 @@ def _repeated(attribute: RandomisedAttribute, rounds: int) -> RepeatedReports:
 def _privacy(
     name: str, values: Sequence[str], reports: tuple[str, ...], channel: Floats
 ) -> ExactPrivacy:
-    """Return the privacy of one report with this channel."""
+    """Return the privacy of one report of an answer that changes."""
     repeated = RandomisedAttribute(name, tuple(values), reports, channel)
     return ExactPrivacy(repeated, 1, memoised=False)
 

@@ -97,6 +97,7 @@ class Estimated(NamedTuple):
         return f"{self.value:.4g} ({error}, 95 % interval {low:.4g} to {high:.4g})"
 
     def __float__(self) -> float:
+        """Return the estimate without its error."""
         return self.value
 
 

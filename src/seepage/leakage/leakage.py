@@ -153,6 +153,7 @@ class Leakage:
     )
 
     def __float__(self) -> float:
+        """Return the leakage in nats, without its delta."""
         return self.value
 
     def profile(self, leakages: Sequence[float] | None = None) -> LeakageProfile:

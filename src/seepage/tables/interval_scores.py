@@ -50,12 +50,12 @@ class IntervalMoments:
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        """The mean of the numbers of an interval."""
         return self.total / self.people
 
     @property
     def deviation(self) -> float:
-        """The standard deviation."""
+        """The standard deviation of the numbers of an interval."""
         if self.people < 2:
             return 0.0
         excess = self.squares - self.total * self.mean
@@ -156,7 +156,7 @@ def _rounded(mean: float, error: float) -> float:
 
 
 def _rounded_up(error: float) -> float:
-    """Return an error with the rounding of its mean, two digits, rounded up."""
+    """Return an interval's error, with that of its mean's two digits, rounded up."""
     if error <= 0:
         return 0.0
     step = _step(error)
