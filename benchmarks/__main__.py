@@ -20,8 +20,8 @@ RESULTS = Path(__file__).with_name("results.md")
 
 def module_names() -> list[str]:
     """Return the names of the benchmark modules in this folder."""
-    found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
-    return sorted(name for name in found if not name.startswith("_"))
+    names = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+    return sorted(name for name in names if not name.startswith("_"))
 
 
 def run(name: str, full: bool) -> list[Figure]:
@@ -74,18 +74,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--save", action="store_true", help=f"keep what is printed in {RESULTS.name}"
     )
-    chosen = parser.parse_args(arguments)
-    unknown = sorted(set(chosen.modules) - set(known))
+    entered = parser.parse_args(arguments)
+    unknown = sorted(set(entered.modules) - set(known))
     if unknown:
         parser.error(
             f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}"
         )
-    figures = {name: run(name, chosen.full) for name in chosen.modules or known}
+    figures = {name: run(name, entered.full) for name in entered.modules or known}
     machine = f"{platform.machine()}, Python {platform.python_version()}"
     print(f"{machine}\n")
     print(table(figure for several in figures.values() for figure in several))
-    if chosen.save:
-        save({name: table(found) for name, found in figures.items() if found}, machine)
+    if entered.save:
+        save({name: table(rows) for name, rows in figures.items() if rows}, machine)
 
 
 if __name__ == "__main__":

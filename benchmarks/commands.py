@@ -12,13 +12,13 @@ LIMITS = {"--help": 0.3, "analyse adult": 1.0}
 
 def main() -> list[Figure]:
     """Time whole processes, warm, best of five."""
-    found = best_of({words: _call(words) for words in LIMITS})
+    times = best_of({words: _call(words) for words in LIMITS})
     return [
         Figure(
             f"seepage {words}",
-            seconds(found[words]),
+            seconds(times[words]),
             target=f"under {limit:g} s",
-            met=found[words] < limit,
+            met=times[words] < limit,
         )
         for words, limit in LIMITS.items()
     ]

@@ -29,10 +29,10 @@ def _tables() -> Iterator[Figure]:
         others = ~np.eye(len(pairs.domain), dtype=bool)
         for epsilon in EPSILONS:
             budgets = np.full(len(pairs.domain), epsilon)
-            found = analyser_of_name("triad").leakages(pairs, budgets)[others]
+            leakages = analyser_of_name("triad").leakages(pairs, budgets)[others]
             bound = sp.leakage_matrix(pairs, epsilon).values[others]
             yield _excess(
-                f"{name}, {others.sum()} pairs, eps {epsilon:g}", found, bound
+                f"{name}, {others.sum()} pairs, eps {epsilon:g}", leakages, bound
             )
 
 
@@ -44,19 +44,19 @@ def _random_channels() -> Iterator[Figure]:
         for m, t in rng.integers(2, 10, size=(CHANNELS, 2))
     ]
     for epsilon in EPSILONS:
-        found = np.array([triad_leakage(*triad(G), epsilon) for G in channels])
+        leakages = np.array([triad_leakage(*triad(G), epsilon) for G in channels])
         bound = np.array([sp.leakage_bound(G, epsilon).value for G in channels])
         yield _excess(
-            f"{CHANNELS} dense random channels, eps {epsilon:g}", found, bound
+            f"{CHANNELS} dense random channels, eps {epsilon:g}", leakages, bound
         )
 
 
-def _excess(what: str, found: np.ndarray, bound: np.ndarray) -> Figure:
-    excess = found - bound
+def _excess(what: str, leakages: np.ndarray, bound: np.ndarray) -> Figure:
+    excess = leakages - bound
     assert excess.min() > -1e-9, "the triad is never below the bound"
     return Figure(
         f"Triad: mean leakage, {what}",
-        f"{found.mean():.3f}",
+        f"{leakages.mean():.3f}",
         f"bound {bound.mean():.3f}",
         f"excess: median {np.median(excess):.3f}, largest {excess.max():.3f}",
     )

@@ -74,7 +74,9 @@ def full() -> list[Figure]:
 
 def error_of(plan: sp.Plan, strategy: str | None = None) -> float:
     """Return the expected squared error of a designed plan, or of another strategy."""
-    errors: dict[str | None, float] = {one.name: one.error for one in plan.alternatives}
+    errors: dict[str | None, float] = {
+        strategy.name: strategy.error for strategy in plan.alternatives
+    }
     errors[None] = plan.provenance.settings["design"]["error"]
     return errors[strategy]
 

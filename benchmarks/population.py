@@ -104,8 +104,8 @@ def _program(counts: Integers) -> OptimizeResult:
     people = counts.sum(axis=1)
     size = counts.shape[1]
     likelier, other = counts / people[:, None]
-    chosen = likelier > other
-    masses = likelier @ chosen, other @ chosen
+    likely = likelier > other
+    masses = likelier @ likely, other @ likely
     c = np.log(2.0**size * len(MIXED_SIZES) ** 3 / 0.05)
     lines = tangent_lines(*masses, *(c / people))
     floor, scale = np.exp(-EPSILON), -np.expm1(-EPSILON)

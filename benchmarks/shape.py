@@ -98,11 +98,11 @@ def _timed(
     work.
     """
     begin = time.process_time()
-    made = shape_form(
+    report = shape_form(
         AnswerCounts.of(FormCounter(records), names, limits), limits, **options
     )
-    assert made is not None
-    return made, time.process_time() - begin
+    assert report is not None
+    return report, time.process_time() - begin
 
 
 def _timed_for_people(
@@ -121,8 +121,8 @@ def _timed_for_people(
     return certified[0], time.process_time() - begin
 
 
-def _error(made: ShapedReport) -> float:
-    return sum(made.variances.values())
+def _error(report: ShapedReport) -> float:
+    return sum(report.variances.values())
 
 
 # One attribute ------------------------------------------------------------------------
@@ -133,18 +133,18 @@ def _single() -> Iterator[Figure]:
     for source, target, limit, rival, gain, most in SINGLE:
         domain = adult.domain.select([source, target])
         records = sp.Records.from_joint(domain, adult.table(source, target))
-        made, taken = _timed(records, [source], {target: limit}, **ALONE)
-        if made.mechanism.leakage(adult.channel(target, source)).value > limit:
+        report, taken = _timed(records, [source], {target: limit}, **ALONE)
+        if report.mechanism.leakage(adult.channel(target, source)).value > limit:
             raise AssertionError("a limit is exceeded")
         name, theirs = _scaled(adult, source, target, limit, rival)
         what = f"n x variance, {source} about {target} at {limit:g}"
         yield Figure(
             what,
-            f"{_error(made):.4g}",
+            f"{_error(report):.4g}",
             f"{name} {theirs:.4g}",
-            f"{theirs / _error(made):.3g} x less",
+            f"{theirs / _error(report):.3g} x less",
             f"at least {gain:g} x",
-            theirs / _error(made) >= gain,
+            theirs / _error(report) >= gain,
         )
         yield _within(f"time, {source} about {target} at {limit:g}", taken, most)
 
@@ -159,13 +159,17 @@ def _scaled(
     """Return a standard mechanism, or the best, at the best budget whose leakage fits."""
     channel = pairs.channel(target, source)
     shares = pairs.marginal(source) / pairs.records
-    found = []
+    variances = []
     for name in ("grr", "ss", "oue") if rival == "best" else (rival,):
         budgets = np.linspace(0.01, EPSILON, 300)
-        made = [sp.mechanism(name, len(shares), budget) for budget in budgets]
-        fits = [one for one in made if one.leakage(channel).value <= limit]
-        found += [(_variance(one, shares), name) for one in fits]
-    variance, name = min(found)
+        mechanisms = [sp.mechanism(name, len(shares), budget) for budget in budgets]
+        fits = [
+            mechanism
+            for mechanism in mechanisms
+            if mechanism.leakage(channel).value <= limit
+        ]
+        variances += [(_variance(mechanism, shares), name) for mechanism in fits]
+    variance, name = min(variances)
     return name, variance
 
 
@@ -178,16 +182,16 @@ def _single_for_people() -> Iterator[Figure]:
     adult = sp.dataset("adult")
     records = declared(adult.read(), **adult.table)
     for source in PEOPLE:
-        made, taken = _timed_for_people(records, [source], {"sex": 0.25}, **ALONE)
+        report, taken = _timed_for_people(records, [source], {"sex": 0.25}, **ALONE)
         theirs = _certified_grr(records, source, "sex", 0.25)
         what = f"n x variance, {source} about sex at 0.25, for the population at 0.95"
         yield Figure(
             f"{what}, {seconds(taken)}",
-            f"{_error(made):.4g}",
+            f"{_error(report):.4g}",
             f"grr {theirs:.4g}",
-            f"{theirs / _error(made):.3g} x less",
+            f"{theirs / _error(report):.3g} x less",
             f"at least {PEOPLE_GAIN:g} x",
-            theirs / _error(made) >= PEOPLE_GAIN,
+            theirs / _error(report) >= PEOPLE_GAIN,
         )
 
 
@@ -220,7 +224,10 @@ def _one_random_question(records: sp.Records, names: Sequence[str]) -> float:
     shares.
     """
     shares = [records.marginal(name) / records.records for name in names]
-    errors = [_variance(sp.GRR(len(one), LIMIT), one) for one in shares]
+    errors = [
+        _variance(sp.GRR(len(frequencies), LIMIT), frequencies)
+        for frequencies in shares
+    ]
     return float(np.sqrt(errors).sum() ** 2)
 
 
@@ -230,24 +237,26 @@ def _forms(
     records = _faces()
     limits = dict.fromkeys(records.domain.names, LIMIT)
     for names, record, target, _, most in forms:
-        made, taken = _timed(records, names, limits, **_of_form(names, record))
+        report, taken = _timed(records, names, limits, **_of_form(names, record))
         counter = FormCounter(records)
-        if max(report_totals(counter, names, made.mechanism.thresholds)) > LIMIT:
+        if max(report_totals(counter, names, report.mechanism.thresholds)) > LIMIT:
             raise AssertionError("a limit is exceeded")
-        yield _share("for the table", records, made, target)
-        yield _within(f"time, {made.mechanism.k} cells", taken, most)
+        yield _share("for the table", records, report, target)
+        yield _within(f"time, {report.mechanism.k} cells", taken, most)
 
 
 def _of_form(names: Sequence[str], record: float) -> dict[str, Any]:
     return {"epsilons": [LIMIT] * len(names), "record_limit": record}
 
 
-def _share(what: str, records: sp.Records, made: ShapedReport, target: float) -> Figure:
-    theirs = _one_random_question(records, made.table.sources)
-    share = _error(made) / theirs
+def _share(
+    what: str, records: sp.Records, report: ShapedReport, target: float
+) -> Figure:
+    theirs = _one_random_question(records, report.table.sources)
+    share = _error(report) / theirs
     return Figure(
-        f"error of {len(made.wanted)} answers of CelebA in one report, limit {LIMIT:g}, {what}",
-        f"{_error(made):.4g}",
+        f"error of {len(report.wanted)} answers of CelebA in one report, limit {LIMIT:g}, {what}",
+        f"{_error(report):.4g}",
         f"one random question {theirs:.4g}",
         f"{share:.3f} of it",
         f"at most {target:g}",
@@ -260,11 +269,11 @@ def _forms_for_people() -> Iterator[Figure]:
     limits = dict.fromkeys(records.domain.names, LIMIT)
     for names, record, _, target, _ in FORMS:
         if target is not None:
-            made, taken = _timed_for_people(
+            report, taken = _timed_for_people(
                 records, names, limits, **_of_form(names, record)
             )
             yield _share(
-                f"for the population at 0.95, {seconds(taken)}", records, made, target
+                f"for the population at 0.95, {seconds(taken)}", records, report, target
             )
 
 
@@ -284,7 +293,7 @@ def _designs() -> Iterator[Figure]:
         spent = time.process_time() - cpu
         plain = sp.design(records, LIMIT, scope=scope, shape="never", seconds=60.0)
         record, product = (
-            max(form.record for form in one.forms) for one in (plan, plain)
+            max(form.record for form in design.forms) for design in (plan, plain)
         )
         if record > product:
             raise AssertionError(

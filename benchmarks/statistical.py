@@ -161,10 +161,10 @@ def _errors() -> Iterator[Figure]:
             exact = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").values[
                 off
             ]
-            found = _estimate(pairs, 0, name)
+            estimate = _estimate(pairs, 0, name)
             corrected, plug_in = (
                 float(np.sum((values[off] - exact) ** 2) / np.sum(exact**2))
-                for values in (found.corrected, found.plug_in)
+                for values in (estimate.corrected, estimate.plug_in)
             )
             yield Figure(
                 f"{dataset}: NMSE of {name} against the exact leakage",
@@ -222,21 +222,21 @@ def _truth(table: Integers, channel: Floats) -> float:
 def _coverage() -> Iterator[Figure]:
     for name, pairs in _at_hand("celeba", "adult"):
         generator = np.random.default_rng(SEED)
-        found = []
+        covered = []
         for table, channel in _tables(pairs):
             exact = _truth(table, channel)
             for _ in range(5 if name == "celeba" else 20):
                 limits = interval(simulate(table, channel, REPLICAS, generator), 0.95)
-                found.append(
+                covered.append(
                     (limits.lower <= exact <= limits.upper, limits.upper - limits.lower)
                 )
-        yield _covered(f"{name}: 95% intervals for the table", found)
+        yield _covered(f"{name}: 95% intervals for the table", covered)
 
 
-def _covered(what: str, found: list[tuple[bool, float]]) -> Figure:
-    share, width = (float(part) for part in np.mean(found, axis=0))
+def _covered(what: str, covered: list[tuple[bool, float]]) -> Figure:
+    share, width = (float(part) for part in np.mean(covered, axis=0))
     return Figure(
-        f"{what} ({len(found):,} of them)",
+        f"{what} ({len(covered):,} of them)",
         f"{share:.1%} cover",
         f"mean width {width:.2g}",
         target="at least 93%",

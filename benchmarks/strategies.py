@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 def main() -> list[Figure]:
     """Measure every strategy on real tables, at each limit."""
-    found = []
+    figures = []
     for name, count in TABLES:
         records = _first_attributes(name, count)
         for limit in LIMITS:
@@ -62,8 +62,8 @@ def main() -> list[Figure]:
             design = outcomes["design"]
             what = f"{name}, {count} attributes, limit {limit:g}"
             for strategy, outcome in outcomes.items():
-                found.append(_figure(f"{what}: {strategy}", outcome, design))
-    return found
+                figures.append(_figure(f"{what}: {strategy}", outcome, design))
+    return figures
 
 
 def _figure(what: str, outcome: Outcome, design: Outcome) -> Figure:
@@ -91,7 +91,7 @@ def _outcomes(records: sp.Records, limit: float) -> dict[str, Outcome]:
     pairs = records.pairs()
     uniform = [np.full(size, 1 / size) for size in pairs.domain.sizes]
     plan = sp.design(records, limit, scope="table", people=PEOPLE[0])
-    errors = {one.name: one.error for one in plan.alternatives}
+    errors = {strategy.name: strategy.error for strategy in plan.alternatives}
     split = sp.total_leakage(
         records, limit / len(pairs.domain), mechanism="grr", guarantee="exact"
     )
@@ -260,7 +260,8 @@ def _copy_chances(f: Floats, epsilon: float, people: int) -> Floats:
     the squared error of a and b that the second phase expects.
     """
     _, gap = grr_chances(f.shape[1], epsilon)
-    a, b = f[:, None], f[None, :]
+    a = f[:, None]
+    b = f[None, :]
     scale = (1 - FIRST_PHASE) * people * gap**2
     offset = 1 - a - b
     slope = 2 * b - 1

@@ -56,7 +56,7 @@ def one_target_at_a_time(
 ) -> list[Floats]:
     """Transform every axis but the target's, for each target anew: the plain way."""
     joint = tuples.counts().astype(np.float64)
-    found = []
+    ratios = []
     for target in range(joint.ndim):
         table = joint
         for source, column in enumerate(columns):
@@ -64,8 +64,8 @@ def one_target_at_a_time(
                 moved = np.tensordot(table, column.matrix(), axes=(source, 0))
                 table = np.moveaxis(moved, -1, source)
         rows = np.moveaxis(table, target, 0).reshape(columns[target].k, -1)
-        found.append(rows.max(axis=1) / rows.min(axis=1))
-    return found
+        ratios.append(rows.max(axis=1) / rows.min(axis=1))
+    return ratios
 
 
 def main() -> list[Figure]:
