@@ -17,7 +17,6 @@ from seepage.leakage.matrix import matrix_of
 from seepage.mechanisms.release import View
 from seepage.tables.opened_table import OpenTable, merged_reading
 from seepage.tables.read import as_counted, as_pairs, is_counted, is_dataset, path_of
-from seepage.tables.sources import source_files
 from seepage.tables.table_options import SPARK, TableKeywords, check_keywords
 from seepage.totals.experienced import default_people, experience_of
 from seepage.totals.guarantees import GUARANTEES
@@ -266,6 +265,8 @@ def _are_held(data: Any, options: AnalysisOptions) -> bool:
     records = data.source.rows_total
     if records is not None:
         return records <= MAX_HELD_RECORDS
+    from seepage.tables.sources import source_files  # imports Narwhals
+
     size = sum(file.size for file in source_files(data.origin))
     return size <= MAX_HELD_BYTES
 
