@@ -108,6 +108,23 @@ def test_each_is_wrong_with_the_probability_of_one_statement():
     assert loose > binom.ppf(1 - 1e-4, number, 0.05)
 
 
+@pytest.mark.parametrize("shares", [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+def test_people_who_all_answer_alike_have_limits_too(shares):
+    """Samples without variance, also of reports that tell nothing."""
+    edges = np.ones(1)
+    alike = PeopleOfValue(
+        np.array([shares]), 500 * edges, WEIGHTS[-1] * edges, WEIGHTS[0] * edges
+    )
+    mixed = alike._replace(shares=np.array([[0.25, 0.25, 0.25, 0.25]]))
+    for above, below in ((alike, mixed), (mixed, alike), (alike, alike)):
+        found = joint_log_ratios(WEIGHTS, above, below, 6.0)
+        assert (found >= by_grid(above, below, 6.0) - 1e-9).all()
+        assert (found <= by_grid(above, below, 6.0) + 0.02).all()
+    flat = alike._replace(low=edges, high=edges)
+    nothing = joint_log_ratios(np.ones(4), flat, flat, 6.0)
+    assert nothing == pytest.approx(0.0, abs=1e-8)
+
+
 def test_the_largest_is_that_of_all_statements():
     rng = np.random.default_rng(3)
     sizes = [2, 1, 4]

@@ -194,13 +194,13 @@ def test_a_form_of_all_attributes_has_the_limits_of_exact_totals():
     )
     level = math.log(2 * 3 / 0.05)  # three totals that are read singly
     form = form_total_limits(
-        counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level, joint=False
-    )
-    assert found.values == pytest.approx(form, abs=1e-5)
-    narrower = form_total_limits(
         counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level
     )
-    assert (narrower < form).all()
+    assert found.values == pytest.approx(form, abs=1e-5)
+    two_limits = form_total_limits(
+        counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level, joint=False
+    )
+    assert (form < two_limits).all()
 
 
 def test_many_reports_have_limits_by_their_range(monkeypatch):

@@ -164,12 +164,14 @@ def joint_log_ratios(
         slope = m * distance / (n * height)
         excess = mean - slope * least
         tangent = slope + np.maximum(excess / smallest, excess / below.high)
-        ratio = np.minimum(ratio, tangent)
+        ratio = np.fmin(ratio, tangent)
         steep = distance / (n * np.maximum(mean, below.low))
         flat = height / (m * np.maximum(least, below.low))
         first = steep**2 * share
         second = flat**2 * (1 - share)
-        share = np.clip(first / (first + second), LEAST_SHARE, 1 - LEAST_SHARE)
+        both = first + second
+        share = np.divide(first, both, out=np.full_like(both, 0.5), where=both > 0)
+        share = np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
     return np.asarray(np.log(ratio * (1 + OUTWARDS)))
 
 
@@ -255,9 +257,10 @@ def largest_joint_ratios(
     c: float,
     rounds: int,
     enough: Floats | None = None,
+    own: Floats | None = None,
 ) -> Floats:
     """Return the largest limit of a log-ratio of each target, over reports and pairs of
-    values.
+    values; at least 0.
 
     Parameters
     ----------
@@ -272,6 +275,8 @@ def largest_joint_ratios(
     enough
         What is asked of each target: a bound on all of its limits is returned in their
         place if it is at most that.  By default the largest limit always.
+    own
+        Of a single target, what is added to the log-ratio of each pair of values.
 
     Notes
     -----
@@ -296,7 +301,7 @@ def largest_joint_ratios(
     upper = np.log(bounds.upper)
     lower = np.log(bounds.lower)
     spread = [
-        _differences(upper[:, one], lower[:, one])
+        _differences(upper[:, one], lower[:, one], own)
         for one in map(slice, starts, [*starts[1:], number])
     ]
     best = np.zeros(len(starts))
@@ -308,20 +313,22 @@ def largest_joint_ratios(
         _largest(bounds, least, FIRST_STATEMENTS)
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
-    _raise_to(best, ratios, starts, opening, c)
+    _raise_to(best, ratios, starts, opening, c, own)
     rest = [
         np.flatnonzero(bounds > least)
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
-    _raise_to(best, ratios, starts, rest, c)
+    _raise_to(best, ratios, starts, rest, c, own)
     return best
 
 
-def _differences(upper: Floats, lower: Floats) -> Floats:
+def _differences(upper: Floats, lower: Floats, own: Floats | None) -> Floats:
     """Return the differences of two values' logarithms, flat: reports by pairs; 0 for a
     value and itself.
     """
     differences = upper[:, :, None] - lower[:, None, :]
+    if own is not None:
+        differences += own
     diagonal = np.arange(upper.shape[1])
     differences[:, diagonal, diagonal] = 0.0
     return differences.ravel()
@@ -342,6 +349,7 @@ def _raise_to(
     starts: Integers,
     statements: Sequence[Integers],
     c: float,
+    own: Floats | None,
 ) -> None:
     """Raise each target's largest limit to those of its statements, by flat index."""
     sizes = np.diff(starts, append=len(ratios.people))
@@ -355,6 +363,8 @@ def _raise_to(
         limits = ratios.log_ratios(
             reports[batch], place + first[batch], place + second[batch], c
         )
+        if own is not None:
+            limits = limits + own[first[batch], second[batch]]
         np.maximum.at(best, target[batch], limits)
 
 

@@ -10,6 +10,7 @@ e^-c (`seepage.confidence.mean_limits`).  The limit of the total is
 
 The total itself is attained at one report and pair of values, so U is below it with
 probability at most 2 e^-c, however many there are [theory-certificate: The theorem].
+The two limits may be one joint statement about the ratio (`joint_ratios`).
 
 Which limit is used depends on the sizes of attributes and on mechanisms alone, never on
 the counts:
@@ -30,7 +31,7 @@ the stratum.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -60,8 +61,8 @@ MAX_ATOMS = 1 << 22
 answers."""
 
 
-BLOCK = 1 << 16
-"""Report tuples whose limits are computed in one call."""
+JOINT_BLOCK = 1 << 20
+"""Statements, report tuples by pairs of values, that are bounded in one call."""
 
 
 NEWTON_ITERATIONS = 3
@@ -145,42 +146,58 @@ def _total_limit(
     if column.k < 2 or not indices:
         return best
     sources = [columns[k] for k in indices]
-    different = ~np.eye(column.k, dtype=np.bool_)
     counts = data.counts((*indices, target)).reshape(-1, column.k).astype(np.float64)
-    for limits in _likelihood_limits(sources, counts, c):
-        ratios = pair_log_ratios(limits.upper, limits.lower) + own
-        best = max(best, float(ratios[different].max()))
+    contrast = _common_contrast(sources)
+    if contrast is not None:
+        sizes = [source.k for source in sources]
+        best = max(best, _joint_total(counts, sizes, contrast, own, c))
+        return round_up(best, 16) + rounding([*sizes, column.k])
+    different = ~np.eye(column.k, dtype=np.bool_)
+    limits = _likelihood_limits(sources, counts, c)
+    ratios = pair_log_ratios(limits.upper, limits.lower) + own
+    best = max(best, float(ratios[different].max()))
     return round_up(best, 16) + rounding([*(source.k for source in sources), column.k])
+
+
+def _joint_total(
+    counts: Floats, sizes: Sequence[int], contrast: float, own: Floats, c: float
+) -> float:
+    """Return the limit of the total of GRR reports with one contrast, in blocks of
+    reports.
+    """
+    people = counts.sum(axis=0)
+    width = len(people)
+    table = counts_by_difference(counts, sizes)
+    weights = difference_weights(np.full(len(sizes), contrast), by_set=False)
+    step = max(1, JOINT_BLOCK // width**2)
+    best = np.zeros(1)
+    for start in range(0, table.shape[1], step):
+        block = np.moveaxis(table[:, start : start + step], 0, -1)
+        edges = np.ones(block.shape[:2])
+        ratios = Ratios(
+            weights,
+            block / np.maximum(people, 1.0)[:, None],
+            people,
+            weights[-1] * edges,
+            weights[0] * edges,
+        )
+        found = largest_joint_ratios(
+            ratios, np.zeros(1, dtype=np.int64), c, NEWTON_ITERATIONS, best, own
+        )
+        best = np.maximum(best, found)
+    return float(best[0])
 
 
 def _likelihood_limits(
     sources: Sequence[LikelihoodColumns], counts: Floats, c: float
-) -> Iterator[ConfidenceLimits]:
-    """Yield blocks of limits of p(y given x), report tuples y by target values x."""
+) -> ConfidenceLimits:
+    """Return limits of p(y given x), report tuples y by target values x."""
     people = counts.sum(axis=0)
-    contrast = _common_contrast(sources)
-    if contrast is not None:
-        table = counts_by_difference(counts, [source.k for source in sources])
-        weights = difference_weights(np.full(len(sources), contrast), by_set=False)
-        radius = mixture_radius(people, c)
-        for start in range(0, table.shape[1], BLOCK):
-            block = np.moveaxis(table[:, start : start + BLOCK], 0, -1)
-            shares = block / np.maximum(people, 1.0)[:, None]
-            yield kl_inf_interval(
-                weights,
-                shares,
-                radius,
-                weights[-1],
-                weights[0],
-                rounds=NEWTON_ITERATIONS,
-            )
-        return
     matrices = [source.matrix() for source in sources]
     reports = math.prod(source.count for source in sources)
     if reports * counts.size <= MAX_ATOMS:
-        yield _limits_by_answers(matrices, counts, people, c)
-    else:
-        yield _limits_by_range(matrices, counts, people, c)
+        return _limits_by_answers(matrices, counts, people, c)
+    return _limits_by_range(matrices, counts, people, c)
 
 
 def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
