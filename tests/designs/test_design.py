@@ -413,6 +413,7 @@ def test_a_table_too_large_for_exact_totals_is_named():
         ({"want": [("a0", "a1")], "left_out": ["a0"]}, "want must name attributes"),
         ({"public": ["a0"], "left_out": ["a0"]}, "both public and left out"),
         ({"left_out": ["a0", "a1", "a2"]}, "at least one attribute must be asked"),
+        ({"left_out": [["a0"]]}, "an attribute must be a name or an index"),
         ({"record_limit": 0}, "record_limit must be above 0"),
         ({"seconds": 0}, "seconds must be above 0"),
         ({"mechanism": "oue"}, "mechanism must be one of grr"),

@@ -18,6 +18,8 @@ from real_data import real_data
 from seepage.datasets.catalogue import DATASETS, TEXT_OF, read_files
 from seepage.datasets.published_file import download_folder
 from seepage.tables.check import MAX_RECORDS
+from seepage.tables.profile import profile_of
+from seepage.tables.value_shares import value_shares
 
 ADULT = "age workclass fnlwgt education education-num marital-status occupation relationship"
 ADULT += " race sex capital-gain capital-loss hours-per-week native-country income"
@@ -491,3 +493,13 @@ def test_commands_print_what_was_left_out(tmp_path):
     assert "row (running number)" in made.stdout
     assert "may mean missing: '7', '9' of health (--missing-marker)" in made.stdout
     assert "Warning" not in made.stderr
+
+
+def test_infinite_numbers_are_shown_beside_the_others():
+    values = np.random.default_rng(0).random(2_000) * 1e300
+    values[:4] = [1.7e308, -1.7e308, np.inf, -np.inf]
+    column = pa.array(values)
+    profile = profile_of("dose", column, fields=False, markers=frozenset())
+    shares = dict(value_shares(profile, "answer"))
+    assert shares["inf"] == shares["-inf"] == 1 / 2_000
+    assert sum(shares.values()) == pytest.approx(1.0)

@@ -89,11 +89,19 @@ def value_shares(profile: Profile, kind: str) -> ValueShares:
 
 
 def _binned(profile: Profile) -> ValueShares:
-    """Return the shares of a number in bins of equal width."""
-    counts, edges = np.histogram(profile.numbers, bins=BINS, weights=profile.counts)
+    """Return the shares of a number in bins of equal width, infinite ones beside them."""
+    finite = np.isfinite(profile.numbers)
+    people = profile.counts[finite]
+    quarters = profile.numbers[finite] / 4  # whose range is finite too
+    counts, edges = np.histogram(quarters, bins=BINS, weights=people)
     shares = (counts / profile.present).tolist()
-    ends = [f"{edge:.3g}" for edge in edges.tolist()]
-    return tuple(
+    ends = [f"{edge:.3g}" for edge in (4 * edges).tolist()]
+    binned = [
         (f"{low} to {high}", share)
         for low, high, share in zip(ends, ends[1:], shares, strict=False)
+    ]
+    infinite = zip(
+        profile.numbers[~finite].tolist(), profile.counts[~finite].tolist(), strict=True
     )
+    beside = [(f"{number:g}", count / profile.present) for number, count in infinite]
+    return (*binned, *beside)

@@ -250,7 +250,9 @@ def make_form_problem(
     domain = records.domain.as_reported()
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
-    left_out = {*options.left_out, *protected_only(records)}
+    named = checks.items(options.left_out, "left_out")
+    indices = map(domain.index, [*named, *protected_only(records)])
+    left_out = {domain.names[index] for index in indices}
     roles = attribute_roles(domain, options.public, left_out, options.known)
     collected = roles.collected & (np.array(domain.sizes) > 1)
     if not collected.any():
