@@ -1,12 +1,14 @@
 """Prices of changes are upper bounds of what a search for the changed design finds."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import seepage as sp
 from searches import find_design
+from seepage.designs.change_prices import ChangePrices
 
 LIMIT = 2.0
 OPTIONS = {"scope": "table", "shape": "never", "effort": 0.05}
@@ -96,3 +98,17 @@ def test_joint_tables_are_priced_for_the_pairs_that_no_form_asks_together(base):
 
 def test_no_form_of_the_result_is_for_few_people(base):
     assert min(form.share for form in base.forms) >= 0.01
+
+
+def test_changes_of_more_than_a_thousand_forms_have_prices(base):
+    """Each has a smaller share than those that count as used of fewer forms."""
+    copies = 3_000
+    pool = SimpleNamespace(
+        forms=list(base.forms) * copies,
+        rows=np.tile(
+            np.eye(len(base.forms), len(base.problem.importance)), (copies, 1)
+        ),
+        shares=np.full(len(base.forms) * copies, 1.0),
+    )
+    prices = ChangePrices(base.problem, pool)
+    assert len(prices.used) == len(pool.forms)

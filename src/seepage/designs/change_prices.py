@@ -31,6 +31,11 @@ MIN_SHARE = 1e-3
 """Minimum share of a form that counts as used."""
 
 
+MIN_OF_LARGEST = 0.1
+"""Minimum share of a form that counts as used, in shares of the largest one: of more than
+a thousand forms each may have less than `MIN_SHARE`."""
+
+
 MAX_PAIRS = 300
 """Maximum number of pairs that are priced as asked together; none of more."""
 
@@ -94,7 +99,8 @@ class ChangePrices:
         self.weights = problem.importance
         self.forms = [problem.indices(form) for form in pool.forms]
         self.products: Booleans = np.array([form.is_product for form in pool.forms])
-        used = np.flatnonzero(self.shares > MIN_SHARE)
+        least = min(MIN_SHARE, MIN_OF_LARGEST * float(self.shares.max()))
+        used = np.flatnonzero(self.shares > least)
         order = np.argsort(-self.shares[used], kind="stable")
         self.used: list[int] = used[order].tolist()
         count = len(problem.domain)
