@@ -5,7 +5,7 @@ import time
 
 import pyarrow.csv as csv
 
-STEP_TIME = 240_000
+STEP_TIME = 600_000
 """Milliseconds that a step may take on a busy machine."""
 
 

@@ -315,8 +315,7 @@ def test_a_stopped_search_keeps_its_best(visit):
     ready(visit, "Columns")
     go_to(visit, "Plan")
     visit.click("button:has-text('Search')")
-    visit.wait_for_selector("#task")
-    visit.wait_for_timeout(8_000)
+    visit.wait_for_selector("#task:has-text('Best so far')", timeout=STEP_TIME)
     visit.click("button:has-text('Stop')")
     visit.wait_for_selector(".mosaic, main [role=alert]:visible", timeout=STEP_TIME)
     assert visit.locator(".mosaic").count() == 1

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from seepage._core.errors import SeepageError
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that a stopped task has for its result, until it is killed."""
 
 State = Literal["running", "done", "failed"]
