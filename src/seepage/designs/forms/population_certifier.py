@@ -30,10 +30,10 @@ TOLERANCE = 5e-4
 
 
 TOO_FEW = "no form of several questions is both certified for the population and better"
+"""Start of the note where every form has one question."""
 
 
 PRIMING_FORMS = 3
-
 """Random forms of each size whose limits are computed before the search, for
 `ScreenedFormTotals`."""
 
@@ -161,7 +161,8 @@ class PopulationCertifier(Certifier):
         """Return `certify` of a form; the root search starts around the screen's
         budget.
         """
-        problem, indices = self.problem, self.problem.indices(form)
+        problem = self.problem
+        indices = problem.indices(form)
         table = self.screen.counter.table(indices)
         cap = float(problem.caps[list(indices)].max())
         estimate = form.max_budget if form.max_budget > 0 else cap

@@ -236,12 +236,12 @@ class AdmissibleReports:
     def __init__(self, limits: Sequence[RatioLimit], frequencies: Floats) -> None:
         self.frequencies = frequencies
         self.cells = len(frequencies)
-        lowered = [min(one.limit, MAX_LIMIT) for one in limits]
-        self._bounded = [
-            (one.rows, math.exp(max(limit - MARGIN, limit / 2)))
-            for one, limit in zip(limits, lowered, strict=True)
-            if len(one.counts) > 1
-        ]
+        self._bounded = list[tuple[Floats, float]]()
+        for bound in limits:
+            if len(bound.counts) > 1:
+                limit = min(bound.limit, MAX_LIMIT)
+                ratio = math.exp(max(limit - MARGIN, limit / 2))
+                self._bounded.append((bound.rows, ratio))
 
     def initial_reports(self) -> Floats:
         """Return reports 1 +- t d for each direction d of a cell; their mean is 1.
@@ -298,7 +298,8 @@ class AdmissibleReports:
                 block = padded(rows - ratio * rows[::-1], width)
             else:
                 block = padded(np.vstack([rows, -rows]), width)
-                block[: len(rows), minimum], block[len(rows) :, minimum] = -ratio, 1.0
+                block[: len(rows), minimum] = -ratio
+                block[len(rows) :, minimum] = 1.0
                 minimum += 1
             blocks.append(block)
         equal = padded(self.frequencies[None], width)
@@ -340,9 +341,10 @@ def product_budgets(
     bisection finds them.
     """
     caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
-    bounds = [
-        (one.rows, math.exp(min(one.limit, MAX_LIMIT) - MARGIN)) for one in limits
-    ]
+    bounds = list[tuple[Floats, float]]()
+    for bound in limits:
+        ratio = math.exp(min(bound.limit, MAX_LIMIT) - MARGIN)
+        bounds.append((bound.rows, ratio))
     flat = np.ones(math.prod(sizes))
 
     def is_within(budget: float) -> bool:
@@ -359,5 +361,8 @@ def product_budgets(
         low = high
     for _ in range(BISECTION_STEPS if low < high else 0):
         middle = (low + high) / 2
-        low, high = (middle, high) if is_within(middle) else (low, middle)
+        if is_within(middle):
+            low = middle
+        else:
+            high = middle
     return [min(low, cap) for cap in caps]

@@ -292,6 +292,7 @@ def certified_report(
     rest: FormCounter,
     whole: FormCounter,
     level: float,
+    *,
     record_limit: float = math.inf,
 ) -> tuple[ShapedReport, dict[str, float]] | None:
     """Return a report mixed with the neutral one until its limits are certified, and
@@ -333,7 +334,8 @@ def certified_report(
     reduction = START_REDUCTION
     kept = min(kept, _share_within(reports, record_limit))
     data_free = [
-        one._replace(limit=min(one.limit, record_limit)) for one in selected.data_free
+        bound._replace(limit=min(bound.limit, record_limit))
+        for bound in selected.data_free
     ]
     while kept > MIN_KEPT:
         mixed = kept * reports + (1 - kept)

@@ -321,8 +321,12 @@ class FormShaper:
             self.stop.clear()
         for meter in meters:
             self.work.spend(meter.work / THREADS)
-        made = zip(forms, [future.result() for future in futures], strict=True)
-        return [new for form, new in made if new and self._is_better(form, new, prices)]
+        better = list[Form]()
+        for form, future in zip(forms, futures, strict=True):
+            new = future.result()
+            if new is not None and self._is_better(form, new, prices):
+                better.append(new)
+        return better
 
     def _cells(self, form: Form) -> int:
         """Return the number of combinations of answers of a form."""
@@ -368,9 +372,8 @@ class FormShaper:
             report = select_report(table, self.protected, self.confidence, **options)
         if report is None:
             return None
-        totals = (
-            self.problem.limits.tolist()
-        )  # for the population until they are certified
+        # Those for the population are the limits until they are certified.
+        totals = self.problem.limits.tolist()
         if self.confidence is None:
             totals = report_totals(
                 self.counter, form.attributes, report.mechanism.thresholds
@@ -419,11 +422,19 @@ class FormShaper:
             assert isinstance(form.channel, MatrixChannel)
             product = products.get(form.attributes)
             record = math.inf if product is None else product.record
-            options = rest, whole, level, record - RECORD_LIMIT_ROUNDING
-            found = certified_report(form.channel.shaped, self.protected, *options)
-            if found is not None and found[0].mechanism.realised_epsilon <= record:
-                report, _ = found
-                epsilon = report.mechanism.realised_epsilon
+            proven = certified_report(
+                form.channel.shaped,
+                self.protected,
+                rest,
+                whole,
+                level,
+                record_limit=record - RECORD_LIMIT_ROUNDING,
+            )
+            if proven is None:
+                continue
+            report, _ = proven
+            epsilon = report.mechanism.realised_epsilon
+            if epsilon <= record:
                 totals = np.minimum(self.problem.limits, epsilon).tolist()
                 certified.append(
                     Form.of(MatrixChannel.of_shaped(report), "exact", totals)
@@ -551,20 +562,9 @@ def _shape_for_population(run: "DesignSearch") -> None:
     try:
         with run.work.stage(POPULATION_SHAPING_END):
             _select_forms(inner, shaper)
-        chosen = [
-            form
-            for form in inner.pool.support(MIN_SHAPED_SHARE)
-            if not form.is_product
-            or run.search_forms.is_small(run.problem.indices(form))
-        ]
-        products = {
-            form.attributes: run.certifier.certify(
-                run.problem.fit(run.problem.indices(form))
-            )
-            for form in chosen
-            if len(form.attributes) > 1
-        }
-        shaped = [form for form in chosen if not form.is_product]
+        used = _used_forms(inner, run)
+        products = _certified_products(used, run)
+        shaped = [form for form in used if not form.is_product]
         counters = FormCounter(rest), run.problem.scorer.counter
         certified = shaper.certified(shaped, *counters, products)
     except KeyboardInterrupt:
@@ -573,6 +573,30 @@ def _shape_for_population(run: "DesignSearch") -> None:
     useful = [form for form in products.values() if form.max_budget > 0]
     run.pool.add([*useful, *certified])
     run.pool.solve_master(1e-4, 4000)
+
+
+def _used_forms(inner: "DesignSearch", run: "DesignSearch") -> list[Form]:
+    """Return the forms that a search on a part of the records uses: the shaped ones, and
+    the products that are small enough to be certified on all records.
+    """
+    used = list[Form]()
+    for form in inner.pool.support(MIN_SHAPED_SHARE):
+        is_small = run.search_forms.is_small(run.problem.indices(form))
+        if is_small or not form.is_product:
+            used.append(form)
+    return used
+
+
+def _certified_products(
+    forms: Sequence[Form], run: "DesignSearch"
+) -> dict[tuple[str, ...], Form]:
+    """Return the certified product of each form of several attributes."""
+    products = dict[tuple[str, ...], Form]()
+    for form in forms:
+        if len(form.attributes) > 1:
+            fitted = run.problem.fit(run.problem.indices(form))
+            products[form.attributes] = run.certifier.certify(fitted)
+    return products
 
 
 def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:

@@ -165,9 +165,13 @@ class ReportSearch:
             return False
         if not mixture.second_moment <= self.max_moment:
             return False
-        crowded = len(pool) > MAX_REPORTS_PER_CELL * self.cone.cells
-        kept = mixture.shares > (CROWDED_MIN_SHARE if crowded else MIN_SHARE)
-        self.pool, self.shares, self.mixture = pool[kept], mixture.shares[kept], mixture
+        least_share = MIN_SHARE
+        if len(pool) > MAX_REPORTS_PER_CELL * self.cone.cells:
+            least_share = CROWDED_MIN_SHARE
+        kept = mixture.shares > least_share
+        self.pool = pool[kept]
+        self.shares = mixture.shares[kept]
+        self.mixture = mixture
         self.max_moment = (1 + MAX_INCREASE) * mixture.second_moment
         return True
 
