@@ -232,3 +232,14 @@ def test_what_means_missing_beside_few_numbers_is_no_answer(tmp_path, scope, is_
         without = records.codes[:, 0] == attribute.code("(missing)")
         if scope == "table":
             assert records.weights[without].sum() == refusing.sum()
+
+
+def test_numbered_texts_are_no_scale():
+    """Nobody divorced is between "2. Married" and "5. Separated"."""
+    rng = np.random.default_rng(8)
+    values = ["1. Never", "2. Married", "3. Widowed", "4. Divorced", "5. Separated"]
+    married = rng.choice(values, N, p=[0.2, 0.6, 0.02, 0.15, 0.03])
+    table = pd.DataFrame({"married": married, "sex": rng.integers(0, 2, N)})
+    found = sp.Records.from_data(table, scope="population", answers="merged")
+    answers = found.domain.as_reported()["married"].values
+    assert answers == ("1. Never", "2. Married", "4. Divorced or other")

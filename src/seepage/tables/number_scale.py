@@ -38,7 +38,8 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     what means missing, such as "refused".
 
     Empty where another label is among them, all are numbers and nothing is beside them,
-    two begin alike, or fewer than three.
+    two begin alike, fewer than three, or what stands beside the numbers differs: "1.
+    Never married", "2. Married" are in no order.
 
     Examples
     --------
@@ -50,6 +51,10 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     ([], [])
     >>> number_scale(["2", "10", "refused", "9"])
     ['2', '9', '10']
+    >>> number_scale(["1. Never married", "2. Married", "3. Widowed"])
+    []
+    >>> number_scale(["<9 years", "9-11 years", "12 years"])
+    ['<9 years', '9-11 years', '12 years']
     >>> (
     ...     number_scale(["01-301", "24-104", "36-710"]),
     ...     number_scale(["17-1", "17-2", "18-1"]),
@@ -71,6 +76,8 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     are_distinct = len(set(places.values())) == len(places)
     if not is_scale or len(places) < 3 or not are_distinct:
         return []
+    if len({_unit(label) for label in places} - {""}) > 1:
+        return []
     return sorted(places, key=places.__getitem__)
 
 
@@ -82,6 +89,18 @@ BARE = re.compile(
 
 MAX_BESIDE = 2
 """Maximum number of other answers beside a scale of numbers."""
+
+
+NO_UNIT = re.compile(
+    r"[\d.,<>≤≥=+\-–()\[\]\s]|\b(?:under|below|less|than|up|to|over|above|more|or|and|older)\b",
+    re.IGNORECASE,
+)
+"""What makes an interval of a number; what remains of a label is its unit."""
+
+
+def _unit(label: str) -> str:
+    """Return what a label of an interval counts, such as "year"; often nothing."""
+    return NO_UNIT.sub("", label).lower().removesuffix("s")
 
 
 def scale_beside_answers(labels: Sequence[str]) -> list[str]:
@@ -133,6 +152,8 @@ def scale_label(group: Sequence[str]) -> str:
     ('bad to fair', '$10,000 to over $20,000')
     >>> scale_label(["1-2", "3-5", "10-19", "30"]), scale_label(["1-2", "3-5"])
     ('1 to 30', '1 to 5')
+    >>> scale_label(["Under 2,600", "2,600 to 5,200"])
+    'up to 5,200'
     """
     first = group[0]
     last = group[-1]
@@ -145,8 +166,8 @@ def scale_label(group: Sequence[str]) -> str:
         is_open_above = _place(high).side > 0
         if is_open_above and PLAIN_NUMBERS.fullmatch(first):
             return f"{low['low']} or more"
-        if is_open_below and last == high["low"]:
-            return f"up to {last}"
+        if is_open_below and PLAIN_NUMBERS.fullmatch(last):
+            return f"up to {_last_number(last)}"
         if PLAIN_NUMBERS.fullmatch(first) and PLAIN_NUMBERS.fullmatch(last):
             return f"{low['low']} to {_last_number(last)}"
     return f"{first} to {last}"
