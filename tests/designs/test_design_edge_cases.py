@@ -149,7 +149,7 @@ def test_a_rare_value_is_blamed_only_where_there_is_one() -> None:
 def test_what_is_not_protected_is_named_where_it_is_sent_nearly_as_answered() -> None:
     people = _coded(np.random.default_rng(0), 4000, 2, 2, 3)
     limits = {"a1": 1.0, "a2": 1.0}
-    plan = sp.design(people, limits, effort=0.02)
+    plan = sp.design(people, limits, importance={"a0": 50.0}, effort=0.02)
     notes = [note for note in plan.notes if "no limit protects" in note]
     assert notes == [
         "sent nearly as answered, since no limit protects them: a0 at epsilon 16 (left_out)"

@@ -192,6 +192,10 @@ def with_shares(forms: Iterable[Form], shares: Iterable[float]) -> tuple[Form, .
     )
 
 
+NEARLY_CLEAR = 4.0
+"""Budget from which an answer is sent nearly as it was given: odds of 55."""
+
+
 def remarks(
     forms: Sequence[Form], unprotected: Iterable[str], known: Sequence[str]
 ) -> Iterator[str]:
@@ -215,7 +219,7 @@ def remarks(
     budgets = _largest_budgets(forms)
     clear = list[str]()
     for name in unprotected:
-        if name in budgets:
+        if budgets.get(name, 0.0) >= NEARLY_CLEAR:
             clear.append(f"{name} at epsilon {budgets[name]:.3g}")
     if clear:
         yield Text(

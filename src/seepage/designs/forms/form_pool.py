@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from seepage._core.arrays import Booleans, Floats
 from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
+from seepage.designs.forms.balanced_shares import balanced_shares
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem
 
@@ -28,6 +30,10 @@ The reported gap includes what it costs."""
 MAX_PRUNING_COST = 5e-3
 """Maximum relative increase of the objective when forms with small shares are
 dropped."""
+
+
+NO_SHARE = 1e-4
+"""Share below which a form is left out of balanced shares."""
 
 
 MAX_PRUNINGS = 8
@@ -141,18 +147,66 @@ class FormPool:
         return solution
 
     def final_solution(self) -> ShareSolution:
-        """Return the best shares, those below the minimum shares dropped where that
-        costs little.
+        """Return the best shares, balanced for a smaller largest error, those below the
+        minimum shares dropped where that costs little.
+
+        Its gap bounds by how much the mean error is above the least of these forms.
         """
-        best = self.solve_master(1e-4, 20_000).objective
-        highest = best * (1 + MAX_PRUNING_COST)
+        best = self.solve_master(1e-4, 20_000)
+        if self.problem.scale is None:
+            self._balance(best)
+        else:
+            self._prune(best.objective * (1 + MAX_PRUNING_COST))
+        final = self.solution
+        least = best.objective / (1 + best.gap)
+        return final._replace(gap=max(0.0, final.objective / least - 1))
+
+    def _prune(self, highest: float) -> None:
+        """Drop forms with small shares where the objective stays low enough."""
         for minimum in MIN_SHARES:
             for _ in range(MAX_PRUNINGS):
                 pruned = self._pruned(minimum)
                 if pruned is None or pruned.objective > highest:
                     break
                 self.shares = pruned.shares
-        return self.solution
+
+    def _balance(self, best: ShareSolution) -> None:
+        """Balance the errors of the questions over as few forms as cost little."""
+        everything = np.ones(len(self.shares), dtype=np.bool_)
+        self.shares = self._balanced(everything, best)
+        for minimum in MIN_SHARES:
+            for _ in range(MAX_PRUNINGS):
+                kept = self.shares >= minimum
+                if not self.shares[~kept].any():
+                    return
+                if not kept.any():
+                    break
+                pruned = self._best_of(kept)
+                if pruned.objective > best.objective * (1 + MAX_PRUNING_COST):
+                    break
+                self.shares = self._balanced(kept, best._replace(shares=pruned.shares))
+
+    def _balanced(self, kept: Booleans, best: ShareSolution) -> Floats:
+        """Return shares of some forms with balanced errors, from those of least mean."""
+        importance = self.problem.importance
+        rows = self.rows[kept]
+        start = evaluate(rows, importance, best.shares[kept])
+        shares = np.zeros(len(self.shares))
+        shares[kept] = balanced_shares(
+            rows, importance, self._scale(), start, best.objective
+        )
+        shares[shares < NO_SHARE] = 0.0
+        return np.asarray(shares / shares.sum())
+
+    def _scale(self) -> Floats:
+        """Return the factor of the error of each question that is compared, its
+        importance per answer; 0 for joint tables.
+        """
+        sizes = np.array(self.problem.domain.sizes)
+        importance = self.problem.importance
+        scale = np.zeros(len(importance))
+        scale[: len(sizes)] = importance[: len(sizes)] / sizes
+        return scale
 
     def _pruned(self, minimum: float) -> ShareSolution | None:
         """Return the best shares without forms that have a small one; None if none has."""
@@ -166,6 +220,10 @@ class FormPool:
         kept = self.shares >= least
         if not kept.any() or not self.shares[~kept].any():
             return None
+        return self._best_of(kept)
+
+    def _best_of(self, kept: Booleans) -> ShareSolution:
+        """Return the best shares of some forms."""
         start = np.where(kept, self.shares, 0.0)
         weights = self.problem.importance
         solution = evaluate(self.rows, weights, start / start.sum())
