@@ -66,6 +66,7 @@ def _first_counts() -> Iterator[Figure]:
             [sys.executable, "-c", COUNTS, WORKERS, folder],
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
             check=True,
         )
