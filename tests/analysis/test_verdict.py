@@ -62,7 +62,8 @@ def test_a_limit_that_reports_are_known_to_exceed_is_exceeded():
         found = verdict_of(COPIES, guarantees, 2.5)
         assert found.names("exceeded") == ["x0", "x1", "x2"]
         assert found.decision.startswith("Do not collect with these budgets: ")
-        assert "reports tell at least 3.00 nats about x" in found.decision
+        assert "change the odds about x" in found.decision
+        assert "at least 20 times, 2.5 nats are allowed" in found.decision
         assert f"proven by {guarantees[0]}" in found.basis
 
 

@@ -76,6 +76,23 @@ def odds_text(limit: float) -> str:
     return f"{float(typed):,.6g}" if float(typed) < 1e6 else typed
 
 
+def odds_at_least(value: float) -> str:
+    """Return e to a number of nats that is known to be told, rounded down to three
+    digits.
+
+    Examples
+    --------
+    >>> odds_at_least(2.0), odds_at_least(5.541), odds_at_least(8.0), odds_at_least(0.0)
+    ('7.38', '254', '2,980', '1')
+    """
+    grown = math.exp(min(value, 700.0))
+    digits = 2 - math.floor(math.log10(grown))
+    below = math.floor(grown * 10.0**digits * (1 + 1e-15)) / 10.0**digits
+    if 100 <= below < 1e6:
+        return f"{below:,.0f}"
+    return f"{below:.3g}".replace("e+", "e")
+
+
 def limit_as_typed(limit: float) -> str:
     """Return a limit as it is given to a function or a command: odds, else nats.
 

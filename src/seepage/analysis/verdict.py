@@ -17,9 +17,10 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.errors import Setting, Text
+from seepage._core.odds import limit_as_typed, odds_at_least
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import round_down
-from seepage._core.text import delta_text, lower_text, upper_text
+from seepage._core.text import delta_text, factor, lower_text, upper_text
 from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.strongest_leaks import find_leaks
@@ -468,8 +469,9 @@ def _decision_against(
         probably = f", and {number_probable} more probably"
     return (
         f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of "
-        f"{count}{probably}); reports tell at least {top.texts[0]} nats about "
-        f"{top.attribute}, {top.limit:g} are allowed."
+        f"{count}{probably}); all reports of a person change the odds about "
+        f"{top.attribute} at least {odds_at_least(top.lower)} times, "
+        f"{_limit_in_words(top)} are allowed."
     )
 
 
@@ -481,9 +483,18 @@ def _decision_for(judged: Sequence[Judgement], count: str) -> str:
     if len(judged) == 1:
         whole = "the attribute stays within its limit"
     return (
-        f"These budgets keep the limits: {whole}; closest is {closest.attribute} with "
-        f"{upper_text(value)}{delta_text(delta)} of {closest.limit:g} nats."
+        f"These budgets keep the limits: {whole}; closest is {closest.attribute}, whose "
+        f"odds change at most {factor(value)} times{delta_text(delta)}; "
+        f"{_limit_in_words(closest)} are allowed."
     )
+
+
+def _limit_in_words(judgement: Judgement) -> str:
+    """Return a limit as it was typed, with its unit."""
+    typed = limit_as_typed(judgement.limit or 0.0)
+    if typed.endswith("x"):
+        return f"{typed.removesuffix('x')} times"
+    return f"{typed} nats"
 
 
 def _strongest(matrix: LeakageMatrix) -> str:
