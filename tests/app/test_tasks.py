@@ -1,6 +1,7 @@
 """Tasks of the app: child processes that end, fail in one line, and stop."""
 
 import os
+import signal
 import time
 
 import app_work
@@ -47,6 +48,24 @@ def test_a_search_that_is_stopped_keeps_its_best(tmp_path):
         time.sleep(0.02)
     task.stop()
     task.wait(60)
+    assert task.state == "done"
+    assert task.result >= task.done > 0
+
+
+def test_a_search_is_stopped_where_interrupts_are_ignored(tmp_path):
+    """As in an app that a script started in the background."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        task = BackgroundTask.start(
+            "searching", tmp_path, app_work.search_until_stopped
+        )
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    end = time.monotonic() + 60
+    while task.done == 0 and time.monotonic() < end:
+        time.sleep(0.02)
+    task.stop()
+    task.wait(20)
     assert task.state == "done"
     assert task.result >= task.done > 0
 

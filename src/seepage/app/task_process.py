@@ -4,6 +4,7 @@ listens whether it is to stop.
 
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -72,7 +73,12 @@ class SentProgress:
 
 
 def _child() -> None:
-    """Run one task; what libraries print goes to standard error."""
+    """Run one task; what libraries print goes to standard error.
+
+    An app that a script started in the background ignores interrupts, and its child
+    processes inherit that: a task must be stopped there too.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     run_task(sys.stdin.buffer, answers)
