@@ -175,7 +175,7 @@ def test_tries_are_those_of_the_data_not_of_the_window(study, tmp_path):
 
 def test_few_plans_are_compared(study):
     for number in range(1, 6):
-        study.add_plan(plan(number))
+        study.add_plan(plan(number, f"plan {number}"))
     assert [kept.number for kept in study.plans] == [3, 4, 5]
     assert len(study.plans) == MAX_COMPARED
     study.remove_plan(5)
@@ -212,3 +212,11 @@ def test_a_change_is_priced_in_people(factor, words):
     """Of people fewer at most so many, of people more at least."""
     change = Change(kind="drop", attributes=("ill",), people=factor)
     assert plan(1, size=10_000).price_of(change) == words
+
+
+def test_the_same_plan_found_again_is_compared_once(study):
+    study.add_plan(plan(1, "same"))
+    study.add_plan(plan(2, "other"))
+    study.add_plan(plan(3, "same"))
+    assert [kept.number for kept in study.plans] == [2, 3]
+    assert study.plan.number == 3

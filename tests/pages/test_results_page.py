@@ -105,6 +105,48 @@ def test_the_page_begins_with_what_was_found(tmp_path):
     assert "was not checked on a newer table" in page
 
 
+def many_questions():
+    """A plan of 42 questions of 2 to 7 answers, with groups that are asked four."""
+    rng = np.random.default_rng(3)
+    columns = {
+        f"question {number}": np.array([f"answer {code}" for code in "abcdefg"])[
+            rng.integers(0, 2 + number % 6, 2_000)
+        ]
+        for number in range(42)
+    }
+    table = pa.table(columns)
+    return sp.calibrate(table, 60.0, guarantee="worst"), table
+
+
+def test_a_page_of_results_has_at_most_three_thousand_pixels(opened, tmp_path):
+    """Of 42 questions; each is on the open page whole, or not at all."""
+    plan, table = many_questions()
+    _, page = page_of(tmp_path, plan, plan.perturb(table, rng=1))
+    shown = opened(page, viewport={"width": 1440, "height": 900})
+    assert shown.evaluate("document.documentElement.scrollHeight") <= 3000
+    figure = shown.locator(".shares-figure")
+    for name in figure.locator(".dot-head h3").all_inner_texts():
+        if name == "One of two answers":
+            continue
+        number = int(name.split()[1])
+        block = figure.locator(".dot-head", has_text=name).first
+        rows = block.evaluate(
+            "e => { let n = 0; while ((e = e.nextElementSibling)"
+            " && e.matches('.dot-row:not(.axis-row)')) n++; return n }"
+        )
+        assert rows == 2 + number % 6
+
+
+def test_the_first_sentence_names_answers_not_all_others():
+    found = sp.make_survey(500, rng=1)
+    town = np.where(np.arange(500) % 3 == 0, "Bath", "(other)")
+    town[::7] = "Ayr"
+    table = found.select(["sleep"]).append_column("town", pa.array(town))
+    plan = sp.calibrate(table, 8.0, guarantee="worst", scope="table")
+    sentence = finding(plan.estimate(plan.perturb(table, rng=1)))
+    assert "“Bath” to town" in sentence
+
+
 @pytest.mark.parametrize("limit", [1.0, 40.0])
 def test_the_page_says_whether_the_limits_hold_on_a_newer_table(tmp_path, limit):
     plan = sp.calibrate(

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ SAVED_ANALYSIS = "analysis.json"
 
 ANALYSIS_PAGE = "analysis.html"
 """Name of the page of the analysis."""
+
+COMMAND = "seepage open"
+"""The command that the full page names."""
+
+NEXT_STEP = "the step Plan of the app"
+"""What keeps the limits, in the words of the verdict."""
 
 LIMIT = "7.4x"
 """Limit of the verdict on the full page; the app judges at that of its slider."""
@@ -96,8 +103,14 @@ def _guarantees(questions: int) -> tuple[str, ...]:
     return (*FROM_PAIRS, *FROM_RECORDS)
 
 
-def write_analysis_page(folder: Path, *, progress: Progress) -> str:
-    """Write the full page of the analysis; return its name."""
+def write_analysis_page(folder: Path, name: str, *, progress: Progress) -> str:
+    """Write the full page of the analysis; return its name.
+
+    It names the app and the table, by its name in commands, where others name what was
+    analysed: here a part, a file that the app removes.
+    """
     progress(0, 1)
-    sp.Analysis.load(folder / SAVED_ANALYSIS).report(folder / ANALYSIS_PAGE)
+    analysis = sp.Analysis.load(folder / SAVED_ANALYSIS)
+    shown = replace(analysis, command=COMMAND, table=(name,), design_step=NEXT_STEP)
+    shown.report(folder / ANALYSIS_PAGE)
     return ANALYSIS_PAGE

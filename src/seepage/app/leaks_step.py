@@ -161,6 +161,12 @@ async def show_verdict(study: Study, request: Request) -> Response:
     return page_part("app/verdict.html", study, verdict=_current_verdict(study))
 
 
+def _table_name(study: Study) -> str:
+    """Return the name of the table in commands."""
+    assert study.source is not None  # it was analysed
+    return study.source.name
+
+
 async def show_analysis(study: Study, request: Request) -> Response:
     """Show the whole page of the analysis."""
     return saved_page(study.folder / leak_work.ANALYSIS_PAGE)
@@ -176,6 +182,7 @@ async def link_analysis(study: Study, request: Request) -> Response:
             study.folder,
             leak_work.write_analysis_page,
             study.folder,
+            _table_name(study),
         )
         study.start_task("analysis", task)
     return page_part(

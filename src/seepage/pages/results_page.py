@@ -40,7 +40,7 @@ some."""
 MAX_ANSWERS = 8
 """Maximum number of answers of each question of such a table."""
 
-MOST_ROWS = 30
+MOST_ROWS = 24
 """Maximum number of shares that are drawn of all these tables."""
 
 SHOWN_LEAKS = 12

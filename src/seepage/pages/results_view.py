@@ -1,11 +1,12 @@
 """What a page of results shows: shares, tables of two questions, whether promises hold."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from seepage._core.text import number_of, points, rounded_people, short_list
+from seepage.channel.domain import MISSING, OTHER
 from seepage.collection.estimated_table import Table
 from seepage.collection.frequencies import Frequencies
 from seepage.designs.search_progress import NORMAL
@@ -22,7 +23,7 @@ AFFIRMATIVE = ("yes", "true", "1", "y", "ja", "oui")
 SHOWN_FINDINGS = 3
 """Number of shares in the first sentence."""
 
-MOST_ROWS = 44
+MOST_ROWS = 42
 """Maximum number of shares on the open page; the others are folded."""
 
 ANSWER_LENGTH = 40
@@ -30,7 +31,9 @@ ANSWER_LENGTH = 40
 
 
 def finding(frequencies: Frequencies) -> str:
-    """Return the first shares in a sentence, of each question the commonest answer."""
+    """Return the first shares in a sentence, of each question the commonest answer that
+    says something.
+    """
     parts = list[str]()
     names = [name for name in frequencies.estimates if name not in frequencies.means]
     for name in names[:SHOWN_FINDINGS]:
@@ -41,15 +44,28 @@ def finding(frequencies: Frequencies) -> str:
                 strict=True,
             )
         )
-        answer = max(shares, key=lambda value: shares[value])
-        if len(shares) == 2:
-            answer = drawn_answer(list(shares))
+        answer = _told_answer(shares)
         share = min(100.0, max(0.0, 100 * shares[answer]))
         parts.append(f"{share:.0f} % “{_short(answer_text(answer))}” to {_short(name)}")
     if not parts:
         return f"{frequencies.records:,} people answered."
     parts[0] = parts[0].replace(" % ", " % answer ", 1)
     return f"About {', '.join(parts)}."
+
+
+def _told_answer(shares: Mapping[str, float]) -> str:
+    """Return the answer whose share is told: of two the drawn one, else the commonest
+    that is not for all others.
+
+    Examples
+    --------
+    >>> _told_answer({"nurse": 0.3, "smith": 0.2, "(other)": 0.5})
+    'nurse'
+    """
+    if len(shares) == 2:
+        return drawn_answer(list(shares))
+    named = [value for value in shares if value not in (MISSING, OTHER)]
+    return max(named, key=lambda value: shares[value])
 
 
 def _short(text: str) -> str:
@@ -158,22 +174,22 @@ def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
 def _open_and_folded(
     blocks: Sequence[DotBlock],
 ) -> tuple[list[DotBlock], list[DotBlock]]:
-    """Return the blocks that fit on the open page, cut where one does not, and the
-    rest.
+    """Return the blocks that fit on the open page, and the rest; only a block that
+    fills a page alone is cut.
     """
     shown = list[DotBlock]()
-    folded = list[DotBlock]()
     left = MOST_ROWS
-    for block in blocks:
-        if left <= 0:
-            folded.append(block)
-        elif len(block.rows) <= left:
+    for position, block in enumerate(blocks):
+        if len(block.rows) <= left:
             shown.append(block)
+            left -= len(block.rows)
+        elif shown:
+            return shown, list(blocks[position:])
         else:
             shown.append(_part(block, block.rows[:left]))
-            folded.append(_part(block, block.rows[left:]))
-        left -= len(block.rows)
-    return shown, folded
+            rest = _part(block, block.rows[left:])
+            return shown, [rest, *blocks[position + 1 :]]
+    return shown, []
 
 
 def _part(block: DotBlock, rows: Sequence[object]) -> DotBlock:
