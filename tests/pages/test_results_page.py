@@ -137,6 +137,19 @@ def test_a_page_of_results_has_at_most_three_thousand_pixels(opened, tmp_path):
         assert rows == 2 + number % 6
 
 
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_the_longest_numbers_fit(opened, tmp_path, width):
+    """Those of unbiased estimates above 100 %."""
+    _, page = page_of(tmp_path)
+    number = r'<b>[-0-9.]+ %</b> <span class="small">[-0-9. to]+</span>'
+    longest = '<b>100.6 %</b> <span class="small">100.5 to 100.0</span>'
+    page, count = re.subn(number, longest, page)
+    assert count > 8
+    shown = opened(page, viewport={"width": width, "height": 900})
+    for cell in shown.locator(".dot-row .number:visible").all()[:4]:
+        assert cell.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
 def test_the_first_sentence_names_answers_not_all_others():
     found = sp.make_survey(500, rng=1)
     town = np.where(np.arange(500) % 3 == 0, "Bath", "(other)")
