@@ -1,7 +1,8 @@
 """The work of the third step, and the page that it writes."""
 
-import seepage as sp
 from app_steps import table_file
+
+import seepage as sp
 from seepage.app.leak_work import ANALYSIS_PAGE, analyse_part, write_analysis_page
 
 
