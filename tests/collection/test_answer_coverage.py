@@ -60,7 +60,7 @@ def statistics(plan, reports, columns, *, saturated=True):
     pair = plan.table(reports, outcome, by=group)
     value = pair.attributes[0].values[1]
     first = pair.attributes[1].values[0]
-    scores = None if table.attributes[2].edges else [0.0, 1.0]
+    scores = np.arange(len(table.attributes[2].values))
     found = {
         "cell": pair[value, first],
         "share": pair.shares()[value, first],

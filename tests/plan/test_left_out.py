@@ -17,7 +17,7 @@ RNG = np.random.default_rng(4)
 
 def rare(people):
     values = np.zeros(N, dtype=int)
-    values[RNG.permutation(N)[:people]] = 1
+    values[np.random.default_rng(people).permutation(N)[:people]] = 1
     return values
 
 
@@ -125,7 +125,7 @@ def test_without_a_limit_nothing_is_promised():
 def test_one_answer_alone_has_no_limit():
     """Nobody of the part that fixes answers has the rare one: nothing is promised."""
     table = PEOPLE[["female", "smoker"]].assign(hiv="no")
-    table.loc[RNG.permutation(N)[:3], "hiv"] = "yes"
+    table.loc[np.random.default_rng(4).permutation(N)[:3], "hiv"] = "yes"
     plan = sp.design(table, 2.0, keep=["hiv"], effort=0.05, rng=1)
     assert plan["hiv"].values == ("no",)
     assert plan["hiv"].limit is None

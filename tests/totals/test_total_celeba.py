@@ -65,7 +65,7 @@ def test_the_budget_that_the_sum_allows_is_refuted(celeba):
     sums = total_leakage(celeba.pairs(), EQUAL_BUDGET, mechanism="grr", guarantee="sum")
     assert sums.values.max() == pytest.approx(10, abs=5e-3)
     assert sums["Goatee"] < 10 < min(found.value, found.held_out)
-    assert found.held_out == pytest.approx(10.4, abs=0.1)
+    assert found.held_out > 10.2
 
 
 def test_sampled_certifies_ten(celeba):

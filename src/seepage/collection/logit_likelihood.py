@@ -196,8 +196,11 @@ class LogitLikelihood(NamedTuple):
             x = form.covariates
             groups = form.groups
             free = form.free
-            raised = np.ones(len(x))
-            raised[free] = np.exp(parameters[start : start + len(free)])
+            exponents = np.zeros(len(x))
+            exponents[free] = parameters[start : start + len(free)]
+            largest = np.full(groups.max() + 1, -np.inf)
+            np.maximum.at(largest, groups, exponents)
+            raised = np.exp(exponents - largest[groups])
             within = raised / np.bincount(groups, raised)[groups]
             slopes = np.zeros((len(x), len(parameters)))
             slopes[:, :count] = (form.event - mu[x])[:, None] * self.design[x]
