@@ -231,3 +231,42 @@ def test_people_numbered_anew_for_each_question_are_found():
         {"id": people, "sex": sex, "said": rng.integers(0, 3, len(sex))}
     )
     assert [person.name for person in sp.check(table).people] == ["id"]
+
+
+def waves(seed, *, same_people):
+    """Return records numbered from 1 in each year, some questions asked in some years
+    only; of the same people each year, or of others.
+    """
+    rng = generator(seed)
+    years = np.arange(2000, 2012)
+    sizes = np.full(12, 300) if same_people else rng.integers(200, 400, 12)
+    number = np.concatenate([np.arange(1, size + 1) for size in sizes])
+    year = np.repeat(years, sizes)
+    n = len(number)
+    person = number if same_people else np.arange(n)
+    habit = rng.random(n)[person]
+    kids = (rng.random(n) < 0.1 + 0.8 * habit).astype(int)
+    income = np.round(rng.normal(20_000 + 30_000 * habit, 5_000)).astype(int)
+    opinion = np.where(year < 2005, np.nan, (rng.random(n) < 0.5) * 1.0)
+    return pd.DataFrame(
+        {
+            "id": number,
+            "year": year,
+            "kids": kids,
+            "opinion": opinion,
+            "income": income,
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_records_numbered_anew_in_each_year_are_of_other_people(seed):
+    assert not sp.check(waves(seed, same_people=False)).people
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("question", ["kids", "income"])
+def test_people_numbered_from_one_in_each_year_are_found(seed, question):
+    table = waves(seed, same_people=True)[["id", "year", "opinion", question]]
+    (person,) = sp.check(table).people
+    assert person.name == "id"

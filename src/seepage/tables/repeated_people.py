@@ -61,6 +61,11 @@ FEWER_VALUES = 0.25
 most: a column of more is a copy of the numbers."""
 
 
+MIN_ERRORS = 4
+"""Standard errors by which records of one person agree more often in some column than
+those of two."""
+
+
 LEAST_CONSTANT = 0.25
 """Share of the answers that are constant within a person, at least; of a column whose
 name is that of an identifier one suffices."""
@@ -134,13 +139,18 @@ def repeated_values(
         once_per = _time_of_each(profile, times)
         if once_per is None and not names:
             continue
+        if once_per is not None and not names:
+            is_numbered_anew = _counts_each_time(profile, once_per)
+            answers = [profiles[k] for k in np.flatnonzero(is_answer).tolist()]
+            if is_numbered_anew and not _resembles_itself(profile, once_per, answers):
+                continue
         repeated.append(
             RepeatedValues(
                 name=profile.name,
                 values=profile.values,
                 records=profile.present,
                 constant=tuple(names),
-                once_per=once_per,
+                once_per=None if once_per is None else once_per.name,
                 is_person=_is_person(profile),
             )
         )
@@ -169,7 +179,7 @@ def _least_constant(
     return max(2.0, LEAST_CONSTANT * float(others.sum()))
 
 
-def _time_of_each(profile: Profile, times: Sequence[Profile]) -> str | None:
+def _time_of_each(profile: Profile, times: Sequence[Profile]) -> Profile | None:
     """Return a time at which no value of a column has two records, though by chance
     some would; None for none.
     """
@@ -183,8 +193,60 @@ def _time_of_each(profile: Profile, times: Sequence[Profile]) -> str | None:
             continue
         cells = profile.codes[is_present] * (time.values + 1) + time.codes[is_present]
         if len(np.unique(cells)) >= ONCE * records:
-            return time.name
+            return time
     return None
+
+
+def _counts_each_time(profile: Profile, time: Profile) -> bool:
+    """Return whether the numbers of nearly every time are 1, 2, 3 and so on, as those
+    of records that are numbered anew.
+    """
+    if profile.texts:
+        return False
+    is_present = (profile.codes < profile.values) & (time.codes < time.values)
+    numbers = profile.numbers[profile.codes[is_present]]
+    when = time.codes[is_present]
+    records = np.bincount(when, minlength=time.values)
+    is_counted = numbers <= (1 + LEAST_REPEATED) * records[when]
+    return bool(numbers.min() >= 0 and is_counted.mean() >= CONSTANT)
+
+
+def _resembles_itself(
+    profile: Profile, time: Profile, answers: Sequence[Profile]
+) -> bool:
+    """Return whether records of one value agree more often than those of two values at
+    the same two times, in some other column.
+
+    The same people do; others who were given the same numbers later do not.
+    """
+    order, is_pair = _in_order(profile.codes, profile)
+    places = _spread(np.flatnonzero(is_pair), MAX_PAIRS)
+    left = order[places]
+    right = order[places + 1]
+    by_time = np.argsort(time.codes[right], kind="stable")
+    other = np.empty_like(right)
+    other[by_time] = np.roll(right[by_time], 1)
+    least = MIN_ERRORS * np.sqrt(0.5 / max(len(places), 1))
+    for answer in answers:
+        if answer.name == profile.name:
+            continue
+        groups = _groups(answer)
+        of_one = np.mean(groups[left] == groups[right])
+        of_two = np.mean(groups[left] == groups[other])
+        if of_one - of_two > least:
+            return True
+    return False
+
+
+def _groups(profile: Profile) -> Integers:
+    """Return the group of each record's value: of many numbers their tenth."""
+    if profile.texts or profile.values <= MIN_VALUES:
+        return profile.codes
+    ranks = _ranks(profile)
+    counts = np.zeros(profile.values + 1)
+    counts[ranks[:-1]] = profile.counts
+    tenths = np.floor(10 * (np.cumsum(counts) - counts) / profile.present)
+    return np.asarray(tenths[ranks][profile.codes], dtype=np.int64)
 
 
 def _chance(profile: Profile) -> float:
