@@ -205,6 +205,35 @@ def test_times_of_the_collection_are_no_questions_unless_named(name, values):
     assert sp.check(table, keep=[name]).left_out == ()
 
 
+def test_what_follows_from_a_time_is_no_question_unless_named():
+    rng = generator(12)
+    year = rng.integers(2000, 2008, N)
+    table = pd.DataFrame(
+        {
+            "year": year,
+            "y04": (year == 2004).astype(int),
+            "prices": np.array([1.0, 1.1, 1.1, 1.3, 1.2, 1.4, 1.5, 1.7])[year - 2000],
+            "asked_once": np.where(year == 2004, rng.integers(0, 2, N), -1),
+            "sex": rng.choice(["f", "m"], N),
+        }
+    )
+    found = sp.check(table)
+    assert found.left_out == ("year", "y04", "prices")
+    assert found["y04"].kind == "time"
+    assert found["y04"].reason == "follows from year: when a record was collected"
+    assert sp.check(table, keep=["prices"]).left_out == ("year", "y04")
+
+
+def test_what_follows_from_a_date_of_birth_is_an_answer():
+    rng = generator(13)
+    months = np.array([f"{m:02d}/1980" for m in range(1, 13)])
+    table = pd.DataFrame(
+        {"born": pd.to_datetime(rng.choice(months, N), format="%m/%Y")}
+    )
+    table["quarter_of_birth"] = table["born"].dt.quarter
+    assert sp.check(table)["quarter_of_birth"].used
+
+
 @pytest.mark.parametrize("name", ["birth_year", "years", "educ_years", "age"])
 def test_years_of_people_are_answers(name):
     table = pd.DataFrame(

@@ -17,14 +17,20 @@ from seepage._core.wanted_text import names_in
 from seepage.channel.domain import ALL_OTHERS
 from seepage.tables.column import marker_labels
 from seepage.tables.data_check import SAME, ColumnCheck, DataCheck, join_texts
-from seepage.tables.kinds import ANSWERS, KindJudgement, kind_of
+from seepage.tables.kinds import (
+    ANSWERS,
+    COLLECTED,
+    TIME_NAME,
+    KindJudgement,
+    kind_of,
+)
 from seepage.tables.missing_codes import codes_for_missing
 from seepage.tables.opened_table import OpenTable
 from seepage.tables.opening import first_records
 from seepage.tables.profile import MIN_VALUES, Profile, profile_of
 from seepage.tables.rare_values import rare_below
 from seepage.tables.read import is_counted, is_dataset, open_table
-from seepage.tables.relations import Relation, relations
+from seepage.tables.relations import Relation, followed_times, relations
 from seepage.tables.repeated_people import repeated_values
 from seepage.tables.sources import Source, readable
 from seepage.tables.table_options import (
@@ -259,10 +265,17 @@ def _judge_columns(
         if profile.name in people and judgements[index].kind in ANSWERS:
             reason = people[profile.name].reason
             judgements[index] = KindJudgement("identifier", reason)
-    answers = list[Profile]()
-    for profile, judgement in zip(profiles, judgements, strict=True):
-        if judgement.kind in ANSWERS:
-            answers.append(profile)
+    answers = _of_kinds(ANSWERS, profiles, judgements)
+    times = list[Profile]()
+    for profile in _of_kinds(("time", "date"), profiles, judgements):
+        if TIME_NAME.search(profile.name):  # no date of birth
+            times.append(profile)
+    followed = followed_times(times, answers)
+    for index, profile in enumerate(profiles):
+        if profile.name in followed:
+            reason = f"follows from {followed[profile.name]}: {COLLECTED}"
+            judgements[index] = KindJudgement("time", reason)
+    answers = _of_kinds(ANSWERS, profiles, judgements)
     related = relations(answers)
     columns = list[ColumnCheck]()
     for profile, judgement in zip(profiles, judgements, strict=True):
@@ -272,6 +285,19 @@ def _judge_columns(
             column = replace(column, kind="answer")
         columns.append(column)
     return DataCheck(tuple(columns), table.num_rows, whole, tuple(repeats))
+
+
+def _of_kinds(
+    kinds: Sequence[str],
+    profiles: Sequence[Profile],
+    judgements: Sequence[KindJudgement],
+) -> list[Profile]:
+    """Return the profiles of the columns of some kinds."""
+    chosen = list[Profile]()
+    for profile, judgement in zip(profiles, judgements, strict=True):
+        if judgement.kind in kinds:
+            chosen.append(profile)
+    return chosen
 
 
 def _profiles(table: pa.Table, source: Source, options: TableOptions) -> list[Profile]:

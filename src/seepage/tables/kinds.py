@@ -112,6 +112,10 @@ TIME_NAME = re.compile(
 """Names of when a record was collected."""
 
 
+COLLECTED = "when a record was collected"
+"""What a time tells."""
+
+
 MAX_WAVES = 400
 """Maximum number of times at which records were collected."""
 
@@ -188,7 +192,7 @@ def time_number(column: Profile) -> KindJudgement | None:
         return None
     if column.values > MAX_WAVES or column.low < 0:
         return None
-    return KindJudgement("time", "its name: when a record was collected")
+    return KindJudgement("time", f"its name: {COLLECTED}")
 
 
 def running_number(column: Profile) -> KindJudgement | None:
@@ -252,7 +256,7 @@ def time_text(column: Profile) -> KindJudgement | None:
     """Judge whether texts name years, waves or months of the collection."""
     if not TIME_NAME.search(column.name) or column.values > MAX_WAVES:
         return None
-    return KindJudgement("time", "its name: when a record was collected")
+    return KindJudgement("time", f"its name: {COLLECTED}")
 
 
 def long_texts(column: Profile) -> KindJudgement | None:

@@ -89,6 +89,27 @@ def relations(profiles: Sequence[Profile]) -> dict[str, Relation]:
     return related
 
 
+def followed_times(
+    times: Sequence[Profile], columns: Sequence[Profile]
+) -> dict[str, str]:
+    """Return by name the columns that a time of the collection determines, and that
+    time: a year's own yes or no, or the prices of a year.
+    """
+    followed = dict[str, str]()
+    for time in times:
+        if time.records < MIN_TABLE or time.values > MAX_VALUES:
+            continue
+        if time.values * MIN_PER_VALUE > time.records:
+            continue
+        for column in columns:
+            second_largest = np.sort(np.append(column.counts, column.missing))[-2]
+            if second_largest < MIN_RECORDS or column.values > MAX_VALUES:
+                continue
+            if (_co_occurrence(time, column).sum(axis=1) <= 1).all():
+                followed.setdefault(column.name, time.name)
+    return followed
+
+
 def _dependencies(profiles: Sequence[Profile]) -> tuple[Booleans, dict[int, _Skip]]:
     """Return the pairs (i, j) in which column i determines column j, and by column what
     tells where it is missing.
