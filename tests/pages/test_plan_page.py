@@ -193,6 +193,16 @@ def test_long_names_and_answers_take_two_lines(opened):
         assert row.bounding_box()["height"] <= 60
 
 
+@pytest.mark.parametrize("width", [1440, 1024, 768, 600, 390])
+def test_names_without_a_space_are_not_too_wide(opened, width):
+    """As of columns of real files."""
+    people = sp.make_survey(1_000, rng=1).select(["coffee", "sleep", "transport"])
+    names = ["text_while_driving_30d", "hours_tv_per_school_day", "x" * 60]
+    plan = sp.calibrate(people.rename_columns(names), 2.0, guarantee="worst")
+    page = opened(plan_page(plan), viewport={"width": width, "height": 844})
+    assert _wide(page) <= 0
+
+
 def test_letters_of_groups_do_not_collide(opened):
     page = opened(plan_page(many_forms(42, 34)))
     for width in (1440, 768, 390):

@@ -1,20 +1,15 @@
 """What the app keeps of long work: small, and shown without computing anything again."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from seepage._core.odds import limit_in_nats
-from seepage._core.text import rounded_people
 from seepage.app.column_choices import Role
-from seepage.designs.changes import Change
+from seepage.designs.changes import Change, people_difference
 from seepage.pages.analysis_view import LeakPicture
 from seepage.pages.mosaic import Mosaic
 from seepage.pages.plan_view import Choice, Decision, Odds, PeopleBars
-
-NO_CHANGE = 5e-4
-"""Share of people more or fewer below which a change needs as many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,11 +225,4 @@ class PlanSummary:
 
     def price_of(self, change: Change) -> str:
         """Return how many people more or fewer a change needs, in words."""
-        more = (change.people - 1) * self.size
-        if abs(change.people - 1) < NO_CHANGE:
-            return "as many people"
-        if more > 0:
-            return f"{rounded_people(math.ceil(more))} people more"
-        fewer = math.floor(-more)
-        unit = 10 ** max(0, len(str(fewer)) - 2)
-        return f"{fewer // unit * unit:,} people fewer"
+        return people_difference(change.people, self.size)

@@ -1,15 +1,19 @@
 """`Change`: what one change of a plan costs or saves, in people."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, overload
 
 import msgspec
 
 from seepage._core.results import Result
-from seepage._core.text import number_of, short_list
+from seepage._core.text import number_of, rounded_people, short_list
 from seepage.designs.forms.question import Stored
 
 ChangeKind = Literal["drop", "add", "never", "largest", "together"]
+
+NO_CHANGE = 5e-4
+"""Share of people more or fewer below which a change needs as many."""
 
 
 class Change(Stored, frozen=True, kw_only=True):
@@ -80,11 +84,30 @@ def people_change(factor: float) -> str:
     if factor >= 2:
         return f"{_rounded_up(factor * 10) / 10:g} times as many people"
     tenths = _rounded_up((factor - 1) * 1000)
-    if abs(factor - 1) < 5e-4:
+    if abs(factor - 1) < NO_CHANGE:
         return "as many people"
     if tenths > 0:
         return f"{tenths / 10:g} % more people"
     return f"{-tenths / 10:g} % fewer people"
+
+
+def people_difference(factor: float, people: int) -> str:
+    """Return what a factor of a number of people adds or saves, in words: at most so
+    many more, at least so many fewer.
+
+    Examples
+    --------
+    >>> people_difference(1.125, 8_100), people_difference(0.9, 8_190)
+    ('1,020 people more', '810 people fewer')
+    """
+    if abs(factor - 1) < NO_CHANGE:
+        return "as many people"
+    more = (factor - 1) * people
+    if more > 0:
+        return f"{rounded_people(math.ceil(more))} people more"
+    fewer = math.floor(-more)
+    unit = 10 ** max(0, len(str(fewer)) - 2)
+    return f"{fewer // unit * unit:,} people fewer"
 
 
 def _rounded_up(value: float) -> int:

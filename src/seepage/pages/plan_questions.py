@@ -7,6 +7,7 @@ from decimal import ROUND_FLOOR, Decimal
 
 from seepage._core.odds import odds_text
 from seepage._core.text import factor, points, rounded_people
+from seepage.designs.changes import people_difference
 from seepage.pages.mosaic import (
     group_letter,
     questions_in_blocks,
@@ -88,13 +89,13 @@ class PlanQuestions:
     """The questions of a plan; `further` are folded.
 
     `full` is how many people the longest bar of a price is, and `others` are changes
-    that are not about one question.
+    that are not about one question, each with its price in words.
     """
 
     rows: tuple[PlanQuestion, ...]
     further: tuple[PlanQuestion, ...]
     full: str = ""
-    others: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
 
 
 def plan_questions(plan: PlanContent, precision: Precision) -> PlanQuestions:
@@ -127,9 +128,16 @@ def plan_questions(plan: PlanContent, precision: Precision) -> PlanQuestions:
         rows=tuple(rows[name] for name in shown),
         further=tuple(rows[name] for name in names if name not in set(shown)),
         full=f"{_longest(plan, precision.people):,}" if prices else "",
-        others=tuple(
-            str(change) for change in plan.changes if change.kind not in ("drop", "add")
-        )[:SHOWN_CHANGES],
+        others=_other_changes(plan, precision.people)[:SHOWN_CHANGES],
+    )
+
+
+def _other_changes(plan: PlanContent, people: int) -> tuple[tuple[str, str], ...]:
+    """Return the changes that are not about one question with their prices in words."""
+    return tuple(
+        (change.sentence, people_difference(change.people, people))
+        for change in plan.changes
+        if change.kind not in ("drop", "add")
     )
 
 
