@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import altair as alt
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 Notebook = dict[str, Any]
@@ -30,6 +32,7 @@ def run(notebook: Notebook) -> Notebook:
     with (
         tempfile.TemporaryDirectory() as empty,
         patch.dict(os.environ, {"SEEPAGE_DATA": empty}),
+        alt.renderers.enable("default"),  # one that a cell enables ends with the run
     ):
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":

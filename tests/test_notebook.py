@@ -37,6 +37,12 @@ def test_outputs_do_not_depend_on_the_data_at_hand(monkeypatch, tmp_path):
     assert adult.at_hand  # again, after the run
 
 
+def test_a_renderer_that_a_notebook_enables_ends_with_it():
+    source = 'import altair\naltair.renderers.enable("svg")'
+    script("run_notebook").run({"cells": [{"cell_type": "code", "source": source}]})
+    assert alt.renderers.active == "default"
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_shows_what_it_computes(path, tmp_path, monkeypatch):
     if path.stem == "survey":
