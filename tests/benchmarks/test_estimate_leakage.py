@@ -146,6 +146,23 @@ def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
     assert found["a", "b"].direct == pytest.approx(1.0)
 
 
+def test_the_deltas_of_source_and_target_are_kept(pairs):
+    found = estimate_leakage(
+        pairs,
+        mechanism={"a": "approximate-grr", "b": "gauss", "c": "grr"},
+        epsilon=1.0,
+        delta={"a": 0.001, "b": 0.01, "c": 0.0},
+        pairs=[("a", "b"), ("b", "a"), ("a", "c")],
+        surrogates=0,
+        rng=1,
+    )
+    assert found["a", "b"].delta == pytest.approx(0.01, rel=1e-3)
+    assert found["a", "b"].direct_delta == pytest.approx(0.001, rel=1e-3)
+    assert found["a", "c"].delta == 0.0
+    assert found.to_arrow()["delta"].to_pylist() == [one.delta for one in found]
+    assert "delta" in found["a", "b"].to_arrow().column_names
+
+
 def test_frames(pairs):
     found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, rng=1)
     assert found.to_arrow().num_rows == 6

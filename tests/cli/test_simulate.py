@@ -29,6 +29,16 @@ def test_the_table_names_direction_view_seed_and_interval():
     assert "95%" in done.stdout
 
 
+def test_the_mechanism_its_budget_and_its_delta_are_named():
+    assert "leakage (nats) of grr, epsilon 1, estimated" in run(*FEW).stdout
+    approximate = [*FEW, "--mechanism", "approximate-grr", "--delta", 0.001]
+    done = run(*approximate)
+    assert "of approximate-grr, epsilon 1, delta 0.001, estimated" in done.stdout
+    rows = list(csv.DictReader(io.StringIO(run(*approximate, "--format", "csv").stdout)))
+    assert [float(row["delta"]) for row in rows] == pytest.approx(6 * [0.001])
+    assert "delta" not in run(*FEW, "--format", "csv").stdout
+
+
 def test_the_smallest_possible_p_value_is_said():
     done = run(*FEW)
     assert (

@@ -86,7 +86,13 @@ def simulate(
             progress=progress,
             **keywords,
         )
-    console.write_result(estimates, lambda: _estimates_text(estimates, Path(data).name))
+    used = f"{mechanism}, epsilon {epsilon:g}"
+    delta = max((estimate.delta for estimate in estimates), default=0.0)
+    if delta:
+        used += f", delta {delta:g}"
+    console.write_result(
+        estimates, lambda: _estimates_text(estimates, Path(data).name, used)
+    )
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -97,8 +103,10 @@ def _pair(text: str) -> tuple[str, str]:
     return target.strip(), source.strip()
 
 
-def _estimates_text(estimates: Any, name: str) -> str:
-    """Return the largest estimates as text, with what to take care of."""
+def _estimates_text(estimates: Any, name: str, used: str) -> str:
+    """Return the largest estimates as text, with the mechanism that was used and what
+    to take care of.
+    """
     estimated = estimates.to_arrow().to_pylist()
     settings = estimates.settings
     estimated.sort(key=lambda row: -row["corrected"])
@@ -115,8 +123,8 @@ def _estimates_text(estimates: Any, name: str) -> str:
         if row["cautions"] and len(rows) <= SHOWN_PAIRS + 1:
             careful.append(f"  {pair}: {row['cautions']}")
     lines = [
-        f"{name}: leakage (nats) estimated from {settings.replicas} reports per "
-        f"record, seed {settings.rng}; view: inferred; intervals for the table",
+        f"{name}: leakage (nats) of {used}, estimated from {settings.replicas} reports "
+        f"per record, seed {settings.rng}; view: inferred; intervals for the table",
         console.aligned(rows, most=SHOWN_PAIRS),
     ]
     if settings.surrogates:

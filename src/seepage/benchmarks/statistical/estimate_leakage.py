@@ -279,8 +279,8 @@ class Task:
         The sources' attributes.
     mechanisms
         The mechanism of each source.
-    direct
-        The budget of the target's own report.
+    own
+        The mechanism of the target's own report.
     values
         The source tuples that occur: codes, one row per tuple and one column per
         source.
@@ -292,7 +292,7 @@ class Task:
     target: Attribute
     sources: tuple[Attribute, ...]
     mechanisms: tuple[Mechanism, ...]
-    direct: float
+    own: Mechanism
     values: Integers
     table: Integers
 
@@ -359,7 +359,7 @@ class Task:
             sources=tuple(source.name for source in self.sources),
             mechanism=", ".join(names),
             epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
-            direct=self.direct,
+            direct=self.own.epsilon,
             plug_in=plug_in,
             corrected=limits.corrected,
             lower=limits.lower,
@@ -371,6 +371,8 @@ class Task:
             unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),
             records=int(self.table.sum()),
             seed=settings.rng,
+            delta=sum(mechanism.delta for mechanism in self.mechanisms),
+            direct_delta=self.own.delta,
         )
 
 
@@ -454,7 +456,7 @@ def make_task(
         target=data.domain[target].restrict(seen),
         sources=tuple(data.domain[source] for source in sources),
         mechanisms=tuple(mechanisms[source] for source in sources),
-        direct=mechanisms[target].epsilon,
+        own=mechanisms[target],
         values=values,
         table=table,
     )

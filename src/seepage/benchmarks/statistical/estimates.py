@@ -97,6 +97,10 @@ class LeakageEstimate(Result):
         budgets.
     direct
         The budget of the target's own report (DPL).
+    delta, direct_delta
+        The delta of the source's mechanism, of several their sum, and that of the
+        target's.  Estimates are of guessed values and need none; `direct` and so
+        `total` hold with `direct_delta`.
     plug_in
         The paper's estimate: ln of the largest ratio of observed shares, biased upward.
         Infinite if a report was observed with one target value and never with another;
@@ -136,6 +140,8 @@ class LeakageEstimate(Result):
     records: int
     seed: int
     population: int | None = None
+    delta: float = 0.0
+    direct_delta: float = 0.0
 
     @property
     def source(self) -> str:
@@ -145,7 +151,7 @@ class LeakageEstimate(Result):
     @property
     def total(self) -> float:
         """DPL plus the corrected estimate: the target's total leakage (TPL) from these
-        sources.
+        sources, with `direct_delta`.
 
         Given the target's value its own report is independent of all others, so
         leakages add up.
@@ -198,6 +204,8 @@ class LeakageEstimate(Result):
     def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the estimate of one leakage in long form."""
         columns = {name: [getattr(self, name)] for name in REPORTED}
+        if self.delta:
+            columns["delta"] = [self.delta]
         return columns | {"cautions": ["; ".join(self.cautions)]}
 
 
@@ -316,8 +324,12 @@ class LeakageEstimates(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of the estimates of leakages in long form."""
-        columns: dict[str, list[Any]] = {name: [] for name in (*REPORTED, "cautions")}
+        names = [*REPORTED, "cautions"]
+        if any(estimate.delta for estimate in self):
+            names.insert(len(REPORTED), "delta")
+        columns: dict[str, list[Any]] = {name: [] for name in names}
         for estimate in self:
-            for name, values in estimate._columns().items():
-                columns[name] += values
+            row = {"delta": [estimate.delta], **estimate._columns()}
+            for name in names:
+                columns[name] += row[name]
         return columns
