@@ -70,6 +70,11 @@ def table(seed=1, rows=PEOPLE):
             "smoker": pd.array(with_missing(rng, smoker), "boolean"),
             "wave": with_missing(rng, waves, 0.0),
             "sex": rng.choice(["F", "M"], rows),
+            "vote": rng.choice(
+                ["left", "right", "green", "none", "unknown"],
+                rows,
+                p=[0.5, 0.3, 0.08, 0.08, 0.04],
+            ),
         }
     )
 
@@ -85,6 +90,7 @@ OTHERS = pd.DataFrame(
         "smoker": pd.array([True, False, None, None, True, False], "boolean"),
         "wave": [datetime.date(2031, 1, day) for day in range(1, 7)],
         "sex": ["F", "M", "F", "M", "F", "F"],
+        "vote": ["unknown", "none", "Unknown", None, "left", "refused"],
     }
 )
 """People whose values the table does not have."""

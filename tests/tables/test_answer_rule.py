@@ -243,3 +243,25 @@ def test_numbered_texts_are_no_scale():
     found = sp.Records.from_data(table, scope="population", answers="merged")
     answers = found.domain.as_reported()["married"].values
     assert answers == ("1. Never", "2. Married", "4. Divorced or other")
+
+
+def test_a_label_that_means_no_answer_is_merged_with_none():
+    """Neither "not known or other" nor "(other)" for yes and not known together."""
+    rng = np.random.default_rng(14)
+    table = pd.DataFrame(
+        {
+            "stroke": rng.choice(["n", "nk", "y"], N, p=[0.8, 0.15, 0.05]),
+            "angina": rng.choice(["n", "unknown", "y"], N, p=[0.95, 0.015, 0.035]),
+            "job": rng.choice(
+                ["a", "b", "c", "d", "Refused"], N, p=[0.5, 0.3, 0.11, 0.05, 0.04]
+            ),
+            "sex": PEOPLE["sex"],
+        }
+    )
+    found = sp.Records.from_data(table, scope="population", answers="merged")
+    domain = found.domain.as_reported()
+    assert domain["stroke"].values == ("n", "y", "nk")
+    assert domain["angina"].values == ("n", "y")
+    assert domain["job"].values == ("a", "b", "c or other")
+    people = (table["job"] == "Refused").sum()
+    assert found.marginal("job")[-1] == pytest.approx(people, rel=0.1)

@@ -12,7 +12,7 @@ into "(other)", neighbours of an ordered scale, also one of intervals such as "<
 "10+", with each other; no answer has fewer than 2,000 people of the certifying records,
 between 1 % and 10 % of them.
 
-A missing value is merged with no answer.  A person without an answer, or with a value
+A missing value is merged with no answer, nor is a label such as "unknown".  A person without an answer, or with a value
 that neither the part nor the answers have, is given one at random by the shares of the
 part: "prefer not to say" belongs to every question [theory-population: No answer].
 """
@@ -122,7 +122,29 @@ class AnswerRule:
             scale = scale_beside_answers(answers.values)
             if scale and self._are_common_beside(answers, people, scale):
                 return self._ordered_beside(answers, people, scale)
-        return self._labels(answers, people, self.least)
+        return self._labels_and_no_answers(answers, people)
+
+    def _labels_and_no_answers(
+        self, attribute: Attribute, counts: Integers
+    ) -> Attribute:
+        """Return the attribute with rare labels merged, but those that mean no answer:
+        they stand alone, or are missing if they are rare.
+
+        "Not known" and "yes" are no common answer, and "no" beside "not known" is one
+        answer only.
+        """
+        is_none = np.array([means_missing(value) for value in attribute.values])
+        answers = np.flatnonzero(~is_none)
+        if not is_none.any() or len(answers) < 2:
+            return self._labels(attribute, counts, self.least)
+        labels = self._labels(attribute.restrict(answers), counts[answers], self.least)
+        if labels.size < 2:
+            return labels
+        alone = list[str]()
+        for code in np.flatnonzero(is_none).tolist():
+            if counts[code] >= self.least:
+                alone.append(attribute.values[code])
+        return replace(labels, values=(*labels.values, *alone))
 
     def _are_common_beside(
         self, answers: Attribute, people: Integers, scale: Sequence[str]
@@ -166,6 +188,7 @@ class AnswerRule:
             beside = [value for value in attribute.values if value not in coded]
             has_missing = any(map(means_missing, beside))
             return self._with_own_missing(answers, attribute, counts, has_missing)
+        no_answers = _rare_no_answers(answers, attribute)
         people = people_by_answer(answers, attribute, counts)
         lacking = int(counts.sum() - people.sum())
         declared = self.options.merges.get(answers.name, {})
@@ -176,7 +199,7 @@ class AnswerRule:
         )
         return replace(
             answers,
-            merged=(*answers.merged, *as_missing),
+            merged=(*no_answers, *answers.merged, *as_missing),
             shares=answer_shares(people),
             protects_missing=self._certifying(lacking) >= PROTECTED_PEOPLE,
         )
@@ -205,6 +228,8 @@ class AnswerRule:
             values = (*values, MISSING)
             commonest = MISSING
         merged = answers.merged
+        if seen:
+            merged = (*_rare_no_answers(answers, attribute), *merged)
         declared = answers.edges and isinstance(
             self.options.bins_of(answers.name), Edges
         )
@@ -364,10 +389,27 @@ def people_by_answer(
     for value, count in zip(attribute.values, counts.tolist(), strict=True):
         label = value
         if value not in answers.values:
-            label = merged.get(value, answers.catch_all or MISSING)
+            rest = MISSING if means_missing(value) else answers.catch_all
+            label = merged.get(value, rest or MISSING)
         if value != MISSING and label in answers.values:
             people[answers.code(label)] += count
     return people
+
+
+def _rare_no_answers(
+    answers: Attribute, attribute: Attribute
+) -> tuple[tuple[str, str], ...]:
+    """Return how the labels of an attribute that mean no answer, and are no answers of
+    their own, are coded: as missing, and not as the answer for all others.
+    """
+    if answers.catch_all is None:
+        return ()
+    coded = {*answers.values, *(value for value, _ in answers.merged)}
+    return tuple(
+        (value, MISSING)
+        for value in attribute.values
+        if value not in coded and value != MISSING and means_missing(value)
+    )
 
 
 def _name_of_others(joining: Sequence[str], values: Sequence[str]) -> str:

@@ -30,12 +30,15 @@ NO_ANSWER_TEXTS = {
     "dont know",
     "dk",
     "unknown",
+    "not known",
+    "nk",
 }
-"""Answers that are none, in small letters: missing beside the numbers of a scale."""
+"""Answers that are none, in small letters: missing beside the numbers of a scale, and
+merged with no other answer."""
 
 
 def means_missing(label: str) -> bool:
-    """Return whether a label beside numbers means that there is no answer.
+    """Return whether a label beside answers means that there is none.
 
     Examples
     --------
