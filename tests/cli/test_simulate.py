@@ -34,7 +34,9 @@ def test_the_mechanism_its_budget_and_its_delta_are_named():
     approximate = [*FEW, "--mechanism", "approximate-grr", "--delta", 0.001]
     done = run(*approximate)
     assert "of approximate-grr, epsilon 1, delta 0.001, estimated" in done.stdout
-    rows = list(csv.DictReader(io.StringIO(run(*approximate, "--format", "csv").stdout)))
+    rows = list(
+        csv.DictReader(io.StringIO(run(*approximate, "--format", "csv").stdout))
+    )
     assert [float(row["delta"]) for row in rows] == pytest.approx(6 * [0.001])
     assert "delta" not in run(*FEW, "--format", "csv").stdout
 

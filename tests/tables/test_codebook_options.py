@@ -124,6 +124,8 @@ def test_the_codebook_of_a_plan_gives_the_same_answers(tmp_path):
         assert one.name == other.name
         assert one.edges == other.edges
         assert one.size == other.size
+    values = {one["name"]: one["values"] for one in plan.wire["attributes"]}
+    assert {one["name"]: one["values"] for one in again.wire["attributes"]} == values
     compared = sp.compare_limits(
         table, [2.0], codebook=path, effort=0.05, drop=["town"]
     )

@@ -192,7 +192,9 @@ class DesignOptions(PlanningOptions):
         merges = {} if self.codebook is None else self.codebook.merges
         answers = self.answers
         if answers is None:
-            merging = scope == "population" or bool(self.order) or bool(merges)
+            intervals = {} if self.codebook is None else self.codebook.bins
+            merged = merges.keys() - intervals.keys()
+            merging = scope == "population" or bool(self.order) or bool(merged)
             answers = "merged" if merging else "as-is"
         return {
             **super().records_options(rng, scope),

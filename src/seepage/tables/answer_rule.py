@@ -12,9 +12,10 @@ into "(other)", neighbours of an ordered scale, also one of intervals such as "<
 "10+", with each other; no answer has fewer than 2,000 people of the certifying records,
 between 1 % and 10 % of them.
 
-A missing value is merged with no answer, nor is a label such as "unknown".  A person without an answer, or with a value
-that neither the part nor the answers have, is given one at random by the shares of the
-part: "prefer not to say" belongs to every question [theory-population: No answer].
+A missing value is merged with no answer, nor is a label such as "unknown".  A person
+without an answer, or with a value that neither the part nor the answers have, is given
+one at random by the shares of the part: "prefer not to say" belongs to every question
+[theory-population: No answer].
 """
 
 import math
@@ -102,13 +103,13 @@ class AnswerRule:
         """Return the attribute with its answers merged, of values that are not missing."""
         options = self.options
         name = answers.name
+        if answers.edges and name not in options.order:
+            return self._intervals(answers, numbers)
         if name in options.merges:
             return self._declared(name, options.merges[name])
         if name in options.order:
             scale = [str(value) for value in options.order[name]]
             return self._ordered(answers, people, scale)
-        if answers.edges:
-            return self._intervals(answers, numbers)
         if options.pool is not None:
             return self._labels(answers, people, self._pooled_below(people))
         if not options.merges_answers or options.given_rule(name) == "none":
@@ -262,9 +263,13 @@ class AnswerRule:
     def _intervals(
         self, attribute: Attribute, numbers: NumberSummary | None
     ) -> Attribute:
-        """Return intervals, the outer ones open; a declared range stays as it is."""
+        """Return intervals, the outer ones open; a declared range stays as it is, with
+        the names that a codebook gives to its intervals.
+        """
         if isinstance(self.options.bins_of(attribute.name), Edges):
-            return attribute
+            names = self.options.merges.get(attribute.name, {})
+            values = tuple(names.get(label, label) for label in attribute.values)
+            return replace(attribute, values=values)
         edges = (-math.inf, *attribute.edges[1:-1], math.inf)
         labels = bin_labels(edges)
         if numbers is not None:

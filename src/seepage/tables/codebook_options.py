@@ -17,6 +17,7 @@ from seepage.tables.codebooks import (
     read_codebook_rows,
     read_scales,
 )
+from seepage.tables.labels import bin_labels
 from seepage.tables.table_options import NO_PERSON
 
 ROLES_BY_OPTION: dict[str, Role] = {
@@ -45,7 +46,8 @@ class CodebookOptions:
     missing_markers
         The values that mean missing, by attribute.
     merges
-        The answer that each value is coded as, by attribute.
+        The answer that each value, or each interval by its edges, is coded as, by
+        attribute.
     roles
         What is done with each attribute that has a role.
     """
@@ -170,6 +172,9 @@ def _settle(options: CodebookOptions, name: str, rows: Sequence[CodebookRow]) ->
     answers = [row for row in rows if not row.missing and row.value != MISSING]
     if any(row.is_interval for row in answers):
         options.bins[name] = _edges(name, answers)
+        names = _names_of_intervals(answers)
+        if names:
+            options.merges[name] = names
         return
     are_ordered = _are_ordered(answers)
     if are_ordered:
@@ -207,6 +212,22 @@ def _edges(name: str, rows: Sequence[CodebookRow]) -> list[float]:
                 name, f"intervals must join: one ends at {high:g}, then {low:g}"
             )
     return [ends[0][0], *(high for _, high in ends)]
+
+
+def _names_of_intervals(rows: Sequence[CodebookRow]) -> dict[str, str]:
+    """Return the names of intervals by the labels of their edges; none where two have
+    the same.
+    """
+    intervals = list[tuple[float, float, str]]()
+    for row in rows:
+        if not row.merged_into and row.lower is not None and row.upper is not None:
+            intervals.append((row.lower, row.upper, row.value))
+    intervals.sort()
+    edges = (intervals[0][0], *(upper for _, upper, _ in intervals))
+    names = [name for _, _, name in intervals]
+    if len(set(names)) < len(names) or "" in names:
+        return {}
+    return dict(zip(bin_labels(edges), names, strict=True))
 
 
 def _merges(name: str, rows: Sequence[CodebookRow]) -> dict[str, str]:
