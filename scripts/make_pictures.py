@@ -174,8 +174,8 @@ def people_needed(plan: sp.Plan) -> Any:
     title = alt.TitleParams(
         "People to ask for every share to within 3 points",
         subtitle=[
-            f"UCI Adult, {len(plan.collected)} questions; all reports of a person together leak at "
-            "most 2 nats about any of them,",
+            f"UCI Adult, {len(plan.collected)} questions; all that a person sends changes the odds "
+            "between two answers to any at most 7.4 times,",
             f"with confidence {plan.confidence} for the population that its "
             f"{plan.provenance.records:,} records were drawn from",
         ],
@@ -228,7 +228,7 @@ def make_plan_pictures(folder: Path) -> None:
     """Write the pictures of one plan from Adult's records into a folder."""
     records = sp.dataset("adult").read()
     title = "Working lives 2026"
-    plan = sp.design(records, 2.0, seconds=60, objective="largest", title=title)
+    plan = sp.design(records, "7.4x", effort=0.5, objective="largest", title=title)
     sp.save_chart(people_needed(plan), folder / "people-needed.svg")
     with tempfile.TemporaryDirectory() as place:
         pages = {stem: Path(place) / f"{stem}.html" for stem in SCREENSHOTS}
@@ -277,7 +277,7 @@ SCREENSHOTS = {
     "plan-page": (1000, 700),
     "questionnaire": (760, 640),
     "results-page": (1000, 700),
-    "evidence-page": (1000, 700),
+    "evidence-page": (1000, 650),
 }
 """Pages as pictures: width and height of the window."""
 
