@@ -3,6 +3,7 @@ all.
 """
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from scipy.stats import binom
 from seepage.confidence.joint_ratios import (
     PeopleOfValue,
     Ratios,
+    joint_excesses,
     joint_is_narrower,
     joint_log_ratios,
+    largest_joint_excess,
     largest_joint_ratios,
     regrets,
     separate_log_ratios,
@@ -36,6 +39,12 @@ def groups(rng, number, people, shares):
 
 def by_grid(above, below, c):
     """Return ln upper/lower over a fine grid of how C is shared."""
+    upper, lower = on_the_boundary(above, below, c)
+    return np.log(upper / lower).max(axis=1)
+
+
+def on_the_boundary(above, below, c):
+    """Return the two means along the boundary of the region, one row per statement."""
     total = (c + regrets(above.people) + regrets(below.people))[:, None]
     share = np.linspace(5e-4, 1 - 5e-4, 2000)
     upper = kl_inf_interval(
@@ -54,7 +63,7 @@ def by_grid(above, below, c):
         below.high[:, None],
         rounds=10,
     ).lower
-    return np.log(upper / lower).max(axis=1)
+    return upper, lower
 
 
 @pytest.mark.parametrize("c", [3.0, 7.0, 12.0])
@@ -69,6 +78,42 @@ def test_joint_limits_are_the_largest_ratio_in_the_region(c):
     balanced = joint_is_narrower(above.people, below.people, c)
     assert np.quantile((found - truth)[balanced], 0.9) < 1e-3
     assert np.median(found - truth) < 1e-4
+
+
+@pytest.mark.parametrize("c", [3.0, 12.0])
+def test_joint_excesses_are_the_largest_in_the_region(c):
+    rng = np.random.default_rng(5)
+    first, second = np.round(np.exp(rng.uniform(4, 9, (2, 200)))).astype(int)
+    above = groups(rng, 200, first, [0.2, 0.3, 0.3, 0.2])
+    below = groups(rng, 200, second, [0.1, 0.3, 0.3, 0.3])
+    factors = np.exp(rng.uniform(0, 2, 200))
+    found = joint_excesses(WEIGHTS, above, below, c, factors)
+    upper, lower = on_the_boundary(above, below, c)
+    truth = (upper - factors[:, None] * lower).max(axis=1)
+    assert (found >= truth - 1e-9).all()
+    balanced = joint_is_narrower(above.people, below.people, c)
+    assert np.quantile((found - truth)[balanced], 0.9) < 1e-3
+    ratios = joint_log_ratios(WEIGHTS, above, below, c)
+    at_limit = joint_excesses(WEIGHTS, above, below, c, np.exp(ratios))
+    assert np.quantile(np.abs(at_limit)[balanced], 0.9) < 2e-3, "0 at the ratio's limit"
+
+
+def test_each_excess_is_wrong_with_the_probability_of_one_statement():
+    rng = np.random.default_rng(6)
+    number = 2000
+    people = np.full(number, 150)
+    shares = np.array([[0.3, 0.3, 0.2, 0.2], [0.2, 0.2, 0.3, 0.3]])
+    above = groups(rng, number, people, shares[0])
+    below = groups(rng, number, people, shares[1])
+    means = shares @ WEIGHTS
+    factors = np.full(number, 1.3)
+    truth = means[0] - 1.3 * means[1]
+    c = math.log(1 / 0.05)
+    wrong = (joint_excesses(WEIGHTS, above, below, c, factors) < truth).sum()
+    assert wrong <= binom.ppf(1 - 1e-4, number, 0.05)
+    little = 0.3 - 2 * float(regrets(np.array([150.0]))[0])
+    loose = (joint_excesses(WEIGHTS, above, below, little, factors) < truth).sum()
+    assert loose > binom.ppf(1 - 1e-4, number, 0.05)
 
 
 def test_joint_limits_are_used_where_they_are_narrower():
@@ -157,6 +202,40 @@ def test_the_largest_is_that_of_all_statements():
     assert found[1] == 0.0
     full = math.log(WEIGHTS[0] / WEIGHTS[-1])
     assert found[2] > 0.8 * full, "a value without people may have any distribution"
+
+
+def test_the_largest_excess_is_that_of_all_statements():
+    """Reports with weights of their own; the limits of the targets differ."""
+    rng = np.random.default_rng(7)
+    sizes = [2, 1, 4]
+    starts = np.array([0, 2, 3])
+    limits = np.array([0.4, 0.3, 0.2])
+    people = np.array([300.0, 900.0, 1200.0, 0.0, 40.0, 500.0, 660.0])
+    counts = [rng.multinomial(int(n), rng.dirichlet([2.0] * 4)) for n in people]
+    shares = np.array(counts) / np.maximum(people, 1.0)[:, None]
+    weights = np.exp(rng.normal(size=(9, 4)) / 3)
+    ratios = Ratios(
+        weights,
+        np.broadcast_to(shares, (9, *shares.shape)),
+        people,
+        np.repeat(weights.min(axis=1)[:, None], 7, axis=1),
+        np.repeat(weights.max(axis=1)[:, None], 7, axis=1),
+    )
+    found = largest_joint_excess(ratios, starts, 6.0, limits)
+    truth = 0.0
+    report = np.arange(9)
+    for start, size, limit in zip(starts.tolist(), sizes, limits, strict=True):
+        factors = np.full(9, math.exp(limit))
+        for x, other in permutations(range(start, start + size), 2):
+            each = ratios.excesses(
+                report, np.full(9, x), np.full(9, other), 6.0, factors
+            )
+            truth = max(truth, float(each.max()) / math.expm1(limit))
+    assert found == pytest.approx(truth, rel=1e-12)
+    alone = starts[1:2] - 2
+    single = Ratios(weights, ratios.shares[:, 2:3], people[2:3], *ratios[3:])
+    single = single._replace(low=ratios.low[:, 2:3], high=ratios.high[:, 2:3])
+    assert largest_joint_excess(single, alone, 6.0, limits[1:2]) == 0.0
 
 
 def test_separate_limits_are_those_of_the_means():

@@ -14,13 +14,17 @@ One statement for a ratio].
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats, Integers
-from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
+from seepage.confidence.mean_limits import (
+    ConfidenceLimits,
+    kl_inf_interval,
+    mixture_radius,
+)
 
 SHARING_ROUNDS = 5
 """Iterations for how C is shared by the two means; each gives a valid limit."""
@@ -106,6 +110,98 @@ def joint_is_narrower(first: Floats, second: Floats, c: float) -> Booleans:
     return np.asarray(known & (np.sqrt(joint) < apart))
 
 
+class Region(NamedTuple):
+    """The region of two means that one joint statement leaves, for each statement.
+
+    Attributes
+    ----------
+    gaps, heights
+        The distances of the weights from the largest weight of the first group, and
+        from the smallest one of the second.
+    above, below
+        The people whose mean is m, and those whose mean is m'.
+    total
+        C.
+    """
+
+    gaps: Floats
+    heights: Floats
+    above: PeopleOfValue
+    below: PeopleOfValue
+    total: Floats
+
+    @classmethod
+    def of(
+        cls, weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
+    ) -> "Region":
+        """Return the region whose statement is wrong with probability at most e^-c."""
+        return cls(
+            np.maximum(above.high[:, None] - weights, 0.0),
+            np.maximum(weights - below.low[:, None], 0.0),
+            above,
+            below,
+            c + regrets(above.people) + regrets(below.people),
+        )
+
+    def largest(self) -> Floats:
+        """Return the upper limit of m with all of C."""
+        nu, distance = _bet(
+            self.gaps, self.above.shares, self.total / self.above.people
+        )
+        high = self.above.high
+        return np.asarray(np.minimum(high + nu - distance, high))
+
+    def smallest(self) -> Floats:
+        """Return the lower limit of m' with all of C."""
+        nu, height = _bet(
+            self.heights, self.below.shares, self.total / self.below.people
+        )
+        low = self.below.low
+        return np.asarray(np.maximum(low - nu + height, low))
+
+    def boundary(self, share: Floats) -> "BoundaryPoint":
+        """Return the point of the boundary where the first mean has a share of C."""
+        n = self.above.people
+        m = self.below.people
+        nu, distance = _bet(self.gaps, self.above.shares, share * self.total / n)
+        mu, height = _bet(self.heights, self.below.shares, (1 - share) * self.total / m)
+        mean = self.above.high + nu - distance
+        least = self.below.low - mu + height
+        return BoundaryPoint(mean, least, distance / n, height / m)
+
+
+class BoundaryPoint(NamedTuple):
+    """A point (m, m') of the boundary of a region.
+
+    Attributes
+    ----------
+    mean, least
+        The two means.
+    steep, flat
+        By how much m grows, and m' falls, as its part of C grows.
+    """
+
+    mean: Floats
+    least: Floats
+    steep: Floats
+    flat: Floats
+
+    @property
+    def slope(self) -> Floats:
+        """That of the tangent: m <= mean + slope (m' - least) in the whole region."""
+        return self.steep / self.flat
+
+    def better_share(self, share: Floats, first: Floats, second: Floats) -> Floats:
+        """Return the share of C for m, if first times its growth is to be second times
+        that of m'.
+        """
+        gain = (self.steep * first) ** 2 * share
+        other = (self.flat * second) ** 2 * (1 - share)
+        both = gain + other
+        share = np.divide(gain, both, out=np.full_like(both, 0.5), where=both > 0)
+        return np.asarray(np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE))
+
+
 def joint_log_ratios(
     weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
 ) -> Floats:
@@ -114,7 +210,7 @@ def joint_log_ratios(
     Parameters
     ----------
     weights
-        The distinct weights, above 0.
+        The weights, above 0; the same for all statements, or one row for each.
     above, below
         The people whose mean is m, and those whose mean is m'.
     c
@@ -143,36 +239,69 @@ def joint_log_ratios(
     >>> joint_log_ratios(weights, more, fewer, 10.0).round(3).tolist()
     [0.256]
     """
-    n = above.people
-    m = below.people
-    total = c + regrets(n) + regrets(m)
-    gaps = np.maximum(above.high[:, None] - weights, 0.0)
-    heights = np.maximum(weights - below.low[:, None], 0.0)
-    # each mean with all of C
-    nu, distance = _bet(gaps, above.shares, total / n)
-    mu, height = _bet(heights, below.shares, total / m)
-    largest = np.minimum(above.high + nu - distance, above.high)
-    smallest = np.maximum(below.low - mu + height, below.low)
-    ratio = largest / smallest
-    share = m / (n + m)
+    region = Region.of(weights, above, below, c)
+    smallest = region.smallest()
+    ratio = region.largest() / smallest
+    share = below.people / (above.people + below.people)
     for _ in range(SHARING_ROUNDS):
-        nu, distance = _bet(gaps, above.shares, share * total / n)
-        mu, height = _bet(heights, below.shares, (1 - share) * total / m)
-        mean = above.high + nu - distance
-        least = below.low - mu + height
-        # on the tangent m <= mean + slope (m' - least)
-        slope = m * distance / (n * height)
-        excess = mean - slope * least
-        tangent = slope + np.maximum(excess / smallest, excess / below.high)
+        point = region.boundary(share)
+        excess = point.mean - point.slope * point.least
+        tangent = point.slope + np.maximum(excess / smallest, excess / below.high)
         ratio = np.fmin(ratio, tangent)
-        steep = distance / (n * np.maximum(mean, below.low))
-        flat = height / (m * np.maximum(least, below.low))
-        first = steep**2 * share
-        second = flat**2 * (1 - share)
-        both = first + second
-        share = np.divide(first, both, out=np.full_like(both, 0.5), where=both > 0)
-        share = np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
+        share = point.better_share(
+            share,
+            1 / np.maximum(point.mean, below.low),
+            1 / np.maximum(point.least, below.low),
+        )
     return np.asarray(np.log(ratio * (1 + OUTWARDS)))
+
+
+def joint_excesses(
+    weights: Floats,
+    above: PeopleOfValue,
+    below: PeopleOfValue,
+    c: float,
+    factors: Floats,
+) -> Floats:
+    """Return upper limits of m - f m', each wrong with probability at most e^-c.
+
+    Parameters
+    ----------
+    weights, above, below, c
+        As in `joint_log_ratios`.
+    factors
+        f >= 0 of each statement.
+
+    Notes
+    -----
+    The largest m - f m' of the region of `joint_log_ratios`, by tangents likewise.
+
+    Examples
+    --------
+    The limit e^0.256 of the ratio in `joint_log_ratios` is that where m - f m' is 0:
+
+    >>> weights = np.array([1.0, np.exp(-1.0)])
+    >>> low, high = weights[1:], weights[:1]
+    >>> people = np.array([1000.0])
+    >>> more = PeopleOfValue(np.array([[0.3, 0.7]]), people, low, high)
+    >>> fewer = PeopleOfValue(np.array([[0.2, 0.8]]), people, low, high)
+    >>> found = joint_excesses(weights, more, fewer, 10.0, np.exp([0.2, 0.3]))
+    >>> found.round(3).tolist()
+    [0.033, -0.027]
+    """
+    region = Region.of(weights, above, below, c)
+    smallest = region.smallest()
+    excess = region.largest() - factors * smallest
+    share = below.people / (above.people + below.people)
+    ones = np.ones_like(share)
+    for _ in range(SHARING_ROUNDS):
+        point = region.boundary(share)
+        line = point.mean - point.slope * point.least
+        rest = point.slope - factors
+        tangent = line + np.maximum(rest * smallest, rest * below.high)
+        excess = np.fmin(excess, tangent)
+        share = point.better_share(share, ones, factors)
+    return np.asarray(excess + OUTWARDS * (above.high + factors * below.high))
 
 
 def separate_log_ratios(
@@ -180,6 +309,30 @@ def separate_log_ratios(
 ) -> Floats:
     """Return upper limits of ln m/m' by two limits, wrong with probability at most 2
     e^-c.
+    """
+    upper, lower = _two_limits(weights, above, below, c)
+    return np.asarray(np.log(upper / lower))
+
+
+def separate_excesses(
+    weights: Floats,
+    above: PeopleOfValue,
+    below: PeopleOfValue,
+    c: float,
+    factors: Floats,
+) -> Floats:
+    """Return upper limits of m - f m' by two limits, wrong with probability at most 2
+    e^-c.
+    """
+    upper, lower = _two_limits(weights, above, below, c)
+    return np.asarray(upper - factors * lower)
+
+
+def _two_limits(
+    weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
+) -> tuple[Floats, Floats]:
+    """Return an upper limit of m and a lower one of m', each wrong with probability at
+    most e^-c.
     """
     upper = kl_inf_interval(
         weights,
@@ -197,7 +350,7 @@ def separate_log_ratios(
         below.high,
         rounds=BET_ROUNDS,
     ).lower
-    return np.asarray(np.log(upper / lower))
+    return upper, lower
 
 
 class Ratios(NamedTuple):
@@ -206,7 +359,8 @@ class Ratios(NamedTuple):
     Attributes
     ----------
     weights
-        The distinct weights, the last axis of the shares.
+        The weights, the last axis of the shares: the same for all reports, or one row
+        for each.
     shares
         Their empirical distribution among the people with a value.
     people
@@ -230,6 +384,10 @@ class Ratios(NamedTuple):
             self.high[reports, values],
         )
 
+    def weights_of(self, reports: Integers) -> Floats:
+        """Return the weights of some statements."""
+        return self.weights if self.weights.ndim == 1 else self.weights[reports]
+
     def log_ratios(
         self, reports: Integers, first: Integers, second: Integers, c: float
     ) -> Floats:
@@ -237,18 +395,64 @@ class Ratios(NamedTuple):
 
         Each is wrong with probability at most 2 e^-c.
         """
+        return self._limits(
+            reports, first, second, c, joint_log_ratios, separate_log_ratios
+        )
+
+    def excesses(
+        self,
+        reports: Integers,
+        first: Integers,
+        second: Integers,
+        c: float,
+        factors: Floats,
+    ) -> Floats:
+        """Return limits of m - f m', f a factor of each statement, in the same way."""
+        return self._limits(
+            reports, first, second, c, joint_excesses, separate_excesses, factors
+        )
+
+    def _limits(
+        self,
+        reports: Integers,
+        first: Integers,
+        second: Integers,
+        c: float,
+        joint_limits: Callable[..., Floats],
+        separate_limits: Callable[..., Floats],
+        *factors: Floats,
+    ) -> Floats:
         found = np.zeros(len(reports))
         joint_level = c - math.log(2)
         joint = joint_is_narrower(self.people[first], self.people[second], joint_level)
         for mask, limits, level in (
-            (joint, joint_log_ratios, joint_level),
-            (~joint, separate_log_ratios, c),
+            (joint, joint_limits, joint_level),
+            (~joint, separate_limits, c),
         ):
             if mask.any():
-                above = self.group(reports[mask], first[mask])
-                below = self.group(reports[mask], second[mask])
-                found[mask] = limits(self.weights, above, below, level)
+                found[mask] = limits(
+                    self.weights_of(reports[mask]),
+                    self.group(reports[mask], first[mask]),
+                    self.group(reports[mask], second[mask]),
+                    level,
+                    *(each[mask] for each in factors),
+                )
         return found
+
+    def bounds(self, starts: Integers, c: float, rounds: int) -> ConfidenceLimits:
+        """Return limits of each likelihood that bound all statements about each target.
+
+        With a radius that is at least that of every joint statement.
+        """
+        price = regrets(self.people)
+        highest = np.maximum.reduceat(price, starts)
+        sizes = np.diff(starts, append=len(self.people))
+        with np.errstate(divide="ignore"):
+            radius = (c + price + np.repeat(highest, sizes)) / self.people
+        weights = self.weights if self.weights.ndim == 1 else self.weights[:, None]
+        return kl_inf_interval(
+            weights, self.shares, radius, self.low, self.high, rounds=rounds
+        )
 
 
 def largest_joint_ratios(
@@ -285,19 +489,7 @@ def largest_joint_ratios(
     whose bounds are above the largest limit so far.
     """
     number = len(ratios.people)
-    target = np.repeat(np.arange(len(starts)), np.diff(starts, append=number))
-    price = regrets(ratios.people)
-    highest = np.maximum.reduceat(price, starts)[target]
-    with np.errstate(divide="ignore"):
-        radius = (c + price + highest) / ratios.people
-    bounds = kl_inf_interval(
-        ratios.weights,
-        ratios.shares,
-        radius,
-        ratios.low,
-        ratios.high,
-        rounds=rounds,
-    )
+    bounds = ratios.bounds(starts, c, rounds)
     upper = np.log(bounds.upper)
     lower = np.log(bounds.lower)
     spread = [
@@ -319,6 +511,61 @@ def largest_joint_ratios(
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
     _raise_to(best, ratios, starts, rest, c, own)
+    return best
+
+
+def largest_joint_excess(
+    ratios: Ratios, starts: Integers, c: float, limits: Floats
+) -> float:
+    """Return the largest limit of (m - e^l m')/(e^l - 1) over reports and pairs of
+    values of a target, at least 0; l is the target's own limit.
+
+    Parameters
+    ----------
+    ratios, starts, c
+        As in `largest_joint_ratios`.
+    limits
+        l of each target.
+
+    Notes
+    -----
+    Mixing reports with the neutral one, t w + 1 - t, maps each mean m to t m + 1 - t, so
+    the ratio of two is at most e^l if and only if t (1 + (m - e^l m')/(e^l - 1)) <= 1.
+    Statements are computed in the order of their bounds, as in `largest_joint_ratios`.
+    """
+    bounds = ratios.bounds(starts, c, BET_ROUNDS)
+    sizes = np.diff(starts, append=len(ratios.people))
+    first = np.concatenate(
+        [
+            start + np.repeat(np.arange(k), k)
+            for start, k in zip(starts, sizes, strict=True)
+        ]
+    )
+    second = np.concatenate(
+        [
+            start + np.tile(np.arange(k), k)
+            for start, k in zip(starts, sizes, strict=True)
+        ]
+    )
+    pairs = first != second
+    first = first[pairs]
+    second = second[pairs]
+    raised = np.repeat(np.expm1(limits), sizes * (sizes - 1))
+    factors = 1 + raised
+    excess = bounds.upper[:, first] - factors * bounds.lower[:, second]
+    bound = (excess / raised).ravel()
+    best = 0.0
+    order = np.argsort(-bound)
+    done = 0
+    batch = FIRST_STATEMENTS * len(starts)
+    while done < len(order) and bound[order[done]] > best:
+        flat = order[done : done + batch]
+        flat = flat[bound[flat] > best]
+        reports, pair = np.divmod(flat, len(first))
+        found = ratios.excesses(reports, first[pair], second[pair], c, factors[pair])
+        best = max(best, float((found / raised[pair]).max()))
+        done += batch
+        batch = MAX_BATCH
     return best
 
 

@@ -5,15 +5,19 @@ people is larger.  So reports are selected on a random fifth of the records, and
 leakage is bounded on the other records, which are independent of the selection.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from seepage._core.arrays import Floats
+from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, Setting
 from seepage.channel.records import Records
-from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
+from seepage.confidence.joint_ratios import (
+    Ratios,
+    largest_joint_excess,
+    largest_joint_ratios,
+)
+from seepage.confidence.mean_limits import ROUNDS
 from seepage.designs.shaped.admissible_reports import AnswerCounts
 
 SPLIT_FACTOR = 5
@@ -56,8 +60,9 @@ def population_leakages(
     """Return upper confidence limits of the leakage about each target in the
     population, in nats.
 
-    ln max over y, x != x' of upper_x(y) / lower_x'(y), where the likelihood of report y
-    given x is the mean of C[z, y] over the people with value x.  The largest leakage,
+    The largest limit over y, x != x' of the ratio of the likelihoods of report y given
+    x and given x', the means of C[z, y] over the people with these values: by one joint
+    statement, or by two where the numbers of people differ much.  The largest leakage,
     over all targets, is above its limit with probability at most 2 e^-level
     [theory-certificate: The theorem].
 
@@ -70,37 +75,42 @@ def population_leakages(
     level
         c of `level_of_maxima`.
     """
-    leakages = {}
-    for name, counts in table.targets.items():
-        upper, lowest = _mean_limits(channel.T, table, name, level)
-        ratio = float((upper / lowest).max()) if len(counts) > 1 else 1.0
-        leakages[name] = math.log(ratio) + ROUNDING if ratio > 1 else 0.0
+    names = _with_values(table)
+    leakages = dict.fromkeys(table.targets, 0.0)
+    if names:
+        ratios, starts = _likelihoods(channel.T, table, names)
+        found = largest_joint_ratios(ratios, starts, level, ROUNDS)
+        found = np.where(found > 0, found + ROUNDING, 0.0)
+        leakages.update(zip(names, found.tolist(), strict=True))
     return leakages
 
 
-def _mean_limits(
-    weights: Floats, table: AnswerCounts, name: str, level: float
-) -> tuple[Floats, Floats]:
-    """Return upper limits of each report's mean given each value x, and the least lower
-    limit.
+def _with_values(table: AnswerCounts) -> list[str]:
+    """Return the targets of several values."""
+    return [name for name, counts in table.targets.items() if len(counts) > 1]
 
-    The latter over the values x' != x.  Both have one row per report and one column per
-    value.
+
+def _likelihoods(
+    reports: Floats, table: AnswerCounts, names: Sequence[str]
+) -> tuple[Ratios, Integers]:
+    """Return the likelihoods of reports under the values of targets, and where the
+    values of each target start.
     """
-    counts = table.targets[name] / table.factor
-    totals = counts.sum(axis=1)
-    shares = counts / np.maximum(totals, 1)[:, None]
-    within = np.where(table.possible(name), weights[:, None, :], np.nan)
-    limits = kl_inf_interval(
-        weights[:, None, :],
-        shares,
-        mixture_radius(totals, level),
+    counts = [table.targets[name] for name in names]
+    people = np.vstack(counts) / table.factor
+    totals = people.sum(axis=1)
+    shares = people / np.maximum(totals, 1)[:, None]
+    possible = np.vstack([table.possible(name) for name in names])
+    within = np.where(possible, reports[:, None, :], np.nan)
+    ratios = Ratios(
+        reports,
+        np.broadcast_to(shares, (len(reports), *shares.shape)),
+        totals,
         np.nanmin(within, axis=2),
         np.nanmax(within, axis=2),
     )
-    order = np.sort(limits.lower, axis=1)
-    is_lowest = limits.lower == order[:, :1]
-    return limits.upper, np.where(is_lowest, order[:, 1:2], order[:, :1])
+    sizes = list(map(len, counts))
+    return ratios, np.cumsum([0, *sizes[:-1]])
 
 
 def kept_share(
@@ -109,14 +119,13 @@ def kept_share(
     """Return the largest t for which the limits of t w + 1 - t are certified, w the
     reports.
 
-    Mixing with the neutral report maps every mean m to t m + 1 - t, and its limits
-    likewise.  So limits never fall as t grows, and the mixtures are one ascending
-    family: t (u - 1) + 1 <= e^l (t (v - 1) + 1).
+    Mixing with the neutral report maps every mean m to t m + 1 - t, and each pair of
+    means that a joint statement leaves likewise.  So limits never fall as t grows, and
+    the mixtures are one ascending family [theory-certificate: Families].
     """
-    t = 1.0
-    for name, limit in limits.items():
-        if len(table.targets[name]) > 1:
-            upper, lowest = _mean_limits(reports, table, name, level)
-            slope = float((upper - 1 - math.exp(limit) * (lowest - 1)).max())
-            t = min(t, math.expm1(limit) / slope) if slope > 0 else t
-    return t
+    names = [name for name in _with_values(table) if name in limits]
+    if not names:
+        return 1.0
+    ratios, starts = _likelihoods(reports, table, names)
+    own = np.array([limits[name] for name in names])
+    return 1 / (1 + largest_joint_excess(ratios, starts, level, own))
