@@ -125,8 +125,10 @@ def test_without_a_limit_nothing_is_promised():
 def test_one_answer_alone_has_no_limit():
     """Nobody of the part that fixes answers has the rare one: nothing is promised."""
     table = PEOPLE[["female", "smoker"]].assign(hiv="no")
-    table.loc[np.random.default_rng(4).permutation(N)[:3], "hiv"] = "yes"
-    plan = sp.design(table, 2.0, keep=["hiv"], effort=0.05, rng=1)
+    part = sp.Records.from_data(table, scope="population").origin.fixed.part
+    outside = part.priorities(None, 0, N) >= np.uint64(part.threshold)
+    table.loc[np.flatnonzero(outside)[:3], "hiv"] = "yes"
+    plan = sp.design(table, 2.0, keep=["hiv"], effort=0.05)
     assert plan["hiv"].values == ("no",)
     assert plan["hiv"].limit is None
     assert left_out_of(plan).single == ("hiv",)
@@ -134,3 +136,10 @@ def test_one_answer_alone_has_no_limit():
     page = plan_page(plan)
     assert "the limit holds for it" not in page
     assert "(and about hiv" not in page
+
+
+def test_a_limit_of_one_answer_alone_makes_no_plan():
+    """The plan would promise nothing, and the one limit that was asked for is about it."""
+    table = PEOPLE[["female", "smoker"]].assign(hiv="no")
+    with pytest.raises(sp.InputError, match="attribute with two answers or more"):
+        sp.design(table, {"hiv": 2.0}, keep=["hiv"], effort=0.05)

@@ -220,6 +220,11 @@ class Attribute:
         return self.size
 
     @property
+    def protected_answers(self) -> int:
+        """The number of answers, also of having none, between which a limit holds."""
+        return self.answers + self.protects_missing
+
+    @property
     def as_coded(self) -> "Attribute":
         """The attribute as records have it: with shares, "(missing)" is its last value."""
         if not self.shares or MISSING in self._codes:

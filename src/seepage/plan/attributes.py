@@ -130,8 +130,7 @@ def _promised(limit: float, attribute: Attribute) -> float | None:
     Between one answer and itself odds do not change: that promises nothing, and people
     with another answer may exist that its records do not show.
     """
-    answers = attribute.as_reported.size + attribute.protects_missing
-    if limit == math.inf or answers < 2:
+    if limit == math.inf or attribute.protected_answers < 2:
         return None
     return float(limit)
 

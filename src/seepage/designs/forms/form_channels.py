@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from seepage._core.arrays import Floats
@@ -244,20 +243,13 @@ class MatrixChannel(
 
     @classmethod
     def of_shaped(cls, report: "ShapedReport") -> "MatrixChannel":
-        """Return the channel of a shaped report, which it keeps as `shaped`."""
-        channel = cls.of(
+        """Return the channel of a shaped report."""
+        return cls.of(
             report.table.sources,
             report.mechanism,
             frequencies=rounded_frequencies(report.nominal),
             answer_leakage=report.answer_leakage,
         )
-        msgspec.structs.force_setattr(channel, "shaped", report)
-        return channel
-
-    @cached_property
-    def shaped(self) -> "ShapedReport":
-        """The shaped report with its variances; a file has its thresholds only."""
-        raise InputError("a matrix that was read from a file has no variances")
 
 
 def _check_asked(names: Sequence[str]) -> None:

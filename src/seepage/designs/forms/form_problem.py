@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.search_work import SearchWork
 from seepage.designs.report_precision import Precisions
 from seepage.designs.want import Wanted, parse_want
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped.shaped_report import ShapedReport
+
 
 Indices = tuple[int, ...]
 """Attributes of a form, by index, ascending."""
@@ -76,6 +80,8 @@ class FormProblem:
     scale
         For the objective `"largest"`: c_j, the importance of a quantity over its number
         of values.
+    shaped_reports
+        The shaped reports of the search by their channel, which has no variances.
     """
 
     domain: Domain
@@ -90,6 +96,7 @@ class FormProblem:
     fixed_caps: bool = False
     max_cells: float = math.inf
     scale: Floats | None = None
+    shaped_reports: dict[MatrixChannel, "ShapedReport"] = field(default_factory=dict)
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +217,17 @@ class FormProblem:
         channel = ProductChannel.of(names, how, epsilons.tolist())
         return Form.of(channel, guarantee, totals.tolist())
 
+    def shaped_form(self, report: "ShapedReport", totals: Sequence[float]) -> Form:
+        """Return a form of one shaped report for all its answers."""
+        channel = MatrixChannel.of_shaped(report)
+        self.shaped_reports[channel] = report
+        return Form.of(channel, "exact", totals)
+
+    def shaped_report(self, form: Form) -> "ShapedReport":
+        """Return the shaped report of a form of this search."""
+        assert isinstance(form.channel, MatrixChannel)
+        return self.shaped_reports[form.channel]
+
     def indices(self, form: Form) -> Indices:
         """Return the attributes that a form asks for, by index."""
         return tuple(map(self.domain.index, form.attributes))
@@ -219,7 +237,7 @@ class FormProblem:
         indices = self.indices(form)
         if isinstance(form.channel, MatrixChannel):
             row = np.zeros(len(self.precisions.quantities))
-            for axes, variance in form.channel.shaped.variances.items():
+            for axes, variance in self.shaped_report(form).variances.items():
                 quantity = tuple(indices[axis] for axis in axes)
                 row[self.precisions.quantities.index(quantity)] = 1 / variance
             return row
@@ -325,10 +343,10 @@ def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
         if setting is not None:
             limits[j] = design_limit(setting)
     limits[unprotected] = np.inf
-    if not np.isfinite(limits).any():
-        raise checks.violation(
-            "limit", "given for at least one protected attribute", limit
-        )
+    limited = [domain[index] for index in np.flatnonzero(np.isfinite(limits)).tolist()]
+    if all(attribute.protected_answers < 2 for attribute in limited):
+        rule = "given for at least one protected attribute with two answers or more"
+        raise checks.violation("limit", rule, limit)
     return limits
 
 

@@ -28,7 +28,6 @@ from seepage.confidence.maxima import level_of_maxima
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
-from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_pool import MIN_REDUCED_GAIN, FormPool
 from seepage.designs.forms.form_problem import MAX_BUDGET
@@ -378,7 +377,7 @@ class FormShaper:
             totals = report_totals(
                 self.counter, form.attributes, report.mechanism.thresholds
             )
-        return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
+        return self.problem.shaped_form(report, totals)
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
         """Return the keywords `epsilons` and `record_limit` of `shape_form`.
@@ -419,11 +418,10 @@ class FormShaper:
         level = level_of_maxima(max(len(forms), 1), self.confidence)
         certified = list[Form]()
         for form in forms:
-            assert isinstance(form.channel, MatrixChannel)
             product = products.get(form.attributes)
             record = math.inf if product is None else product.record
             proven = certified_report(
-                form.channel.shaped,
+                self.problem.shaped_report(form),
                 self.protected,
                 rest,
                 whole,
@@ -436,9 +434,7 @@ class FormShaper:
             epsilon = report.mechanism.realised_epsilon
             if epsilon <= record:
                 totals = np.minimum(self.problem.limits, epsilon).tolist()
-                certified.append(
-                    Form.of(MatrixChannel.of_shaped(report), "exact", totals)
-                )
+                certified.append(self.problem.shaped_form(report, totals))
         return certified
 
     def _rows(self, form: Form) -> dict[int, Floats]:
