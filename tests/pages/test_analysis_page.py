@@ -18,6 +18,7 @@ from report_pages import analysed, synthetic
 import seepage as sp
 from seepage._core import checks
 from seepage._core.errors import InputError
+from seepage._core.odds import measured_odds
 from seepage.analysis.budget_grid import GRID, leakage_grid
 from seepage.app.application import SHIPPED
 from seepage.cli.report import report as command
@@ -26,7 +27,6 @@ from seepage.pages.analysis_view import (
     about_picture,
     finding_of,
     leak_pictures,
-    times_text,
     total_bars,
 )
 from seepage.pages.check_page import STYLES as CHECK_STYLES
@@ -270,7 +270,7 @@ def test_budgets_of_the_grid_are_in_proportion():
     steps = [2 * step for step in GRID]
     assert content["analysed"] == steps.index(20.0)
     assert [stop["noise"] for stop in content["stops"]] == [
-        times_text(step) for step in steps
+        measured_odds(step) for step in steps
     ]
 
 

@@ -12,10 +12,9 @@ import pytest
 from report_pages import ProcessorClock, analysed, synthetic
 
 import seepage as sp
-from seepage._core.odds import odds_text
+from seepage._core.odds import measured_odds, odds_text
 from seepage.analysis.analysis import sealed
 from seepage.pages.analysis_page import report_page
-from seepage.pages.analysis_view import times_text
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -114,14 +113,14 @@ def test_a_box_opens_its_pair_and_so_do_the_two_selects(opened, adult, adult_pag
     page.get_by_role("button", name="occupation about sex:").click()
     matrix = sp.leakage_matrix(adult, 1.0)
     leak = matrix.leak_among("sex", "occupation", 500)
-    assert page.inner_text("#pair-odds") == f"{times_text(leak.value)} times"
+    assert page.inner_text("#pair-odds") == f"{measured_odds(leak.value)} times"
     sentence = page.inner_text("#pair-sentence")
     assert f"“{leak.witness.likelier}”" in sentence
     assert page.inner_text("#pair-kind-1") == leak.witness.other
     page.select_option("#pair-source", label="sex")
     page.select_option("#pair-target", label="occupation")
     back = matrix.leak_among("occupation", "sex", 500)
-    assert page.inner_text("#pair-odds") == f"{times_text(back.value)} times"
+    assert page.inner_text("#pair-odds") == f"{measured_odds(back.value)} times"
     pressed = page.locator("#map-table button[aria-pressed=true]")
     assert pressed.count() == 1
     assert pressed.get_attribute("aria-label").startswith("sex about occupation")

@@ -1,4 +1,4 @@
-"""Limits as odds: `7.4x` is the limit ln 7.4 in nats.
+"""Limits and leakages as odds: `7.4x` is the limit ln 7.4 in nats.
 
 A total of L nats changes the odds between two values at most exp(L) times.
 """
@@ -91,6 +91,49 @@ def odds_at_least(value: float) -> str:
     if 100 <= below < 1e6:
         return f"{below:,.0f}"
     return f"{below:.3g}".replace("e+", "e")
+
+
+def least_odds(value: float) -> str:
+    """Return e to a number of nats, rounded down to two digits, from 100 on to three.
+
+    Examples
+    --------
+    >>> least_odds(1.0), least_odds(6.185), least_odds(0.0), least_odds(math.inf)
+    ('2.7', '485', '1', 'any number of')
+    """
+    if not value < 700:
+        return "any number of"
+    odds = math.exp(max(0.0, value))
+    digits = (2 if odds >= 100 else 1) - math.floor(math.log10(odds))
+    below = math.floor(odds * 10.0**digits + 1e-9) / 10.0**digits
+    if below >= 1e6:
+        return f"{below:.3g}".replace("e+", "e")
+    if below >= 10:
+        return f"{below:,.0f}"
+    return f"{below:.2g}"
+
+
+def measured_odds(value: float) -> str:
+    """Return e to a leakage that was measured, rounded up to three digits.
+
+    Examples
+    --------
+    >>> (
+    ...     measured_odds(1.0),
+    ...     measured_odds(0.0),
+    ...     measured_odds(5.0),
+    ...     measured_odds(math.inf),
+    ... )
+    ('2.72', '1', '149', 'any number of')
+    """
+    if not value < 700:
+        return "any number of"
+    odds = math.exp(value)
+    digits = 2 - math.floor(math.log10(odds))
+    above = math.ceil(odds * 10.0**digits * (1 - 1e-12)) / 10.0**digits
+    if above >= 1e6:
+        return f"{above:.3g}".replace("e+", "e")
+    return f"{above:,.6g}"
 
 
 def limit_as_typed(limit: float) -> str:

@@ -250,6 +250,17 @@ def points(width: float) -> str:
     return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
 
 
+def whole_points(width: float) -> str:
+    """Return a half-width in percentage points without a zero behind the point.
+
+    Examples
+    --------
+    >>> whole_points(0.03), whole_points(0.034)
+    ('3', '3.4')
+    """
+    return points(width).removesuffix(".0")
+
+
 def rounded_people(number: int) -> str:
     """Return a number of people, rounded up to three digits.
 

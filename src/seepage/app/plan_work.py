@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import seepage as sp
 from seepage._core.progress import Progress
-from seepage._core.text import points, rounded_people
+from seepage._core.text import rounded_people, whole_points
 from seepage.app.codebook_choices import merged_rows
 from seepage.app.explored_part import asked_answers, read_explored, write_explored
 from seepage.app.plan_files import (
@@ -191,7 +191,7 @@ def _width_in_words(half_width: float) -> str:
     """Return a half-width in points."""
     if not math.isfinite(half_width):
         return "not known"
-    return f"± {points(half_width).removesuffix('.0')} points"
+    return f"± {whole_points(half_width)} points"
 
 
 def _write_questionnaires(plan: Plan, number: int, folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from seepage._core.errors import InputError
-from seepage._core.odds import limit_as_typed
+from seepage._core.odds import least_odds, limit_as_typed, measured_odds
 from seepage._core.text import (
     delta_text,
     how_many,
@@ -35,8 +35,6 @@ from seepage.pages.analysis_view import (
     finding_of,
     is_told_by_totals,
     leak_pictures,
-    least_odds,
-    times_text,
     total_bars,
 )
 from seepage.pages.odds_rows import State
@@ -180,15 +178,15 @@ def audit_heading(audit: Any) -> AuditHeading:
     is_exact = decisive.lower == decisive.upper
     realised = f"at least {least_odds(decisive.lower)} times"
     if is_exact:
-        realised = f"up to {times_text(decisive.upper)} times"
+        realised = f"up to {measured_odds(decisive.upper)} times"
     elif audit.verdict == "holds" and math.isfinite(decisive.upper):
-        realised = f"at most {times_text(decisive.upper)} times"
+        realised = f"at most {measured_odds(decisive.upper)} times"
     sentence = f"What is sent about {decisive.attribute} changes the odds {realised}."
     lead = "No claim was stated."
     if decisive.claim is None:
         state, order = "told", "What the reports tell"
     else:
-        lead = f"Claimed are at most {times_text(decisive.claim)} times."
+        lead = f"Claimed are at most {measured_odds(decisive.claim)} times."
     return AuditHeading(state=state, order=order, sentence=sentence, lead=lead)
 
 

@@ -2,14 +2,14 @@
 what is told about each question as odds, and the strongest leaks.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from seepage._core.odds import odds_text
+from seepage._core.odds import least_odds, measured_odds, odds_text
+from seepage._core.percent import people_of_a_hundred
 from seepage._core.text import delta_text, factor, number_of, short_list
 from seepage.analysis.analysis import Analysis
 from seepage.analysis.verdict import STATES, Judgement, Verdict
@@ -62,26 +62,6 @@ class AnalysisFinding:
     sentence: str
     lead: str
     facts: tuple[Fact, ...]
-
-
-def least_odds(value: float) -> str:
-    """Return e to a number of nats, rounded down to two digits, from 100 on to three.
-
-    Examples
-    --------
-    >>> least_odds(1.0), least_odds(6.185), least_odds(0.0), least_odds(math.inf)
-    ('2.7', '485', '1', 'any number of')
-    """
-    if not value < 700:
-        return "any number of"
-    odds = math.exp(max(0.0, value))
-    digits = (2 if odds >= 100 else 1) - math.floor(math.log10(odds))
-    below = math.floor(odds * 10.0**digits + 1e-9) / 10.0**digits
-    if below >= 1e6:
-        return f"{below:.3g}".replace("e+", "e")
-    if below >= 10:
-        return f"{below:,.0f}"
-    return f"{below:.2g}"
 
 
 def by_urgency(verdict: Verdict) -> list[Judgement]:
@@ -163,9 +143,9 @@ def _noise(matrix: LeakageMatrix) -> str:
     """Return how much one answer changes the odds, in a sentence."""
     least = float(matrix.epsilons.min())
     most = float(matrix.epsilons.max())
-    times = times_text(most)
-    if times_text(least) != times:
-        times = f"{times_text(least)} to {times}"
+    times = measured_odds(most)
+    if measured_odds(least) != times:
+        times = f"{measured_odds(least)} to {times}"
     return (
         f"Each answer is sent with noise that changes the odds at most {times} times."
     )
@@ -240,7 +220,7 @@ def _without_limits(analysis: Analysis) -> AnalysisFinding:
         sentence = f"{short(leak.source)} gives away {short(leak.target)}."
         facts.append(
             Fact(
-                number=f"{times_text(leak.leakage)} ×",
+                number=f"{measured_odds(leak.leakage)} ×",
                 text=(
                     f"is what one noisy answer about {short(leak.source)} does to the "
                     f"odds about {short(leak.target)}, at most{delta_text(leak.delta)}."
@@ -276,24 +256,6 @@ def _without_limits(analysis: Analysis) -> AnalysisFinding:
         lead=_noise(analysis.matrix),
         facts=tuple(facts),
     )
-
-
-def times_text(value: float) -> str:
-    """Return e to a leakage that was measured, rounded up to three digits.
-
-    Examples
-    --------
-    >>> times_text(1.0), times_text(0.0), times_text(5.0), times_text(math.inf)
-    ('2.72', '1', '149', 'any number of')
-    """
-    if not value < 700:
-        return "any number of"
-    odds = math.exp(value)
-    digits = 2 - math.floor(math.log10(odds))
-    above = math.ceil(odds * 10.0**digits * (1 - 1e-12)) / 10.0**digits
-    if above >= 1e6:
-        return f"{above:.3g}".replace("e+", "e")
-    return f"{above:,.6g}"
 
 
 def _is_witnessed(analysis: Analysis) -> bool:
@@ -396,7 +358,7 @@ def about_picture(analysis: Analysis) -> AboutPicture | None:
                 name=name,
                 state="told",
                 value=told[name].value,
-                text=f"{times_text(told[name].value)} ×{delta_text(told[name].delta)}",
+                text=f"{measured_odds(told[name].value)} ×{delta_text(told[name].delta)}",
             )
             for name in names[:SHOWN_SOURCES]
         ]
@@ -406,7 +368,7 @@ def about_picture(analysis: Analysis) -> AboutPicture | None:
                 name=f"{leak.target} itself",
                 state="own",
                 value=own,
-                text=f"{times_text(own)} ×",
+                text=f"{measured_odds(own)} ×",
             )
         )
         return AboutPicture(target=leak.target, bars=odds_bars(entries), least=least)
@@ -479,11 +441,11 @@ def leak_picture(
     ]
     likely = [matrix.domain[source].code(str(value)) for value in witness.likely]
     noise = _noise_of_answers(matrix, source)
-    times = f"{times_text(leakage.value)} times{delta_text(leakage.delta)}"
+    times = f"{measured_odds(leakage.value)} times{delta_text(leakage.delta)}"
     kinds = (short(str(witness.likelier)), short(str(witness.other)))
     answers = _quoted_answers(witness.likely)
     if noise is None or len(likely) > 1:
-        shares = [_percent(float(row[likely].sum())) for row in rows]
+        shares = [people_of_a_hundred(float(row[likely].sum())) for row in rows]
         sentence = (
             f"{answers} is the answer to {short(source)} of {shares[0]} of 100 with "
             f"{short(target)} “{kinds[0]}” and of {shares[1]} of 100 with "
@@ -492,7 +454,7 @@ def leak_picture(
         )
     else:
         sent = noise[:, likely[0]]
-        shares = [_percent(float(row @ sent)) for row in rows]
+        shares = [people_of_a_hundred(float(row @ sent)) for row in rows]
         sentence = (
             f"{answers} as {short(source)} is sent by {shares[0]} of 100 with "
             f"{short(target)} “{kinds[0]}” and by {shares[1]} of 100 with "
@@ -502,7 +464,7 @@ def leak_picture(
         source=source,
         target=target,
         sentence=sentence,
-        odds=times_text(leakage.value),
+        odds=measured_odds(leakage.value),
         kinds=tuple(zip(kinds, shares, strict=True)),
     )
 
@@ -519,13 +481,6 @@ def _noise_of_answers(matrix: LeakageMatrix, source: str) -> Any:
     if noise.shape != (release.mechanism.k, release.mechanism.k):
         return None
     return noise
-
-
-def _percent(share: float) -> int:
-    """Return a share as a number of 100 people, 0 and 100 only where it is exact."""
-    if 0 < share < 1:
-        return min(99, max(1, round(100 * share)))
-    return round(100 * share)
 
 
 def _quoted_answers(answers: Sequence[Any]) -> str:

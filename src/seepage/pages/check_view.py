@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from seepage._core.percent import percent_near_ends
 from seepage._core.text import number_of, short_list
 from seepage.tables.data_check import SAME, ColumnCheck, DataCheck
 from seepage.tables.rare_values import rare_below
@@ -183,19 +184,8 @@ def _plain_reason(column: ColumnCheck) -> str:
     if column.values > SHOWN_SHARES * SHOWN_SHARES:
         text = f"{column.values:,} values, which a design merges into answers."
     if column.missing:
-        text += f" {_percent(column.missing)} have none."
+        text += f" {percent_near_ends(column.missing)} have none."
     return text
-
-
-def _percent(share: float) -> str:
-    """Return a share in percent, on one line; with a decimal near 0 and 100 %."""
-    percent = 100 * share
-    if 0 < percent < 0.1:
-        return "under 0.1\N{NO-BREAK SPACE}%"
-    if 99.9 < percent < 100:
-        return "over 99.9\N{NO-BREAK SPACE}%"
-    digits = 0 if 10 <= percent <= 99 or percent in (0, 100) else 1
-    return f"{percent:.{digits}f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
 
 
 def _shares_text(shares: ValueShares) -> str:
@@ -204,7 +194,9 @@ def _shares_text(shares: ValueShares) -> str:
         return ""
     least = sorted((share for _, share in shares), reverse=True)[:SHOWN_SHARES][-1]
     shown = [(label, share) for label, share in shares if share >= least]
-    texts = [f"{label}: {_percent(share)}" for label, share in shown[:SHOWN_SHARES]]
+    texts = [
+        f"{label}: {percent_near_ends(share)}" for label, share in shown[:SHOWN_SHARES]
+    ]
     more = len(shares) - len(texts)
     if more:
         texts.append(f"{more} more")
@@ -231,7 +223,7 @@ def _bars(shares: ValueShares, rare: float) -> Iterator[HistogramBar]:
             width=round(0.84 * step, 2),
             y=round(AXIS - height, 2),
             height=height,
-            label=f"{label}: {_percent(share)}",
+            label=f"{label}: {percent_near_ends(share)}",
             is_rare=share < rare,
         )
 

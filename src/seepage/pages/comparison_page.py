@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seepage._core.odds import odds_text
+from seepage._core.odds import measured_odds, odds_text
 from seepage._core.text import delta_text, number_of, short_list, upper_text
 from seepage.analysis.table_comparison import TableComparison
-from seepage.pages.analysis_view import short, times_text
+from seepage.pages.analysis_view import short
 from seepage.pages.odds_rows import OddsBars, OddsEntry, State, odds_bars
 from seepage.pages.render import render_page
 
@@ -50,7 +50,7 @@ def comparison_page(comparison: TableComparison) -> str:
         distances=distances[:SHOWN_ROWS],
         picture=_pair_bars(pairs),
         odds_text=odds_text,
-        times_text=times_text,
+        measured_odds=measured_odds,
         upper=upper_text,
         delta_text=delta_text,
         listed=short_list,
@@ -116,7 +116,7 @@ def _pair_bars(pairs: Sequence[Mapping[str, Any]]) -> OddsBars | None:
                 state="told" if pair["established"] else "compared",
                 value=pair["second"],
                 estimate=pair["first"],
-                text=f"{times_text(pair['first'])} × to {times_text(pair['second'])} ×",
+                text=f"{measured_odds(pair['first'])} × to {measured_odds(pair['second'])} ×",
             )
             for pair in pairs[:SHOWN_PAIRS]
         ]

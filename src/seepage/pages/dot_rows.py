@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from seepage._core.percent import percent_text
 from seepage.collection.estimated_cells import Estimated
 
 LIMITED = 100.0
@@ -59,20 +60,6 @@ def _on_axis(share: float) -> float:
     if share != share:
         return 0.0
     return round(min(LIMITED, max(0.0, 100 * share)), 2)
-
-
-def percent_text(share: float) -> str:
-    """Return a share in percent with one decimal; no minus before zero.
-
-    Examples
-    --------
-    >>> percent_text(0.4949), percent_text(-0.0001), percent_text(-0.006)
-    ('49.5', '0.0', '-0.6')
-    """
-    text = f"{100 * share:.1f}"
-    if text == "-0.0":
-        return "0.0"
-    return text
 
 
 def in_two_columns(blocks: Iterable[DotBlock]) -> tuple[list[DotBlock], list[DotBlock]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
+from seepage._core.percent import percent_of_people
 from seepage._core.text import short_list
 from seepage.plan.content import PlanContent
 
@@ -297,13 +298,6 @@ def _density(questions: int) -> str:
 def share_asked(plan: PlanContent, name: str) -> float:
     """Return the share of people who are asked a question."""
     return math.fsum(form.share for _, form in plan[name].asking)
-
-
-def percent_of_people(share: float) -> str:
-    """Return a share in whole percent; "<1" below one."""
-    if 0 < share < 0.01:
-        return "<1"
-    return f"{100 * share:.0f}"
 
 
 def _truthful(plan: PlanContent, number: int, name: str) -> int | None:

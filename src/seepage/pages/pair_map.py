@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from seepage._core.arrays import Floats
+from seepage._core.odds import measured_odds
 from seepage.analysis.budget_grid import leakage_grid
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import witness_records
-from seepage.pages.analysis_view import leak_picture, times_text
+from seepage.pages.analysis_view import leak_picture
 
 MAX_QUESTIONS = 16
 """Maximum number of questions in the map."""
@@ -175,13 +176,13 @@ def _stop(matrix: LeakageMatrix, values: Floats) -> dict[str, Any]:
     largest = float(matrix.epsilons.max())
     edges = [share * largest for share in STEPS]
     return {
-        "noise": times_text(largest),
+        "noise": measured_odds(largest),
         "legend": [f"{math.exp(min(700.0, edge)):.3g}" for edge in edges],
         "cells": [
             [_cell_text(value), sum(value >= edge for edge in edges if edge > 0)]
             for value in values.ravel().tolist()
         ],
-        "odds": [times_text(value) for value in values.ravel().tolist()],
+        "odds": [measured_odds(value) for value in values.ravel().tolist()],
     }
 
 

@@ -257,13 +257,13 @@ def _tells(plan: Plan, form: Form) -> dict[str, Any]:
 
     def factors(columns: list[int]) -> dict[str, Any]:
         largest = totals[:, columns].max(axis=1).tolist()
-        return dict(zip(kinds, map(_factor, largest), strict=False))
+        return dict(zip(kinds, map(_printed_factor, largest), strict=False))
 
     shown = [k for k, planned in enumerate(plan.attributes) if not planned.public]
     asked = [k for k in shown if plan.domain.names[k] in form.attributes]
     others = [k for k in shown if k not in asked]
     rows = [{"attribute": plan.domain.names[k], **factors([k])} for k in asked]
-    whole = dict.fromkeys(kinds, _factor(form.record))
+    whole = dict.fromkeys(kinds, _printed_factor(form.record))
     scope = "worst" if form.guarantee == "worst" else plan.scope
     return {
         "asked": [*rows, whole],
@@ -272,12 +272,18 @@ def _tells(plan: Plan, form: Form) -> dict[str, Any]:
     }
 
 
-def _factor(total: float) -> str | None:
+def _printed_factor(total: float) -> str | None:
     """Return e^total with two significant digits, rounded up; None above 1,000.
 
     Examples
     --------
-    >>> _factor(0.0), _factor(1.0), _factor(3.0), _factor(5.0), _factor(9.0)
+    >>> (
+    ...     _printed_factor(0.0),
+    ...     _printed_factor(1.0),
+    ...     _printed_factor(3.0),
+    ...     _printed_factor(5.0),
+    ...     _printed_factor(9.0),
+    ... )
     ('1', '2.8', '21', '150', None)
     """
     return None if total > math.log(1000) else factor(total)

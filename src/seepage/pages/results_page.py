@@ -10,11 +10,12 @@ from typing import Any
 from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
+from seepage._core.percent import percent_text
 from seepage._core.text import rounded_people
 from seepage.collection.estimated_table import Table
 from seepage.collection.frequencies import Frequencies
 from seepage.collection.report_batches import open_reports
-from seepage.pages.dot_rows import in_two_columns, percent_text
+from seepage.pages.dot_rows import in_two_columns
 from seepage.pages.plan_page import STYLES, long_date, plan_title
 from seepage.pages.plan_view import promised_odds
 from seepage.pages.render import render_page

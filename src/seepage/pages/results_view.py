@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from seepage._core.percent import percent_text
 from seepage._core.text import number_of, points, rounded_people, short_list
 from seepage.channel.domain import MISSING, OTHER
 from seepage.collection.estimated_table import Table
 from seepage.collection.frequencies import Frequencies
 from seepage.designs.search_progress import NORMAL
 from seepage.leakage.pair_leak import Leak
-from seepage.pages.dot_rows import DotBlock, dot_row, percent_text
+from seepage.pages.dot_rows import DotBlock, dot_row
 from seepage.plan.content import PlanContent
 from seepage.plan.plan_check import PlanCheck
 from seepage.plan.plan_precision import joint_half_width

@@ -2,7 +2,7 @@
 
 import math
 
-from seepage._core.text import factor, points, rounded_people
+from seepage._core.text import factor, rounded_people, whole_points
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP
 from seepage.plan.content import PlanContent
 from seepage.plan.plan_precision import NO_BETTER, Precision
@@ -87,18 +87,13 @@ def questions_each(plan: PlanContent) -> str:
 def precision_sentence(precision: Precision) -> str:
     """Return how precise each share will be, and all of them at once."""
     each = (
-        f"Each share will be known to within {_points_text(precision.half_width)} "
+        f"Each share will be known to within {whole_points(precision.half_width)} "
         "percentage points, 19 times of 20"
     )
     if precision.shares < 2 or not math.isfinite(precision.joint_half_width):
         return f"{each}."
-    joint = _points_text(precision.joint_half_width)
+    joint = whole_points(precision.joint_half_width)
     return f"{each}; all {precision.shares} shares at once to within {joint}."
-
-
-def _points_text(width: float) -> str:
-    """Return a half-width in points without a zero behind the point."""
-    return points(width).removesuffix(".0")
 
 
 COSTLY = 20
