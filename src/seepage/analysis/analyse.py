@@ -166,12 +166,8 @@ def analyse(
     )
     guarantees = checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
     is_counted_already = is_counted(data)
-    path = path_of(data)
-    title = options.name if options.name is not None else Path(path).name
-    records_word = path or title or UNNAMED
-    if path and is_counted_already:
-        records_word = UNNAMED
-    table_words = (records_word, *reading_words(options.reading))
+    title = options.name if options.name is not None else Path(path_of(data)).name
+    table_words = (_records_word(data, title), *reading_words(options.reading))
     reading = dict(options.reading)
     notes = list[Text]()
     has_records = False
@@ -224,6 +220,14 @@ def analyse(
         table=table_words,
         design_step=design_command(table_words, matrix.domain.names, limits),
     )
+
+
+def _records_word(data: Any, title: str) -> str:
+    """Return the word of a command for the records: their path, or their name."""
+    path = path_of(data)
+    if path and is_counted(data):
+        return UNNAMED
+    return path or title or UNNAMED
 
 
 def computed_guarantees(

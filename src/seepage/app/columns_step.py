@@ -180,39 +180,65 @@ def _entered_choice(
         raise InputError(f"there is no such way to read a column: {reading!r}")
     values = [value for value, _ in column.values]
     decisions = [entry(form, f"value{index}") for index in range(len(values))]
-    missing = [
-        value
-        for value, decision in zip(values, decisions, strict=True)
-        if decision == MISSING_VALUE
-    ]
-    lines = (line.strip() for line in form.get("scale", "").split("\n"))
-    scale = tuple(filter(None, lines)) if reading == "scale" else ()
-    bins = entry(form, "bins") if reading == "numbers" else ""
-    if reading == "numbers" and not bins:
-        raise InputError("say where the intervals are cut", parameter="bins")
-    ordered = scale or _in_their_order(values)
-    answers = [value for value in ordered if value not in missing]
+    missing = _entered_missing(values, decisions)
+    scale = _entered_scale(form) if reading == "scale" else ()
+    bins = _entered_bins(form) if reading == "numbers" else ""
     same_as = _entered_merges(values, decisions)
     if reading == "numbers" and same_as:
         raise InputError(
             "intervals are merged by leaving out the number between them",
             parameter="bins",
         )
-    if not {*same_as, *same_as.values()} <= set(answers):
-        raise InputError(
-            "a value can be the same as another answer, and no other value"
-        )
-    merges = answers_by_value(answers, same_as, has_others=column.others > 0)
-    if merges and len({answer for _, answer in merges}) == 1:
-        raise InputError("a question needs two answers: merge fewer values")
+    ordered = scale or _in_their_order(values)
+    answers = [value for value in ordered if value not in missing]
+    merges = _merged_answers(answers, same_as, has_others=column.others > 0)
     return ColumnChoice(
         role=choice.role,
         reading=reading,
         bins=bin_rule(bins),
         scale=scale,
-        missing=tuple(missing),
+        missing=missing,
         merges=merges,
     )
+
+
+def _entered_missing(
+    values: Sequence[str], decisions: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the values that are no answer."""
+    return tuple(
+        value
+        for value, decision in zip(values, decisions, strict=True)
+        if decision == MISSING_VALUE
+    )
+
+
+def _entered_scale(form: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the answers of a scale in their order, one line each."""
+    lines = (line.strip() for line in form.get("scale", "").split("\n"))
+    return tuple(filter(None, lines))
+
+
+def _entered_bins(form: Mapping[str, str]) -> str:
+    """Return where the intervals of numbers are cut, as typed; raise for nothing."""
+    bins = entry(form, "bins")
+    if not bins:
+        raise InputError("say where the intervals are cut", parameter="bins")
+    return bins
+
+
+def _merged_answers(
+    answers: Sequence[str], same_as: Mapping[str, str], *, has_others: bool
+) -> tuple[tuple[str, str], ...]:
+    """Return values with the answer that each is coded as; raise unless two are left."""
+    if not {*same_as, *same_as.values()} <= set(answers):
+        raise InputError(
+            "a value can be the same as another answer, and no other value"
+        )
+    merges = answers_by_value(answers, same_as, has_others=has_others)
+    if merges and len({answer for _, answer in merges}) == 1:
+        raise InputError("a question needs two answers: merge fewer values")
+    return merges
 
 
 def _in_their_order(values: Sequence[str]) -> Sequence[str]:

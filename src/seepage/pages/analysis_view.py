@@ -108,22 +108,10 @@ def finding_of(analysis: Analysis) -> AnalysisFinding:
             facts=tuple(facts),
         )
     if undecided:
-        verb = "stays" if len(undecided) == 1 else "stay"
-        sentence = (
-            f"It is not known whether {len(undecided):,} of {all_questions} {verb} "
-            "within the limit."
-        )
-        probable = sum(judgement.probably_exceeded for judgement in undecided)
-        if probable:
-            verb = "gives" if probable == 1 else "give"
-            sentence = (
-                f"{probable:,} of {all_questions} probably {verb} away more than the "
-                "limit; it is not proven."
-            )
         return AnalysisFinding(
             state="open",
             order="Do not rely on this yet",
-            sentence=sentence,
+            sentence=_sentence_open(undecided, all_questions),
             lead=f"{_noise(analysis.matrix)} The answers of a person add up.",
             facts=tuple(facts),
         )
@@ -136,6 +124,22 @@ def finding_of(analysis: Analysis) -> AnalysisFinding:
         sentence=sentence,
         lead=_noise(analysis.matrix),
         facts=tuple(facts),
+    )
+
+
+def _sentence_open(undecided: Sequence[Judgement], all_questions: str) -> str:
+    """Return of how many questions it is not known whether the limit holds."""
+    probable = sum(judgement.probably_exceeded for judgement in undecided)
+    if probable:
+        verb = "gives" if probable == 1 else "give"
+        return (
+            f"{probable:,} of {all_questions} probably {verb} away more than the "
+            "limit; it is not proven."
+        )
+    verb = "stays" if len(undecided) == 1 else "stay"
+    return (
+        f"It is not known whether {len(undecided):,} of {all_questions} {verb} "
+        "within the limit."
     )
 
 
