@@ -236,3 +236,26 @@ def test_resamples_of_adult_keep_the_limits_with_answers_chosen(samples):
         sp.design(one, 2.0, effort=0.02, bins=None).check(table).within for one in drawn
     ]
     assert np.mean(kept) >= 0.95
+
+
+def test_texts_beside_numbers_are_read_off_the_part_alone(tmp_path):
+    """What other records hold beside numbers changes no answer: they certify."""
+    rng = np.random.default_rng(12)
+    n = 5_000
+    income = rng.integers(0, 300, n).astype(str).astype(object)
+    income[rng.random(n) < 0.1] = "N"
+    table = pd.DataFrame({"income": income, "sex": rng.choice(["F", "M"], n)})
+    first = tmp_path / "first.csv"
+    table.to_csv(first, index=False)
+    plan = sp.design(first, 2.0, effort=0.01, shape="never")
+    part = sp.Records.from_data(first, scope="population").origin.fixed.part
+    outside = np.flatnonzero(part.priorities(None, 0, n) >= np.uint64(part.threshold))
+    for number, row in enumerate(outside[:4].tolist()):
+        table.loc[row, "income"] = f"text {number}"
+    second = tmp_path / "second.csv"
+    table.to_csv(second, index=False)
+    again = sp.design(second, 2.0, effort=0.01, shape="never")
+    assert again.domain == plan.domain
+    answers = plan.domain.as_reported()["income"].values
+    assert 4 <= len(answers) <= 6
+    assert "N" not in answers

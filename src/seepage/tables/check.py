@@ -14,7 +14,6 @@ from seepage._core.errors import DataWarning, InputError, Setting, TableError, T
 from seepage._core.nested_texts import nested_texts
 from seepage._core.text import short_list
 from seepage._core.wanted_text import names_in
-from seepage.channel.domain import ALL_OTHERS
 from seepage.tables.column import marker_labels
 from seepage.tables.data_check import SAME, ColumnCheck, DataCheck, join_texts
 from seepage.tables.kinds import (
@@ -39,6 +38,7 @@ from seepage.tables.table_options import (
     TableOptions,
     check_known,
     is_spark_frame,
+    with_more_markers,
 )
 from seepage.tables.value_shares import value_labels, value_shares
 
@@ -168,6 +168,19 @@ def settle(
     if certifies_people:
         _check_people(opened, options)
     result = _check_table(opened, options, options.keep, asked=asked)
+    table = _settled_options(result, opened, options, scope)
+    notes = result.notes(person_is_settled=options.person is not None)
+    if notes:
+        warnings.warn(DataWarning(join_texts("; ", notes)), stacklevel=stacklevel)
+    if not is_spark_frame(data):
+        data = opened
+    return Settled(data, table, notes, result.whole, result.unused())
+
+
+def _settled_options(
+    result: DataCheck, opened: OpenTable, options: TableOptions, scope: str
+) -> dict[str, Any]:
+    """Return the options of reading that follow from a check."""
     if not result.used:
         raise TableError(
             f"no column looks like an answer ({short_list(result.left_out)}); name "
@@ -179,15 +192,12 @@ def settle(
     if result.left_out:
         left_out = {*result.left_out, options.person_column}
         table["columns"] = [name for name in opened.names if name not in left_out]
+    if scope == "population":  # the part that fixes answers tells texts beside numbers
+        return table
     beside = {c.name: c.beside_numbers for c in result if c.beside_numbers}
     if beside:
-        table["missing_markers"] = _more_markers(options.missing_markers, beside)
-    notes = result.notes(person_is_settled=options.person is not None)
-    if notes:
-        warnings.warn(DataWarning(join_texts("; ", notes)), stacklevel=stacklevel)
-    if not is_spark_frame(data):
-        data = opened
-    return Settled(data, table, notes, result.whole, result.unused())
+        table["missing_markers"] = with_more_markers(options.missing_markers, beside)
+    return table
 
 
 def _check_people(table: OpenTable, options: TableOptions) -> None:
@@ -210,17 +220,6 @@ def _check_people(table: OpenTable, options: TableOptions) -> None:
         ")",
         parameter="person",
     )
-
-
-def _more_markers(
-    markers: Sequence[str] | Mapping[str, Sequence[str]],
-    more: Mapping[str, Sequence[str]],
-) -> dict[str, Sequence[str]]:
-    """Return strings that mean missing by column, with more of some columns."""
-    by_column = dict(markers) if isinstance(markers, Mapping) else {ALL_OTHERS: markers}
-    for name, texts in more.items():
-        by_column[name] = (*by_column.get(name, ()), *texts)
-    return by_column
 
 
 def _opened(data: Any, options: TableOptions) -> OpenTable:

@@ -20,17 +20,23 @@ from seepage.counting.record_samples import (
     part_share,
 )
 from seepage.tables.answer_rule import AnswerRule, with_markers
-from seepage.tables.column import Column
+from seepage.tables.column import Column, marker_labels
 from seepage.tables.frames import open_frame
 from seepage.tables.interval_scores import with_scores
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
+from seepage.tables.profile import profile_of
 from seepage.tables.rare_columns import ColumnCoder, LeastShares, interval_cuts
 from seepage.tables.rare_values import PROTECTED_PEOPLE
 from seepage.tables.scan import TableScan, summaries_of
-from seepage.tables.sources import is_number_type
-from seepage.tables.table_options import MAX_ALPHABET, SPARK, is_spark_frame
+from seepage.tables.sources import is_number_type, readable
+from seepage.tables.table_options import (
+    MAX_ALPHABET,
+    SPARK,
+    is_spark_frame,
+    with_more_markers,
+)
 
 if TYPE_CHECKING:
     from seepage.tables.sources import Source
@@ -205,6 +211,8 @@ def _fix(
     whole = options.scope == "table"
     names = options.choose(source.names)
     table, part = read_part(source, names, options.person_column, rng, whole=whole)
+    if not whole:
+        options = with_texts_beside_numbers(table, options, fields=source.fields)
     scale = min(1.0, part.threshold / 2**64)
     if certifying is None:
         certifying = _certifying(table.num_rows, scale, whole=whole)
@@ -243,6 +251,33 @@ def _fix(
         left_out=roles.left_out,
         merging=options.merges_answers,
     )
+
+
+def with_texts_beside_numbers(
+    part: pa.Table, options: "RecordOptions", *, fields: bool
+) -> "RecordOptions":
+    """Return the options with texts beside numbers of a part as markers of missing.
+
+    Which texts they are must not depend on the records that certify.  Texts that an
+    order or a merge names are answers.
+    """
+    beside = dict[str, Sequence[str]]()
+    for name, column in zip(part.column_names, part.columns, strict=True):
+        markers = marker_labels(options.markers_of(name))
+        with readable(name, column.type):
+            values = column.combine_chunks()
+            profile = profile_of(name, values, fields=fields, markers=markers)
+        answers = {
+            *map(str, options.order.get(name, ())),
+            *options.merges.get(name, ()),
+        }
+        texts = [text for text in profile.beside if text not in answers]
+        if texts:
+            beside[name] = texts
+    if not beside:
+        return options
+    markers_by_column = with_more_markers(options.missing_markers, beside)
+    return replace(options, missing_markers=markers_by_column)
 
 
 def _certifying(part_records: int, scale: float, *, whole: bool) -> int:

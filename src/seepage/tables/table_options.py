@@ -562,3 +562,14 @@ class RecordOptions(DataOptions):
     def merges_answers(self) -> bool:
         """Whether answers are merged by the rule."""
         return self.answers == "merged"
+
+
+def with_more_markers(
+    markers: Sequence[str] | Mapping[str, Sequence[str]],
+    more: Mapping[str, Sequence[str]],
+) -> dict[str, Sequence[str]]:
+    """Return strings that mean missing by column, with more of some columns."""
+    by_column = dict(markers) if isinstance(markers, Mapping) else {ALL_OTHERS: markers}
+    for name, texts in more.items():
+        by_column[name] = (*by_column.get(name, ()), *texts)
+    return by_column
