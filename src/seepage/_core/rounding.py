@@ -45,9 +45,10 @@ def summed_up(terms: Iterable[float]) -> float:
         total = math.fsum(numbers)
     except OverflowError:
         return math.inf
-    if (
-        math.isfinite(total) and math.fsum([*numbers, -total]) > 0
-    ):  # of the exact remainder's sign
+    if not math.isfinite(total):
+        return total
+    remainder = math.fsum([*numbers, -total])  # its sign is exact
+    if remainder > 0:
         return math.nextafter(total, math.inf)
     return total
 

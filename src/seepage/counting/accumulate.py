@@ -154,7 +154,9 @@ def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCount
     rows = scan.source.rows_total
     columns = len(scan.names)
     count = partial(count_batches, columns=columns, rows_total=rows)
-    return scan.read(count, progress).counts(*scan.finish())
+    accumulator = scan.read(count, progress)
+    domain, orders = scan.finish()
+    return accumulator.counts(domain, orders)
 
 
 def count_batches(

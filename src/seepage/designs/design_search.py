@@ -134,9 +134,8 @@ def _search_with(
         and not (problem.public or problem.known)
     )
     certifier: Certifier
-    if (
-        problem.fixed_caps
-    ):  # shaped forms take half of the error probability 1 - confidence
+    if options.scope == "population":
+        # shaped forms take half of the error probability 1 - confidence
         population = PopulationCertifier(
             problem, records, options.look_confidence, shaped
         )
@@ -245,7 +244,8 @@ class DesignSearch:
         form = None
         single = self.certifier.budget_form(j)
         if single is not None:
-            form = self.search_forms.fitted[item] = single
+            self.search_forms.remember(single)
+            form = single
         elif problem.scorer.fits(item):
             form = self._certified(item)
         elif not problem.public:

@@ -3,7 +3,7 @@
  *
  * Answers never leave this module.  Its output is one line per person: the number of the form that
  * was drawn, and perturbed reports whose probabilities are integers out of 2^64.  docs/wire.md
- * specifies the map from bytes to reports; plan/wire.py has the Python reference.
+ * specifies the map from bytes to reports; collection/reference_client.py is the same in Python.
  *
  * Runs in browsers (a secure context: https, localhost or a file) and in Node 20 or newer.
  */

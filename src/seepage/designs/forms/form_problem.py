@@ -284,9 +284,8 @@ def make_form_problem(
     public = np.flatnonzero(roles.public).tolist()
     known = np.flatnonzero(roles.known).tolist()
     scorer = ExactFormTotals(FormCounter(records, public, known, work))
-    if (
-        public and options.scope == "table"
-    ):  # for the population the certifier checks it
+    if public and options.scope == "table":
+        # for the population the certifier checks it
         leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
         check_public(domain, public, limits, leakages)
     precisions = Precisions(records, wanted.joint, wanted.rows)

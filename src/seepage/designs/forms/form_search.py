@@ -115,10 +115,10 @@ class FormSearch:
         if form not in self.fitted:
             if not self.problem.is_allowed(form):
                 return None
-            self._remember(self.problem.fit(attributes))
+            self.remember(self.problem.fit(attributes))
         return self.fitted[form]
 
-    def _remember(self, form: Form) -> None:
+    def remember(self, form: Form) -> None:
         """Keep a form if it has a budget, which is a bound if it is a pair."""
         indices = self.problem.indices(form)
         self.fitted[indices] = form if form.max_budget > 0 else None
@@ -225,7 +225,7 @@ class FormSearch:
         budgets = problem.capped_budgets(table.attributes, needed)
         if problem.excess(problem.scorer.totals(table, budgets), budgets) > 0:
             return None
-        self._remember(problem.fit_table(table, bound))
+        self.remember(problem.fit_table(table, bound))
         return self.fitted[joined]
 
     def improve(

@@ -141,9 +141,8 @@ class PopulationCertifier(Certifier):
         if self.population.public or may_be_larger:
             return None
         form = self._single_question(j, "exact")
-        self._certified_forms[form.attributes] = (
-            form  # no larger budget keeps its limit
-        )
+        # no larger budget keeps its limit
+        self._certified_forms[form.attributes] = form
         return form
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:

@@ -166,9 +166,8 @@ def _fewest_reports(search: ReportSearch, wanted: Floats) -> tuple[Floats, Float
         if fewer is not None:
             return pool[basic], fewer
     corrected = _corrected(pool, shares)
-    if (
-        corrected is None
-    ):  # sum theta w <= 1: `mixture_thresholds` adds the rest as neutral report
+    if corrected is None:
+        # sum theta w <= 1: `mixture_thresholds` adds the rest as neutral report
         corrected = shares / (shares @ pool).max()
     return pool, corrected
 
