@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -235,6 +236,39 @@ def _foreign_private_names(nodes, folder):
             module = modules.get(owner, owner)
             if module.startswith("seepage.") and module.rpartition(".")[0] != folder:
                 yield f"{module}.{node.attr}"
+
+
+def _tests_elsewhere():
+    """Yield each module that has no test file of its name, and the file that tests it."""
+    text = (ROOT / "tests" / "tests_of_modules.toml").read_text(encoding="utf-8")
+    for folder, modules in tomllib.loads(text).items():
+        for module, file in modules.items():
+            yield PACKAGE / folder / f"{module}.py", ROOT / "tests" / file
+
+
+def _has_own_tests(module):
+    return any((ROOT / "tests").rglob(f"test_{module.stem}.py"))
+
+
+def test_every_module_with_logic_has_tests_of_its_name_or_says_where_they_are():
+    elsewhere = dict(_tests_elsewhere())
+    untested = [
+        module
+        for module in MODULES
+        if any(isinstance(node, ast.FunctionDef) for node in nodes_of(module))
+        and not module.stem.startswith("__")
+        and module not in elsewhere
+        and not _has_own_tests(module)
+    ]
+    assert not untested
+
+
+def test_modules_that_are_tested_elsewhere_have_no_tests_of_their_name():
+    for module, tests in _tests_elsewhere():
+        assert module.exists(), module
+        assert tests.exists(), tests
+        own = ROOT / "tests" / module.relative_to(PACKAGE).parts[0]
+        assert not list(own.rglob(f"test_{module.stem}.py")), module
 
 
 def test_a_private_name_stays_in_its_folder():
