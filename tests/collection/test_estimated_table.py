@@ -203,7 +203,7 @@ def test_intervals_of_rare_shares_cover(noise):
     known = np.clip(a, 0, 1)
     variance = known * (1 - known) / n + noise**2
     zeros = np.zeros_like(a)
-    found = ratio_intervals(a, zeros + 1.0, variance, zeros, zeros, 1 / n)
+    found = ratio_intervals(a, zeros + 1.0, variance, zeros, zeros, sampling=1 / n)
     covered = np.mean((found[:, 0] <= share) & (share <= found[:, 1]))
     assert 0.93 < covered < 0.98
     if noise == 0.0:

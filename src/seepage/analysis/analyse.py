@@ -167,7 +167,10 @@ def analyse(
     guarantees = checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
     is_counted_already = is_counted(data)
     title = options.name if options.name is not None else Path(path_of(data)).name
-    table_words = (_records_word(data, title), *reading_words(options.reading))
+    records_word = path_of(data) or title or UNNAMED
+    if is_counted_already and path_of(data):
+        records_word = UNNAMED
+    table_words = (records_word, *reading_words(options.reading))
     reading = dict(options.reading)
     notes = list[Text]()
     has_records = False
@@ -220,14 +223,6 @@ def analyse(
         table=table_words,
         design_step=design_command(table_words, matrix.domain.names, limits),
     )
-
-
-def _records_word(data: Any, title: str) -> str:
-    """Return the word of a command for the records: their path, or their name."""
-    path = path_of(data)
-    if path and is_counted(data):
-        return UNNAMED
-    return path or title or UNNAMED
 
 
 def computed_guarantees(

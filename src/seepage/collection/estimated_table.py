@@ -184,7 +184,7 @@ class Table(EstimatedCells):
         square = aa - 2.0 * ratio * am + ratio**2 * mm
         errors = np.sqrt(np.maximum(square, 0.0)) / np.abs(np.where(m == 0, np.nan, m))
         sampling = 1.0 / self.effective if are_shares else 0.0
-        intervals = ratio_intervals(a, m, aa, am, mm, sampling)
+        intervals = ratio_intervals(a, m, aa, am, mm, sampling=sampling)
         if are_shares:
             intervals = within_unit(intervals)
         return EstimatedCells(what, attributes, ratio, errors, intervals)
@@ -410,7 +410,7 @@ def estimate_table(
     variances = np.diag(sums.covariance)
     zeros = np.zeros(len(sums.mean))
     intervals = ratio_intervals(
-        values, zeros + 1.0, variances, zeros, zeros, 1.0 / sums.effective
+        values, zeros + 1.0, variances, zeros, zeros, sampling=1.0 / sums.effective
     )
     return Table(
         what=f"frequency of {' and '.join(asked)}",

@@ -47,7 +47,7 @@ class SharePair(NamedTuple):
         aa = c[[0, 2], [0, 2]]
         am = c[[0, 2], [1, 3]]
         mm = c[[1, 3], [1, 3]]
-        box = within_unit(ratio_intervals(a, m, aa, am, mm, self.sampling))
+        box = within_unit(ratio_intervals(a, m, aa, am, mm, sampling=self.sampling))
         axes = [np.linspace(low, high, GRID) for low, high in box]
         first, second = np.meshgrid(*axes)
         residuals = []
@@ -85,6 +85,7 @@ def ratio_intervals(
     aa: Floats,
     am: Floats,
     mm: Floats,
+    *,
     sampling: float,
     quantile: float = NORMAL_QUANTILE,
 ) -> Floats:

@@ -248,15 +248,15 @@ class _RowPairs:
         none = np.zeros(len(pairs), dtype=np.bool_)
         count = len(pairs)
         return _Branches(
-            self.rows[first],
-            self.rows[second],
-            np.ones((count, self.rows.shape[1]), dtype=np.bool_),
-            np.zeros((count, 2)),
-            np.stack([self.radii[first], self.radii[second]], axis=1),
-            none,
-            none,
-            table,
-            self.bounds[pairs],
+            likelier=self.rows[first],
+            other=self.rows[second],
+            free=np.ones((count, self.rows.shape[1]), dtype=np.bool_),
+            masses=np.zeros((count, 2)),
+            radii=np.stack([self.radii[first], self.radii[second]], axis=1),
+            some_in=none,
+            some_out=none,
+            table=table,
+            bound=self.bounds[pairs],
         )
 
     def _batches(self, indices: Integers) -> Iterator[Integers]:

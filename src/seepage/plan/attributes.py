@@ -68,14 +68,14 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     def attribute(self) -> Attribute:
         """The attribute with its values and bin edges."""
         return Attribute(
-            self.name,
-            self.values,
-            tuple(map(float, self.edges)),
-            self.merged,
-            self.shares,
-            self.protects_missing,
-            self.scores,
-            self.score_errors,
+            name=self.name,
+            values=self.values,
+            edges=tuple(map(float, self.edges)),
+            merged=self.merged,
+            shares=self.shares,
+            protects_missing=self.protects_missing,
+            scores=self.scores,
+            score_errors=self.score_errors,
         )
 
 
