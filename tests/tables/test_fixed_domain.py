@@ -238,6 +238,7 @@ def test_resamples_of_adult_keep_the_limits_with_answers_chosen(samples):
     assert np.mean(kept) >= 0.95
 
 
+@pytest.mark.filterwarnings("ignore::seepage.DataWarning")
 def test_texts_beside_numbers_are_read_off_the_part_alone(tmp_path):
     """What other records hold beside numbers changes no answer: they certify."""
     rng = np.random.default_rng(12)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from seepage._core.arrays import Integers
 from seepage._core.errors import InputError, Setting, TableError, Text
+from seepage._core.number_grammar import NUMBER
 from seepage._core.text import short_list
 from seepage.channel.domain import MISSING, Attribute, Domain
 from seepage.counting.record_samples import (
@@ -23,6 +24,8 @@ from seepage.tables.answer_rule import AnswerRule, with_markers
 from seepage.tables.column import Column, marker_labels
 from seepage.tables.frames import open_frame
 from seepage.tables.interval_scores import with_scores
+from seepage.tables.kinds import kind_of
+from seepage.tables.missing_codes import codes_for_missing
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
 from seepage.tables.persons import RecordChoice
@@ -256,7 +259,8 @@ def _fix(
 def with_texts_beside_numbers(
     part: pa.Table, options: "RecordOptions", *, fields: bool
 ) -> "RecordOptions":
-    """Return the options with texts beside numbers of a part as markers of missing.
+    """Return the options with texts beside many numbers of a part as markers of
+    missing.
 
     Which texts they are must not depend on the records that certify.  Texts that an
     order or a merge names are answers.
@@ -267,11 +271,17 @@ def with_texts_beside_numbers(
         with readable(name, column.type):
             values = column.combine_chunks()
             profile = profile_of(name, values, fields=fields, markers=markers)
+        if kind_of(profile).kind != "number":
+            continue
         answers = {
             *map(str, options.order.get(name, ())),
             *options.merges.get(name, ()),
         }
-        texts = [text for text in profile.beside if text not in answers]
+        texts = [
+            text
+            for text in codes_for_missing(profile)
+            if not NUMBER.fullmatch(text) and text not in answers
+        ]
         if texts:
             beside[name] = texts
     if not beside:
