@@ -170,6 +170,10 @@ def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
         )
         assert done.returncode == 0, done.stderr
     assert "wrote paged.html" in done.stderr
+    command = done.stdout.splitlines()[-1].partition("seepage ")[2]
+    asked = run(*command.partition(" writes the questionnaire")[0].split(), cwd=folder)
+    assert asked.returncode == 0, asked.stderr
+    assert "<!doctype html" in (folder / "survey.html").read_text()[:50].lower()
     page = (folder / "paged.html").read_text()
     assert "<bdi>survey.csv</bdi>" in page
     later = run("report", "paged.json", "-o", "later.html", cwd=folder)

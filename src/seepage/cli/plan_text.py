@@ -80,8 +80,8 @@ def next_command(output: str | None, report: str | None) -> str:
     if report is None:
         return f"Next: seepage report {output} -o plan.html  (the page to sign)"
     return (
-        f"Next: sign {report}; seepage client {output} -o survey.html writes the "
-        "questionnaire"
+        f"Next: sign {report}; seepage client {output} --questionnaire survey.html "
+        "writes the questionnaire"
     )
 
 
