@@ -203,6 +203,15 @@ def test_names_without_a_space_are_not_too_wide(opened, width):
     assert _wide(page) <= 0
 
 
+@pytest.mark.parametrize("width", [1024, 768, 701])
+def test_questions_with_prices_are_not_too_wide(opened, designed, width):
+    page = opened(plan_page(designed), viewport={"width": width, "height": 844})
+    assert page.locator(".questions th:has-text('People fewer')").count()
+    longest = page.locator(".questions tbody th bdi").first
+    longest.evaluate("e => { e.textContent = 'text_while_driving_30d' }")
+    assert _wide(page) <= 0
+
+
 def test_letters_of_groups_do_not_collide(opened):
     page = opened(plan_page(many_forms(42, 34)))
     for width in (1440, 768, 390):
