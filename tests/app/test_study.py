@@ -7,8 +7,10 @@ import pytest
 
 from seepage._core.errors import InputError
 from seepage.app.column_choices import ColumnChoice
+from seepage.app.leaks_step import verdict_at
 from seepage.app.looks import LOOKS
 from seepage.app.plan_wish import QuestionPair
+from seepage.app.step_pages import step_findings
 from seepage.app.study import MAX_COMPARED, DataSource, Study
 from seepage.app.summaries import (
     AnalysisSummary,
@@ -195,6 +197,7 @@ def test_results_of_other_columns_are_forgotten(study):
     study.tasks["leaks"] = ended(analysis)
     study.take_results()
     assert study.analysis.number_over(7.4) == 1
+    assert step_findings(study)["leaks"] == "1 over the limit"
     study.choose("age", ColumnChoice("never"))
     assert study.analysis is None
 
@@ -220,3 +223,20 @@ def test_the_same_plan_found_again_is_compared_once(study):
     study.add_plan(plan(3, "same"))
     assert [kept.number for kept in study.plans] == [2, 3]
     assert study.plan.number == 3
+
+
+def test_what_is_not_known_is_no_finding_of_none(study):
+    total = TotalRange("ill", 1.02, 3.5)
+    study.analysis = AnalysisSummary(totals=(total,), leaks=(), records=20, questions=1)
+    assert step_findings(study)["leaks"] == "1 not known"
+    within = replace(study.analysis, totals=(TotalRange("ill", 1.0, 1.5),))
+    study.analysis = within
+    assert step_findings(study)["leaks"] == "0 over the limit"
+
+
+def test_what_is_told_at_least_is_rounded_down():
+    totals = (TotalRange("ill", 9.27, 12.0), TotalRange("age", 1.02, 3.5))
+    analysis = AnalysisSummary(totals=totals, leaks=(), records=20, questions=2)
+    told, unknown = verdict_at(analysis, 7.4).rows
+    assert (told.state, told.odds) == ("over", "10,600")
+    assert (unknown.state, unknown.odds) == ("open", "2.7")

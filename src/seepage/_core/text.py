@@ -233,6 +233,20 @@ def factor(value: float) -> str:
     return f"{above:.2g}".replace("e+", "e")
 
 
+def two_digits(number: float) -> str:
+    """Return a positive number rounded to two digits, without an exponent.
+
+    Examples
+    --------
+    >>> two_digits(1.23), two_digits(24.4), two_digits(126.0), two_digits(1_560.3)
+    ('1.2', '24', '130', '1,600')
+    """
+    if number < 10:
+        return f"{number:.2g}"
+    unit = 10 ** (len(str(int(number))) - 2)
+    return f"{round(number / unit) * unit:,}"
+
+
 def points(width: float) -> str:
     """Return a half-width in percentage points with two digits, rounded up.
 

@@ -17,6 +17,7 @@ from seepage.app.study import Study
 from seepage.app.study_routes import StudyRoute
 from seepage.app.summaries import AnalysisSummary, TotalRange
 from seepage.app.tasks import BackgroundTask
+from seepage.pages.analysis_view import least_odds
 
 SHOWN_ROWS = 15
 """Questions that are drawn."""
@@ -89,7 +90,7 @@ def verdict_at(analysis: AnalysisSummary, odds: float) -> LimitVerdict:
 def _verdict_row(total: TotalRange, limit: float, longest: float) -> VerdictRow:
     """Return the bar of a question."""
     state = "open"
-    odds = factor(total.lower)
+    odds = least_odds(total.lower)
     if total.upper <= limit:
         state = "within"
         odds = factor(total.upper)

@@ -21,6 +21,9 @@ from seepage.app.study import Study
 from seepage.app.study_routes import StudyRoute
 from seepage.app.tasks import BackgroundTask, Fault
 
+MOST_NOTES = 30
+"""Maximum number of remarks of a plan that are shown."""
+
 
 async def show_plan(study: Study, request: Request) -> Response:
     """Show what the plan is to keep, and the plan."""
@@ -38,6 +41,7 @@ async def show_plan(study: Study, request: Request) -> Response:
         looks=LOOKS,
         looks_left=left,
         pair_kinds=PAIR_KINDS,
+        most_notes=MOST_NOTES,
         **_equivalents(study),
     )
 

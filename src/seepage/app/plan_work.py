@@ -19,7 +19,7 @@ from seepage.app.plan_files import (
     plan_file,
 )
 from seepage.app.summaries import PlanEstimate, PlanSummary
-from seepage.designs.changes import Change, ChangeKind
+from seepage.designs.changes import NO_CHANGE, Change, ChangeKind
 from seepage.pages.mosaic import mosaic_of
 from seepage.pages.plan_view import (
     Odds,
@@ -171,17 +171,22 @@ def _promised_odds(plan: Plan) -> Odds:
 
 
 def shown_changes(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Return the changes of each kind that need the fewest people.
+    """Return the changes of each kind that need the fewest people, of questions that
+    are dropped those that save some.
 
     Examples
     --------
-    >>> cheap = Change(kind="drop", attributes=("ill",), people=0.8)
-    >>> shown_changes([Change(kind="drop", attributes=("age",), people=0.9), cheap])[0]
-    Change(kind='drop', attributes=('ill',), questions=None, people=0.8)
+    >>> free = Change(kind="drop", attributes=("ill",), people=1.0)
+    >>> cheap = Change(kind="drop", attributes=("sex",), people=0.8)
+    >>> changes = [free, Change(kind="drop", attributes=("age",), people=0.9), cheap]
+    >>> [change.attributes for change in shown_changes(changes)]
+    [('sex',), ('age',)]
     """
     shown = list[Change]()
     for kind in get_args(ChangeKind):
         of_kind = [change for change in changes if change.kind == kind]
+        if kind == "drop":  # asking for less, for nothing in return
+            of_kind = [c for c in of_kind if c.people <= 1 - NO_CHANGE]
         of_kind.sort(key=lambda change: change.people)
         shown += of_kind[:SHOWN_CHANGES]
     return tuple(shown)

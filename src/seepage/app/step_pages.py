@@ -16,6 +16,7 @@ from starlette.responses import (
 
 from seepage.app.access import SAVED_PAGE_POLICY
 from seepage.app.study import Study
+from seepage.app.summaries import AnalysisSummary
 from seepage.pages.render import render_text
 
 STEPS = {
@@ -82,13 +83,21 @@ def step_findings(study: Study) -> Mapping[str, str]:
     if study.columns:
         findings["columns"] = f"{len(study.names('ask')):,} asked"
     if study.analysis is not None:
-        over = study.analysis.number_over(study.odds)
-        findings["leaks"] = f"{over:,} over the limit"
+        findings["leaks"] = _leaks_found(study.analysis, study.odds)
     if study.plan is not None:
         findings["plan"] = f"{study.plan.people_needed} people"
     if study.results is not None and study.results.plan == study.selected:
         findings["collect"] = study.results.words
     return findings
+
+
+def _leaks_found(analysis: AnalysisSummary, odds: float) -> str:
+    """Return how many questions give away too much, or else of how many it is open."""
+    over = analysis.number_over(odds)
+    open_limits = analysis.number_open(odds)
+    if over or not open_limits:
+        return f"{over:,} over the limit"
+    return f"{open_limits:,} not known"
 
 
 def saved_page(path: Path, policy: str = SAVED_PAGE_POLICY) -> Response:

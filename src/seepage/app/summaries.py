@@ -124,6 +124,11 @@ class AnalysisSummary:
         limit = limit_in_nats(f"{odds:g}x")
         return sum(total.lower > limit for total in self.totals)
 
+    def number_open(self, odds: float) -> int:
+        """Return of how many questions it is not known whether they do."""
+        limit = limit_in_nats(f"{odds:g}x")
+        return sum(total.lower <= limit < total.upper for total in self.totals)
+
 
 @dataclass(frozen=True)
 class CollectedReports:

@@ -11,6 +11,7 @@ from seepage._core.text import (
     points,
     rounded_people,
     shortest_above,
+    two_digits,
 )
 from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned
@@ -217,7 +218,7 @@ def limits_text(comparison: Any, name: str, details: bool) -> str:
             [
                 f"{odds_text(limit)} times",
                 "-" if people is None else rounded_people(people),
-                "-" if ratio is None else f"{ratio:.2g} times as many",
+                "-" if ratio is None else f"{two_digits(ratio)} times as many",
                 f"{points(half_width)} points",
                 f"{odds_text(record)} times",
             ]

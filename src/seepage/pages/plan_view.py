@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from seepage._core.odds import odds_text
-from seepage._core.text import factor, nats, rounded_people
+from seepage._core.text import factor, nats, rounded_people, two_digits
 from seepage.designs.strategies import (
     BEYOND,
     CALIBRATED,
@@ -140,7 +140,7 @@ def _times(people: int, own: int) -> str:
     """Return how many times as many people as the plan's; empty for no more."""
     if people <= own:
         return ""
-    return f"{people / own:.2g} ×"
+    return f"{two_digits(people / own)} ×"
 
 
 def _round_number(people: float) -> int:
@@ -274,7 +274,7 @@ def decision_of(plan: PlanContent, precision: Precision) -> Decision:
     >>> from seepage.plan.plan_precision import plan_precision
     >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"])
     >>> decision_of(plan, plan_precision(plan)).order
-    'Ask 1,950 people all 2 questions, with noise added before anything is sent.'
+    'Ask 1,940 people all 2 questions, with noise added before anything is sent.'
     """
     if not is_estimated(precision):
         return Decision(

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seepage._core.text import nats, points, rounded_people, span
+from seepage._core.text import nats, points, rounded_people, span, two_digits
 from seepage.pages.mosaic import group_letter, share_asked
 from seepage.pages.plan_page import STYLES
 from seepage.pages.plan_view import (
@@ -186,7 +186,7 @@ def _order(plans: Sequence[ComparedPlan]) -> str:
         return f"All plans need {rounded_people(least.people)} people."
     times = most.people / least.people
     return (
-        f"{most.label} needs {times:.2g} times as many people as "
+        f"{most.label} needs {two_digits(times)} times as many people as "
         f"{least.label}: {rounded_people(most.people)} in place of "
         f"{rounded_people(least.people)}."
     )

@@ -80,8 +80,8 @@ def questions_each(plan: PlanContent) -> str:
     if count == 1:
         return "one question"
     if sizes == str(count):
-        return f"all {count} questions"
-    return f"{sizes} of {count} questions each"
+        return f"all {count:,} questions"
+    return f"{sizes} of {count:,} questions each"
 
 
 def precision_sentence(precision: Precision) -> str:
@@ -93,7 +93,7 @@ def precision_sentence(precision: Precision) -> str:
     if precision.shares < 2 or not math.isfinite(precision.joint_half_width):
         return f"{each}."
     joint = whole_points(precision.joint_half_width)
-    return f"{each}; all {precision.shares} shares at once to within {joint}."
+    return f"{each}; all {precision.shares:,} shares at once to within {joint}."
 
 
 COSTLY = 20
