@@ -53,6 +53,31 @@ def test_what_is_the_same_in_all_rows_is_one_sentence(copies):
     assert "  age  " not in done.stdout.split("Leakage (nats)")[0]
 
 
+@pytest.mark.parametrize("totals", ["worst", "exact"])
+def test_limits_that_were_typed_as_odds_are_judged_in_odds(copies, totals):
+    """Printed back as typed, beside odds that are rounded outwards."""
+    columns = ("--columns", "a,b,c,weight", "-m", "grr")
+    given = ("--limit", "12.2x", "--guarantee", totals)
+    done = run("analyse", copies, *columns, *given)
+    assert "2.5" not in done.stdout.partition("Strongest leaks")[0]
+    table = done.stdout.partition("Limits: how many times")[2]
+    assert "12.2x" in table
+    bounds = {"worst": ["2.71x", "54.6x"], "exact": ["20.4x", "20.5x"]}
+    rows = [line.split() for line in table.splitlines()]
+    [found] = [row for row in rows if row[:2] == ["a", "12.2x"]]
+    assert [word for word in found if word.endswith("x")][1:] == bounds[totals]
+    assert "nats; 1 nat" not in done.stdout.partition("Strongest leaks")[0]
+
+
+def test_a_comparison_prints_limits_as_typed(copies):
+    done = run("compare", copies, copies, "--columns", "a,b,c", "--limit", "7.4x")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    [row] = [row for row in rows if row[:1] == ["a"] and "7.4x" in row]
+    assert row[-1] == "holds"
+    assert row[-2].endswith("x")
+    assert float(row[-2].removesuffix("x")) <= 7.4
+
+
 def test_the_next_step_names_options(copies):
     bound = run(
         "analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--guarantee", "worst"

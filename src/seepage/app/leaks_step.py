@@ -6,7 +6,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seepage._core.odds import limit_in_nats
+from seepage._core.odds import least_odds, limit_in_nats
 from seepage._core.text import factor
 from seepage.app import leak_work
 from seepage.app.equivalent import analyse_command, analyse_python
@@ -17,7 +17,6 @@ from seepage.app.study import Study
 from seepage.app.study_routes import StudyRoute
 from seepage.app.summaries import AnalysisSummary, TotalRange
 from seepage.app.tasks import BackgroundTask
-from seepage.pages.analysis_view import least_odds
 
 SHOWN_ROWS = 15
 """Questions that are drawn."""

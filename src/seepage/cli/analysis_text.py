@@ -2,9 +2,11 @@
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from seepage._core.odds import limit_as_typed, measured_odds, odds_at_least
 from seepage._core.text import (
     delta_text,
     how_many,
@@ -49,6 +51,54 @@ CELL_WIDTH = 6
 
 UNIT = f"1 nat: {math.e:.2g} times likelier"
 """Explanation of the unit, printed where nats first occur."""
+
+
+@dataclass(frozen=True)
+class BoundWords:
+    """How the table of limits writes its numbers.
+
+    Attributes
+    ----------
+    head
+        What the numbers are.
+    below, above
+        Functions of a lower and of an upper bound in nats.
+    """
+
+    head: str
+    below: Callable[[float], str]
+    above: Callable[[float], str]
+
+
+def _odds_below(bound: float) -> str:
+    """Return a lower bound in nats as odds, as limits are typed."""
+    return f"{odds_at_least(bound)}x"
+
+
+def _odds_above(bound: float) -> str:
+    """Return an upper bound in nats as odds, as limits are typed."""
+    if not math.isfinite(bound):
+        return "any number"
+    return f"{measured_odds(bound)}x"
+
+
+IN_NATS = BoundWords(f"Limits (nats; {UNIT})", lower_text, upper_text)
+"""Where limits were given in nats."""
+
+
+IN_ODDS = BoundWords(
+    "Limits: how many times all reports of a person change the odds between two values",
+    _odds_below,
+    _odds_above,
+)
+"""Where limits were given as odds."""
+
+
+def words_of_limits(limits: Sequence[float]) -> BoundWords:
+    """Return how bounds beside limits are written: as odds if the limits were typed so."""
+    if all(limit_as_typed(limit).endswith("x") for limit in limits):
+        return IN_ODDS
+    return IN_NATS
 
 
 def analysis_text(analysis: Any) -> str:
@@ -99,36 +149,42 @@ def _verdict_text(analysis: Any) -> str:
         judged += [each for each in verdict.judgements if each.state == state]
     if not judged:
         return ""
+    words = words_of_limits([judgement.limit for judgement in judged])
     lines = [verdict.decision, verdict.basis, with_option_names(verdict.settle)]
     lines = [line for line in lines if line]
     rows = [
         ["", "limit", "at least", "at most", "but for delta", "probably", ""],
-        *map(_judgement_row, judged),
+        *(_judgement_row(judgement, words) for judgement in judged),
     ]
     rows = _without_columns(rows, "-")
-    lines += ["", f"Limits (nats; {UNIT})", *_alike_as_sentences(rows)]
+    lines += ["", words.head, *_alike_as_sentences(rows)]
     return "\n".join(lines)
 
 
-def _judgement_row(judgement: Any) -> list[str]:
+def _judgement_row(judgement: Any, words: BoundWords) -> list[str]:
     """Return limit, what holds for every report, what holds but for a delta, and the
     state.
     """
+    at_least = judgement.at_least or "-"
     _, upper = judgement.texts
+    if words is IN_ODDS:
+        upper = words.above(judgement.upper)
+        if judgement.at_least:
+            at_least = f"{words.below(judgement.lower)} {judgement.lower_by}"
     at_most = "unknown"
     if judgement.upper_by:
         at_most = f"{upper} {judgement.upper_by}"
     probably = "-"
     if judgement.state == "not certifiable" and judgement.probable is not None:
-        probably = f"{upper_text(judgement.probable)} independent"
+        probably = f"{words.above(judgement.probable)} independent"
     but_for_delta = "-"
     if judgement.relaxed_by:
-        relaxed = upper_text(judgement.relaxed) + f" {judgement.relaxed_by}"
+        relaxed = f"{words.above(judgement.relaxed)} {judgement.relaxed_by}"
         but_for_delta = relaxed + delta_text(judgement.delta)
     return [
         _short(judgement.attribute),
-        f"{judgement.limit:g}",
-        judgement.at_least or "-",
+        limit_as_typed(judgement.limit),
+        at_least,
         at_most,
         but_for_delta,
         probably,

@@ -5,8 +5,10 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
+from seepage._core.odds import limit_as_typed
 from seepage._core.text import delta_text, short_list, upper_text
 from seepage.cli import console, options, parsing
+from seepage.cli.analysis_text import words_of_limits
 from seepage.cli.command import FileCommand, with_option_names
 from seepage.cli.console import aligned
 from seepage.cli.keywords import explicit_keywords
@@ -131,12 +133,15 @@ def _limits_text(comparison: Any) -> str:
     if not comparison.limits:
         return ""
     first, second = comparison.tables.names
+    words = words_of_limits([limit.limit for limit in comparison.limits])
     rows = [["", "limit", "budget", f"total on {second}", ""]]
     for limit in comparison.limits:
         name = "all at once" if limit.attribute is None else limit.attribute
-        total = upper_text(limit.total)
+        total = words.above(limit.total)
         state = "holds" if limit.holds else "exceeded"
-        rows.append([name, f"{limit.limit:g}", f"{limit.epsilon:.3f}", total, state])
+        rows.append(
+            [name, limit_as_typed(limit.limit), f"{limit.epsilon:.3f}", total, state]
+        )
     head = f"Limits with the largest budgets that keep them on {first} (independent)"
     return f"{head}\n{aligned(rows, most=SHOWN_PAIRS)}"
 
