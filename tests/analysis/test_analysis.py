@@ -130,7 +130,7 @@ def test_records_are_used_where_a_guarantee_needs_them():
 def test_it_is_a_result_with_one_row_for_each_ordered_pair():
     found = sp.analyse("adult", 2.0, columns=["sex", "race", "income"])
     assert repr(found).startswith(
-        "Analysis('adult', 3 attributes, epsilon 2; largest totals: worst"
+        "Analysis('adult', 3 attributes, epsilon 2; largest change of odds: worst 404x"
     )
     frame = found.to_pandas()
     assert len(frame) == 6

@@ -133,8 +133,9 @@ def analyse(
     >>> found = sp.analyse(
     ...     "adult", 1.0, mechanism="grr", columns=["sex", "race", "income"]
     ... )
-    >>> found
-    Analysis('adult', 3 attributes, epsilon 1; largest totals: worst 3, independent 1.374)
+    >>> found  # doctest: +NORMALIZE_WHITESPACE
+    Analysis('adult', 3 attributes, epsilon 1; largest change of odds: worst 20.1x,
+    independent 3.96x)
     >>> round(found.matrix["sex", "income"].value, 3)
     0.248
     >>> found.to_arrow().column_names

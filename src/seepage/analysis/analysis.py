@@ -17,6 +17,7 @@ import numpy as np
 from seepage import __version__
 from seepage._core import checks
 from seepage._core.files import write_text
+from seepage._core.odds import odds_at_least, odds_at_most
 from seepage._core.results import Result, html_table, json_ready, json_text
 from seepage._core.text import lower_text, upper_text
 from seepage.analysis.uncertainty_curve import (
@@ -210,14 +211,12 @@ class Analysis(Result):
 
     def _headline(self) -> str:
         """Return an analysis in one line."""
-        largest = [
-            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}"
-            for t in self.totals.totals
-        ]
+        largest = [_largest_as_odds(total) for total in self.totals.totals]
         name = f"{self.name!r}, " if self.name else ""
         about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
         return (
-            f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
+            f"Analysis({name}{about}; largest change of odds: "
+            f"{', '.join(largest) or 'none'})"
         )
 
     def _columns(self) -> Mapping[str, Any]:
@@ -251,6 +250,15 @@ class Analysis(Result):
         ]
         text = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
         return text + html_table(columns, "Strongest leaks, in nats")
+
+
+def _largest_as_odds(total: TotalLeakage) -> str:
+    """Return the largest total of a guarantee as odds, rounded to its safe side."""
+    largest = float(total.values.max())
+    odds = odds_at_most(largest)
+    if total.kind == "lower bound":
+        odds = odds_at_least(largest)
+    return f"{total.guarantee} {odds}x{total.delta_text}"
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:
