@@ -17,7 +17,7 @@ import numpy as np
 from seepage import __version__
 from seepage._core import checks
 from seepage._core.files import write_text
-from seepage._core.odds import odds_at_least, odds_at_most
+from seepage._core.odds import measured_odds, odds_at_least
 from seepage._core.results import Result, html_table, json_ready, json_text
 from seepage._core.text import lower_text, upper_text
 from seepage.analysis.uncertainty_curve import (
@@ -255,7 +255,7 @@ class Analysis(Result):
 def _largest_as_odds(total: TotalLeakage) -> str:
     """Return the largest total of a guarantee as odds, rounded to its safe side."""
     largest = float(total.values.max())
-    odds = odds_at_most(largest)
+    odds = measured_odds(largest)
     if total.kind == "lower bound":
         odds = odds_at_least(largest)
     return f"{total.guarantee} {odds}x{total.delta_text}"
