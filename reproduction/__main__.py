@@ -9,7 +9,8 @@ import click
 from reproduction.findings import HEADLINE, PAPER, Finding
 from reproduction.reproduce import reproduce
 from seepage._core.errors import SeepageError
-from seepage.cli.console import aligned, progress_bar
+from seepage._core.progress import progress_bar
+from seepage.cli.console import aligned
 
 EXIT_BAD_INPUT = 2
 

@@ -1,6 +1,7 @@
 """A search that starts from a plan, and one that was stopped and is repeated."""
 
 import math
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -131,3 +132,19 @@ def test_progress_is_in_words(people):
     texts = [text for text in texts if text.startswith("best so far")]
     assert any(" people; stops after " in text for text in texts)
     assert any(" points; stops after " in text for text in texts)
+
+
+def test_progress_of_the_best_so_far_gets_no_worse(people):
+    texts = []
+
+    class Progress:
+        def __call__(self, done, total):
+            pass
+
+        def describe(self, text):
+            texts.append(text)
+
+    sp.design(people, 2.0, progress=Progress())
+    found = [re.match("best so far: about ([0-9,]+) people", text) for text in texts]
+    numbers = [int(match[1].replace(",", "")) for match in found if match]
+    assert numbers == sorted(numbers, reverse=True)

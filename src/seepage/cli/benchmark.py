@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
+from seepage._core.progress import progress_bar
 from seepage.cli import console, options, reading
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords
@@ -67,7 +68,7 @@ def analysers(data: tuple[str, ...], **_: Any) -> None:
     names = _data_names(data)
     tables = {names[path]: reading.count_data(path) for path in data}
     keywords = explicit_keywords(["epsilons", "reference", "analysers", "delta", "rng"])
-    with console.progress_bar("comparing") as progress:
+    with progress_bar("comparing") as progress:
         scores = benchmark_analysers(tables, progress=progress, **keywords)
     _write_benchmark(scores, tables)
 
@@ -91,7 +92,7 @@ def mechanisms(data: str, **_: Any) -> None:
 
     pairs = reading.count_data(data)
     keywords = explicit_keywords(["epsilons", "mechanisms", "delta", "rng"])
-    with console.progress_bar("simulating") as progress:
+    with progress_bar("simulating") as progress:
         scores = benchmark_mechanisms(pairs, progress=progress, **keywords)
     _write_benchmark(scores, {data: pairs})
 

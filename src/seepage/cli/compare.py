@@ -6,6 +6,7 @@ import click
 
 from seepage._core.errors import InputError
 from seepage._core.odds import limit_as_typed
+from seepage._core.progress import progress_bar
 from seepage._core.text import delta_text, short_list, upper_text
 from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import words_of_limits
@@ -98,7 +99,7 @@ def compare(a: str, b: str, fail_if: str | None, **_: Any) -> None:
     keywords = explicit_keywords(COMPARE_KEYWORDS)
     if fail_if == "limit" and "limit" not in keywords:
         raise InputError("--fail-if limit needs --limit", parameter="limit")
-    with console.progress_bar("comparing") as progress:
+    with progress_bar("comparing") as progress:
         comparison = compare_tables(a, b, progress=progress, **keywords)
     console.write_result(
         comparison, lambda: _comparison_text(comparison), page=comparison.report

@@ -5,14 +5,12 @@ options.
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from seepage._core.files import write_text
-from seepage._core.progress import Progress
 from seepage._core.results import Column, cell_text, json_text
 from seepage.channel.domain import Domain
 
@@ -88,48 +86,6 @@ def constants(domain: Domain) -> list[str]:
 def command_line() -> str:
     """Return the command line that runs, as provenance of a result."""
     return shlex.join(["seepage", *sys.argv[1:]])
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Yield a callable that shows progress and the remaining time; None if not on a
-    terminal.
-    """
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    import rich.progress as bars
-    from rich.console import Console
-
-    parts = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TimeRemainingColumn(),
-    )
-    with bars.Progress(*parts, console=Console(stderr=True), transient=True) as bar:
-        yield StagedBar(bar, what)
-
-
-class StagedBar:
-    """Progress on a terminal: one bar, which restarts for each stage."""
-
-    def __init__(self, bar: Any, what: str) -> None:
-        self._bar = bar
-        self._task = bar.add_task(what, total=None)
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """Show the number of steps done and their total, None if unknown."""
-        self._bar.update(self._task, completed=done, total=total)
-
-    def stage(self, name: str) -> None:
-        """Restart the bar with the name of a stage."""
-        self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(name, total=None)
-
-    def describe(self, text: str) -> None:
-        """Set the text before the bar."""
-        self._bar.update(self._task, description=text)
 
 
 def aligned(

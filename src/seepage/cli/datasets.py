@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seepage._core.files import write_text
+from seepage._core.progress import progress_bar
 from seepage._core.results import csv_text, json_text
 from seepage.cli import console, options
 from seepage.cli.command import FileCommand
@@ -60,7 +61,7 @@ def fetch_files(name: str) -> None:
     known = dataset(name)
     if not known.files:
         click.echo(f"{name} has no files: it is {known.address}")
-    with console.progress_bar("downloading") as progress:
+    with progress_bar("downloading") as progress:
         files = fetch(known, progress)
     for file in files:
         click.echo(str(file))

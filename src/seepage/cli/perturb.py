@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
-from seepage.cli import console, options
+from seepage._core.progress import progress_bar
+from seepage.cli import options
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords
 from seepage.tables.table_options import NO_PERSON
@@ -76,7 +77,7 @@ def perturb(
     keywords = explicit_keywords([*options.TABLE_KEYWORDS, "rng"])
     with (
         _key_for(identifier, key, output) as secret,
-        console.progress_bar("perturbing") as bar,
+        progress_bar("perturbing") as bar,
     ):
         count = perturb_file(
             promised,

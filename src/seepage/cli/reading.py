@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from seepage._core.errors import InputError
-from seepage._core.progress import Progress
+from seepage._core.progress import Progress, progress_bar
 from seepage._core.text import short_list
 from seepage.channel.domain import Domain
-from seepage.cli import console
 from seepage.cli.command import with_option_names
 from seepage.cli.keywords import explicit_keywords
 from seepage.cli.options import DATA_KEYWORDS, TABLE_KEYWORDS
@@ -64,7 +63,7 @@ def reading_progress(data: str, stage: str) -> AbstractContextManager[Progress |
         _start_spark(data, master)
     elif master is not None:
         raise InputError("--master needs --engine spark")
-    return console.progress_bar(stage)
+    return progress_bar(stage)
 
 
 def _start_spark(data: str, master: str | None) -> None:

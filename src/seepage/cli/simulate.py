@@ -7,6 +7,7 @@ import click
 
 from seepage._core import checks
 from seepage._core.errors import InputError
+from seepage._core.progress import progress_bar
 from seepage.cli import console, options, reading
 from seepage.cli.command import FileCommand
 from seepage.cli.keywords import explicit_keywords
@@ -77,7 +78,7 @@ def simulate(
     keywords = explicit_keywords(
         ["delta", "replicas", "surrogates", "rng", "confidence"]
     )
-    with console.progress_bar("simulating") as progress:
+    with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             counts,
             epsilon,

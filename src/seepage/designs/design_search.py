@@ -40,7 +40,11 @@ from seepage.designs.forms.population_certifier import TOO_FEW, PopulationCertif
 from seepage.designs.forms.question import stored_number
 from seepage.designs.forms.search_work import DEFAULT_WORK, SearchWork
 from seepage.designs.forms.table_certifier import TableCertifier
-from seepage.designs.search_progress import best_so_far
+from seepage.designs.search_progress import (
+    best_so_far,
+    largest_variance,
+    rounds_left,
+)
 from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.designs.shaped.report_thresholds import report_totals
 from seepage.designs.strategies import compare_designs
@@ -176,6 +180,9 @@ class DesignSearch:
         The work done and the objective after each round.
     ended
         Why the search ended: `"no better form"`, `"work"`, `"time"` or `"interrupted"`.
+    least_variance
+        The least of the largest variances of a share from one person, of the rounds so
+        far, while progress is shown.
     people
         The number of people that the errors are for; by default as many as the table
         has records.
@@ -203,6 +210,7 @@ class DesignSearch:
         self.considered = 0
         self.history: list[tuple[float, float]] = []
         self.inner = inner
+        self.least_variance = math.inf
         self.importance = self.problem.importance
         self.people = options.people or self.records.records
 
@@ -383,9 +391,15 @@ class DesignSearch:
         if progress is not None:
             progress(int(min(work.done, work.limit)), math.ceil(work.limit))
         describe = getattr(progress, "describe", None)
-        if describe is not None:
-            left = self.search_forms.rounds_left
-            describe(best_so_far(self.problem, self.pool, self.options, left))
+        if describe is None:
+            return
+        left = self.search_forms.rounds_left
+        if self.inner:
+            describe(f"looking for answers to shape; {rounds_left(left)}")
+            return
+        variance = largest_variance(self.problem, self.pool)
+        self.least_variance = min(self.least_variance, variance)
+        describe(best_so_far(self.least_variance, self.options, left))
 
     def finished(self, notes: Iterable[str]) -> Design:
         """Return the result, with the totals of its forms that are proven.

@@ -11,9 +11,7 @@ NORMAL = 1.96
 """Half-width of a 95 % interval, in standard errors."""
 
 
-def best_so_far(
-    problem: FormProblem, pool: FormPool, options: DesignOptions, rounds: int
-) -> str:
+def best_so_far(variance: float, options: DesignOptions, rounds: int) -> str:
     """Return how good the best design so far is, and when the step of the search ends.
 
     The number of people for which every share has the half-width of the options, or its
@@ -22,13 +20,14 @@ def best_so_far(
 
     Parameters
     ----------
-    problem, pool, options
-        The constraints of the design, its forms, and what is asked for.
+    variance
+        The largest variance of a share from one person, see `largest_variance`.
+    options
+        What is asked for.
     rounds
         Rounds without gain after which the step ends.
     """
-    ending = f"stops after {number_of(rounds, 'more round')} without gain"
-    variance = _largest_variance(problem, pool)
+    ending = rounds_left(rounds)
     if not math.isfinite(variance):
         return ending
     if options.people is not None:
@@ -39,7 +38,12 @@ def best_so_far(
     return f"best so far: about {rounded_people(people)} people; {ending}"
 
 
-def _largest_variance(problem: FormProblem, pool: FormPool) -> float:
+def rounds_left(rounds: int) -> str:
+    """Return when a step of the search ends, in words."""
+    return f"stops after {number_of(rounds, 'more round')} without gain"
+
+
+def largest_variance(problem: FormProblem, pool: FormPool) -> float:
     """Return the largest variance of a share from one person, over the questions."""
     count = len(problem.domain)
     asked = problem.importance[:count] > 0

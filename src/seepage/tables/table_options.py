@@ -204,7 +204,8 @@ class TableKeywords(CodingKeywords, total=False):
         All counts are equal.
     progress
         Called with the number of steps done and their total, None if unknown.  It is
-        not called by Spark, which shows its own progress.
+        not called by Spark, which shows its own progress.  A search of a design shows
+        its progress on a terminal without it.
 
     Examples
     --------
@@ -427,7 +428,8 @@ class DataOptions(TableOptions):
         are equal.
     progress
         Called with the number of steps done and their total, None if unknown.  It is
-        not called by Spark, which shows its own progress.
+        not called by Spark, which shows its own progress.  A search of a design shows
+        its progress on a terminal without it.
     """
 
     engine: str = "auto"

@@ -5,10 +5,12 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from seepage._core.errors import DataWarning
+from seepage._core.progress import shown_progress
 from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.calibration.safe import Calibration, calibrated
 from seepage.channel.records import Records
@@ -420,7 +422,9 @@ def design(
         rng=rng,
         **reading,
     )
-    plan = plan_of_design(designed(data, options))
+    with shown_progress(options.progress, "searching") as progress:
+        shown = replace(options, progress=progress)
+        plan = plan_of_design(designed(data, shown))
     if plan.provenance.settings.keys() & RARE_SETTINGS:
         warnings.warn(DataWarning(left_out_sentence(plan)), stacklevel=2)
     return plan
