@@ -302,4 +302,7 @@ def test_uncertain_rows_and_totals_of_the_table_exclude_each_other(few):
             sp.calibrate(few, 2.0, guarantee=guarantee, uncertainty=0.1)
     with pytest.raises(sp.InputError, match="use one of them"):
         sp.calibrate(few, 2.0, guarantee="sum", uncertainty=0.1, scope="population")
+    survey = sp.make_survey(2_000)
+    with pytest.raises(sp.InputError, match="use one of them"):
+        sp.calibrate(survey, 2.0, uncertainty=0.1, scope="population")
     assert sp.calibrate(few, 2.0, uncertainty=0.1).guarantee == "independent"

@@ -98,6 +98,12 @@ class CalibrationOptions(PlanningOptions, TotalSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
+        if self.is_uncertain and self.scope == "population":
+            raise InputError(
+                "uncertainty is a distance that is assumed, and scope 'population' "
+                "bounds that of sampling: use one of them",
+                parameter="scope",
+            )
 
     @property
     def is_uncertain(self) -> bool:

@@ -172,7 +172,7 @@ def make_calibration_problem(
     """Return the constraints of a calibration for a scope, checked against the data."""
     uncertainty = uncertainty_of(data.domain, options.uncertainty)
     if uncertainty is not None:
-        _check_uncertain(options.guarantee, scope)
+        _check_uncertain(options.guarantee)
         data = uncertainty.coded(as_pairs(data))
     domain = data.domain
     roles = attribute_roles(domain, options.public, options.left_out)
@@ -202,19 +202,13 @@ def make_calibration_problem(
     )
 
 
-def _check_uncertain(guarantee: str, scope: str) -> None:
+def _check_uncertain(guarantee: str) -> None:
     """Raise unless totals are defined over rows within their distances."""
     if guarantee not in FROM_UNCERTAIN_ROWS:
         raise InputError(
             "with uncertainty budgets need the guarantee 'independent' or 'sum': the "
             f"others are of the table's own joint distribution, got {guarantee!r}",
             parameter="guarantee",
-        )
-    if scope == "population":
-        raise InputError(
-            "uncertainty is a distance that is assumed, and scope 'population' bounds "
-            "that of sampling: use one of them",
-            parameter="scope",
         )
 
 
