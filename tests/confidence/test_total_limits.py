@@ -355,7 +355,7 @@ def test_auto_takes_merged_or_worst_where_exact_does_not_fit(monkeypatch):
     auto = {"mechanism": "grr", "scope": "population"}
     assert sp.total_leakage(data, 1.0, **auto).guarantee == "exact"
     assert sp.total_leakage(data.pairs(), 1.0, **auto).guarantee == "worst"
-    monkeypatch.setattr(population_module, "MAX_CELLS", 4)
+    monkeypatch.setattr(population_module, "MAX_TUPLE_CELLS", 4)
     found = sp.total_leakage(data, 1.0, **auto)
     assert (found.guarantee, found.kind, found.scope) == (
         "merged",

@@ -193,7 +193,7 @@ def test_growth_leaves_room():
 
 
 def test_growth_leaves_no_room_beyond_the_limit(monkeypatch):
-    monkeypatch.setattr("seepage.counting.pair_cells.MAX_CELLS", 100)
+    monkeypatch.setattr("seepage.counting.pair_cells.MAX_PAIR_CELLS", 100)
     assert PairCells((5, 5)).with_room((9, 9)).capacities == (9, 9)
     with pytest.raises(DomainError, match=r"up to 11 values have 110 pair cells"):
         PairCells((5, 5)).with_room((11, 10))

@@ -93,7 +93,7 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(form_counter.FormCounter, "table", watched)
         found = find_design(wide, 1.0, scope=scope, effort=0.02)
-    assert max(made) <= form_totals.MAX_CELLS
+    assert max(made) <= form_totals.MAX_FORM_CELLS
     assert totals(found).max() <= 1.0
 
 

@@ -223,7 +223,7 @@ def test_bad_arguments_and_missing_records_raise():
 
 
 def test_a_merged_table_that_does_not_fit_raises(monkeypatch):
-    monkeypatch.setattr(merged_module, "MAX_CELLS", 10)
+    monkeypatch.setattr(merged_module, "MAX_TARGET_CELLS", 10)
     tuples = tuples_of(np.ones((3, 4), dtype=np.int64))
     with pytest.raises(GuaranteeError, match="3 values of 'a0' by 4 combinations"):
         total_leakage(tuples, 1.0, mechanism=None, guarantee="merged")

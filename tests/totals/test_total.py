@@ -114,7 +114,7 @@ def test_auto_takes_the_strongest_feasible_guarantee(monkeypatch):
     assert total_leakage(joint, 1.0, mechanism="grr").guarantee == "exact"
     assert chosen(joint.pairs()) == "independent"
     assert total_leakage(joint.pairs(), 1.0, mechanism="grr").guarantee == "independent"
-    monkeypatch.setattr(exact_module, "MAX_CELLS", 1000)
+    monkeypatch.setattr(exact_module, "MAX_TARGET_CELLS", 1000)
     assert chosen(joint, "grr") == "sampled"
     assert chosen(joint) == "merged"
     coins = tuples_of(np.ones((2,) * 11, dtype=np.int64))
@@ -130,7 +130,7 @@ def test_auto_for_the_population(monkeypatch):
 
     many = tuples_of(np.full((2, 2, 2), 1000, dtype=np.int64))
     assert chosen_for_all(many) == "exact"
-    monkeypatch.setattr("seepage.confidence.total_limits.MAX_CELLS", 0)
+    monkeypatch.setattr("seepage.confidence.total_limits.MAX_TUPLE_CELLS", 0)
     assert chosen_for_all(many) == "merged"
     few = tuples_of((np.arange(2**14).reshape((2,) * 14) % 2047 == 0).astype(np.int64))
     assert chosen_for_all(few) == chosen_for_all(few.pairs()) == "worst"

@@ -30,7 +30,7 @@ from seepage.tables.read import as_counted
 from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total import FROM_PAIRS
 
-MAX_CELLS = 1 << 14
+MAX_FRACTION_CELLS = 1 << 14
 """Maximum number of cells of a matrix whose thresholds are computed as exact
 fractions."""
 
@@ -199,7 +199,11 @@ def _exact_mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
             return mechanism
         return None
     matrix = exact.all_reports
-    if randomised.pair is not None or matrix is None or matrix.size > MAX_CELLS:
+    if (
+        randomised.pair is not None
+        or matrix is None
+        or matrix.size > MAX_FRACTION_CELLS
+    ):
         return None
     if (matrix.max(axis=0) < RARE_OUTPUT).any():
         return None  # its thresholds would not be the matrix

@@ -37,7 +37,7 @@ from seepage.auditing.exact_audit import ExactPrivacy
 from seepage.mechanisms.randomiser import AnswerChanges, RandomisedAttribute
 from seepage.mechanisms.unary import BasicRAPPOR
 
-MAX_CELLS = 1 << 18
+MAX_SEQUENCES = 1 << 18
 """Maximum number of probabilities of sequences of reports with first and last answers."""
 
 
@@ -96,7 +96,7 @@ def repeated_reports(
     0.032
     """
     k, m = channel.shape
-    if k * k * float(m) ** rounds > MAX_CELLS or float(m) ** k > MAX_CELLS:
+    if k * k * float(m) ** rounds > MAX_SEQUENCES or float(m) ** k > MAX_SEQUENCES:
         raise InputError(
             f"{k} values, {m} reports and {rounds} rounds have too many sequences of "
             "reports for what changes of answers reveal"

@@ -35,7 +35,7 @@ from seepage.tables.table_options import (
     check_keywords,
 )
 
-MAX_CELLS = 1 << 27
+MAX_JOINT_CELLS = 1 << 27
 """Maximum size of a joint table of counts: 1 GB."""
 
 
@@ -231,10 +231,10 @@ class Records(Result):
         indices = self._indices(names)
         shape = tuple(self.domain.sizes[index] for index in indices)
         cells = math.prod(shape)
-        if cells > MAX_CELLS:
+        if cells > MAX_JOINT_CELLS:
             raise DomainError(
                 f"the joint table of {len(indices)} attributes has {cells:.3g} cells, "
-                f"and at most {MAX_CELLS:.3g} fit; choose fewer attributes or coarser "
+                f"and at most {MAX_JOINT_CELLS:.3g} fit; choose fewer attributes or coarser "
                 "bins"
             )
         cell = np.zeros(len(self), dtype=np.int64)
@@ -303,7 +303,7 @@ class Records(Result):
     def _pairs(self) -> PairCounts:
         columns = range(len(self.domain))
         few = len(self) * len(columns) ** 2 <= MAX_WEIGHTED
-        if few and max(self.domain.sizes) ** 2 <= MAX_CELLS:
+        if few and max(self.domain.sizes) ** 2 <= MAX_JOINT_CELLS:
             tables = [
                 self.counts(pair).reshape(-1) for pair in combinations(columns, 2)
             ]

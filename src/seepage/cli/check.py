@@ -10,13 +10,10 @@ from seepage._core.errors import InputError
 from seepage._core.odds import odds_text
 from seepage._core.text import delta_text, factor
 from seepage.cli import console, options
-from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.console import aligned
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
-
-EXIT_FAILED = 1
-"""Exit code of a verdict that `--fail-if` names."""
 
 
 @click.command("check", cls=FileCommand)

@@ -10,13 +10,10 @@ from seepage._core.progress import progress_bar
 from seepage._core.text import delta_text, short_list, upper_text
 from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import words_of_limits
-from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.console import aligned
 from seepage.cli.keywords import explicit_keywords
 from seepage.cli.number_types import NUMBER_TYPE
-
-EXIT_FAILED = 1
-"""Exit code of a verdict that `--fail-if` names."""
 
 COMPARE_KEYWORDS = (
     "epsilon",

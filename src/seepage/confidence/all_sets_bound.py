@@ -59,7 +59,7 @@ MAX_BRANCHES = 1 << 10
 """Maximum number of branches per table; beyond it their current bounds are kept."""
 
 
-MAX_CELLS = 1 << 16
+BATCH_CELLS = 1 << 16
 """Cells per batch of pairs of rows, so that they fit a core's cache."""
 
 
@@ -260,7 +260,7 @@ class _RowPairs:
         )
 
     def _batches(self, indices: Integers) -> Iterator[Integers]:
-        step = max(1, MAX_CELLS // self.rows.shape[1])
+        step = max(1, BATCH_CELLS // self.rows.shape[1])
         return (indices[start : start + step] for start in range(0, len(indices), step))
 
     def _loose(self) -> Booleans:

@@ -52,7 +52,7 @@ from seepage.confidence.mean_limits import (
 )
 from seepage.mechanisms.likelihood_columns import LikelihoodColumns, TwoLevelColumns
 
-MAX_CELLS = 1 << 24
+MAX_TUPLE_CELLS = 1 << 24
 """Maximum number of (target value, report tuple) cells of one target."""
 
 
@@ -88,10 +88,10 @@ def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
     for target, column in enumerate(columns):
         values = math.prod(columns[k].k for k in _sources(columns, target))
         size = max(size, max(values, _report_tuples(columns, target)) * column.k)
-    if size > MAX_CELLS:
+    if size > MAX_TUPLE_CELLS:
         raise GuaranteeError(
             f"exact totals for the population need {size:.3g} combinations of reports, at most "
-            f"{MAX_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
+            f"{MAX_TUPLE_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
         )
 
 

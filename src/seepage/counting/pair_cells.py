@@ -16,7 +16,7 @@ from seepage.channel.pairs import (
     stacked,
 )
 
-MAX_CELLS = 1 << 29
+MAX_PAIR_CELLS = 1 << 29
 """Maximum number of pair cells: 4 GB of counts."""
 
 
@@ -44,10 +44,10 @@ class PairCells:
         self.starts = marginal_offsets(self.capacities)
         self.offsets = pair_offsets(self.capacities)
         cells = int(self.offsets[-1])
-        if cells > MAX_CELLS:
+        if cells > MAX_PAIR_CELLS:
             raise DomainError(
                 f"{len(self.capacities)} attributes of up to {max(self.capacities):,} "
-                f"values have {cells:,} pair cells, more than the {MAX_CELLS:,} that "
+                f"values have {cells:,} pair cells, more than the {MAX_PAIR_CELLS:,} that "
                 "can be counted; choose fewer columns or coarser bins"
             )
         self.marginals = np.zeros(self.starts[-1], dtype=np.int64)
@@ -88,7 +88,9 @@ class PairCells:
             size + size // 4 if size > room > 1 else size
             for size, room in zip(needed, self.capacities, strict=True)
         ]
-        grown = PairCells(spare if pair_offsets(spare)[-1] <= MAX_CELLS else needed)
+        grown = PairCells(
+            spare if pair_offsets(spare)[-1] <= MAX_PAIR_CELLS else needed
+        )
         grown.add(self)
         return grown
 

@@ -21,7 +21,7 @@ from seepage._core.files import read_small
 from seepage.channel.channel import as_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.mechanism_registry import MECHANISMS
-from seepage.mechanisms.two_level import MAX_CELLS, TwoLevelMechanism
+from seepage.mechanisms.two_level import MAX_MATRIX_CELLS, TwoLevelMechanism
 from seepage.mechanisms.unary import BasicRAPPOR, Bits
 from seepage.tables.table_options import MAX_ALPHABET
 
@@ -423,10 +423,10 @@ def _by_keeping(
 ) -> RandomisedAttribute:
     """Return an attribute that is kept with a probability, else another uniform one."""
     k = len(values)
-    if k * k > MAX_CELLS:
+    if k * k > MAX_MATRIX_CELLS:
         raise InputError(
             f"{name!r} has too many values for a matrix: at most "
-            f"{math.isqrt(MAX_CELLS):,}, got {k:,}"
+            f"{math.isqrt(MAX_MATRIX_CELLS):,}, got {k:,}"
         )
     keep = parameters.keep if k > 1 else 1.0
     matrix = np.full((k, k), (1 - parameters.keep) / max(1, k - 1))

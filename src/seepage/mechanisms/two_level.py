@@ -35,7 +35,7 @@ from seepage.mechanisms.exact_probabilities import (
 from seepage.mechanisms.randomness import Randomness, guess_supported
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
-MAX_CELLS = 1 << 24
+MAX_MATRIX_CELLS = 1 << 24
 """Cells of the largest transition matrix that `channel` returns: 128 MB; a quarter for
 w > 1."""
 
@@ -282,7 +282,7 @@ class TwoLevelMechanism(Mechanism):
         w = self.size
         if w is None:
             return super().channel()
-        most_cells = MAX_CELLS if w == 1 else MAX_CELLS // 4
+        most_cells = MAX_MATRIX_CELLS if w == 1 else MAX_MATRIX_CELLS // 4
         if math.comb(self.k, w) * self.k > most_cells:
             return super().channel()
         sets = list(itertools.combinations(range(self.k), w))

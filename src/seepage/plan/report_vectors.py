@@ -30,7 +30,7 @@ from seepage.mechanisms.transition_matrix import (
 )
 from seepage.plan.content import PlanContent, wanted_of
 
-MAX_CELLS = 4096
+MAX_VECTOR_CELLS = 4096
 """Maximum number of cells of a table: its covariance has 128 MB."""
 
 
@@ -330,9 +330,9 @@ def check_cells(plan: PlanContent, names: Sequence[str]) -> int:
     covariance.
     """
     cells = count_cells(plan, names)
-    if cells > MAX_CELLS:
+    if cells > MAX_VECTOR_CELLS:
         raise InputError(
-            f"a table must have at most {MAX_CELLS:,} cells, got {cells:,} of "
+            f"a table must have at most {MAX_VECTOR_CELLS:,} cells, got {cells:,} of "
             f"{', '.join(names)}; choose fewer attributes"
         )
     return cells

@@ -13,7 +13,7 @@ from seepage.confidence.all_sets_bound import upper_over_all_sets
 from seepage.leakage.bound import relaxation
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
-from seepage.totals.exact_total import MAX_CELLS
+from seepage.totals.exact_total import MAX_TARGET_CELLS
 
 MAX_POPULATION_CELLS = 1 << 24
 """The same for merged totals for the population."""
@@ -73,7 +73,7 @@ def merged_totals(
         budget = summed_up(others[:, 0])
         slack = summed_up(others[:, 1])
         if level is None:
-            counts = _joint_counts(data, target, MAX_CELLS)
+            counts = _joint_counts(data, target, MAX_TARGET_CELLS)
             channel = counts / counts.sum(axis=1, keepdims=True)
             value = LikelySets("all", budget).best_pair(channel).value
             delta = relaxation(channel, value, budget, slack)

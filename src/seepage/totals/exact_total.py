@@ -28,7 +28,7 @@ from seepage.channel.records import Records
 from seepage.mechanisms.likelihood_columns import LikelihoodColumns, MatrixColumns
 from seepage.totals.joint_witness import JointWitness, joint_witness
 
-MAX_CELLS = 1 << 27
+MAX_TARGET_CELLS = 1 << 27
 """Maximum number of cells per target: 1 GB, 27 binary attributes."""
 
 
@@ -87,13 +87,13 @@ def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
 def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None:
     """Raise a GuaranteeError if `exact` exceeds memory or the range of floats."""
     size = exact_size(columns)
-    if size > MAX_CELLS:
+    if size > MAX_TARGET_CELLS:
         shown = f"10^{len(str(size)) - 1}"
         if size < 10**300:
             shown = f"{size:.3g}"
         raise GuaranteeError(
             f"exact totals of these {len(columns)} attributes need {shown} "
-            f"combinations of reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or "
+            f"combinations of reports, at most {MAX_TARGET_CELLS:.3g} fit; use 'sampled' or "
             "'merged', or choose fewer attributes"
         )
     budgets = sum(column.span for column in columns)

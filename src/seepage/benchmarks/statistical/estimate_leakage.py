@@ -52,7 +52,7 @@ MAX_PERMUTED = 10**9 - 1
 """Largest number of reports that NumPy's hypergeometric distribution permutes."""
 
 
-MAX_CELLS = 1 << 24
+MAX_CHANNEL_CELLS = 1 << 24
 """Maximum number of cells of the channel from source values to reports: 128 MB."""
 
 
@@ -302,10 +302,10 @@ class Task:
         independently.
         """
         reports = math.prod(source.size for source in self.sources)
-        if len(self.values) * reports > MAX_CELLS:
+        if len(self.values) * reports > MAX_CHANNEL_CELLS:
             raise InputError(
                 f"{len(self.values):,} source values with {reports:,} reports are too "
-                f"many for one estimate, at most {MAX_CELLS:,} cells fit; choose fewer "
+                f"many for one estimate, at most {MAX_CHANNEL_CELLS:,} cells fit; choose fewer "
                 "sources"
             )
         joint = np.ones((len(self.values), 1))

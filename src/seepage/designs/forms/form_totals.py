@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from seepage.designs.forms.population_form_totals import PopulationFormTotals
 
 
-MAX_CELLS = 1 << 22
+MAX_FORM_CELLS = 1 << 22
 """Maximum entries of a form's table, (strata x answers) x values: 32 MB of doubles."""
 
 
@@ -92,8 +92,8 @@ class ExactFormTotals:
         self._guards = np.array([rounding([size + COMPLETION]) for size in sizes])
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's table has at most `MAX_CELLS` entries."""
-        return self.counter.cells(attributes) <= MAX_CELLS
+        """Return whether a form's table has at most `MAX_FORM_CELLS` entries."""
+        return self.counter.cells(attributes) <= MAX_FORM_CELLS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
