@@ -221,6 +221,29 @@ def test_samples_of_hospital_records_keep_their_promises(samples):
             assert (truth.values <= total.values).all()
 
 
+@pytest.mark.filterwarnings("ignore::seepage.DataWarning")
+@pytest.mark.parametrize(
+    "samples",
+    [pytest.param(2, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)],
+)
+def test_resamples_with_a_rare_illness_keep_the_limits(samples):
+    """Some 2 % have it; the plans ask about it."""
+    rng = np.random.default_rng(1)
+    people = 20_000
+    age = rng.integers(0, 5, people)
+    drug = rng.random(people) < 0.1 + 0.03 * age
+    hiv = rng.random(people) < 0.02 * (1 + 2 * drug) / 1.3
+    sex = rng.integers(0, 2, people)
+    columns = {"age": age, "drug": drug, "hiv": hiv, "sex": sex}
+    table = pd.DataFrame({name: column.astype(int) for name, column in columns.items()})
+    plans = [sp.design(one, 2.0, effort=0.02) for one in _draws(table, people, samples)]
+    asked = [
+        {name for form in plan.forms for name in form.attributes} for plan in plans
+    ]
+    assert all("hiv" in names for names in asked)
+    assert np.mean([plan.check(table).within for plan in plans]) >= 0.95
+
+
 @real_data
 @pytest.mark.filterwarnings("ignore::seepage.DataWarning")
 @pytest.mark.parametrize(
