@@ -12,7 +12,12 @@ import pytest
 
 import seepage as sp
 from reproduction import charts as paper_charts
-from seepage.charts import benchmark_charts, leakage_curves, result_charts
+from seepage.charts import (
+    benchmark_charts,
+    estimate_charts,
+    leakage_curves,
+    result_charts,
+)
 from seepage.charts.style import OBJECT_MEMBERS, curve_panels, printable_names
 from seepage.datasets.survey import survey_joint
 
@@ -113,6 +118,48 @@ def test_the_chart_of_an_audit_has_every_claim():
         rows[0]["lower"] == rows[0]["epsilon"] == rows[0]["upper"] == found["a"].epsilon
     )
     assert rows[1]["epsilon"] is rows[1]["upper"] is None
+
+
+def test_shares_are_drawn_with_their_intervals_from_0_to_100(survey):
+    """Of two answers one is drawn."""
+    plan = sp.calibrate(survey, limit=2.0, guarantee="worst")
+    found = plan.estimate(plan.perturb(sp.make_survey(2_000), rng=1))
+    chart = found.chart()
+    rows = {row["label"]: row for row in _rows(chart)}
+    assert list(rows) == [f"{a.name}: {a.values[1]}" for a in survey.domain]
+    share = found.share("coffee", "yes")
+    assert rows["coffee: yes"] == {
+        "label": "coffee: yes",
+        "share": 100 * share.value,
+        "lower": 100 * share.interval[0],
+        "upper": 100 * share.interval[1],
+    }
+    assert '"domain": [0, 100]' in chart.to_json(indent=None)
+    assert "image/svg+xml" in chart._repr_mimebundle_()
+
+
+def test_coefficients_are_drawn_beside_0(survey):
+    plan = sp.calibrate(survey, limit=4.0, guarantee="worst")
+    found = plan.regress(
+        plan.perturb(sp.make_survey(2_000), rng=1), "coffee ~ sleep + screen"
+    )
+    chart = found.chart()
+    rows = {row["term"]: row for row in _rows(chart) if "term" in row}
+    assert tuple(rows) == found.names
+    for name, row in rows.items():
+        estimate = found[name]
+        assert (row["lower"], row["upper"]) == pytest.approx(estimate.interval)
+        assert row["coefficient"] == estimate.value
+    assert "image/svg+xml" in chart._repr_mimebundle_()
+
+
+def test_a_coefficient_without_an_estimate_is_a_text(tmp_path):
+    rows = [
+        {"term": "a", "coefficient": 1.0, "lower": 0.5, "upper": 1.5},
+        {"term": "b", "coefficient": float("inf"), "lower": 2.0, "upper": float("inf")},
+    ]
+    words = _words(estimate_charts.coefficients_chart(rows, "ill"), tmp_path)
+    assert {"a", "b", "at least 2"} <= set(words)
 
 
 def _words(chart, folder):
@@ -241,11 +288,17 @@ def test_names_are_drawable_and_those_that_differ_stay_different():
 def test_every_chart_takes_any_name():
     charts = [
         function
-        for module in (benchmark_charts, leakage_curves, paper_charts, result_charts)
+        for module in (
+            benchmark_charts,
+            estimate_charts,
+            leakage_curves,
+            paper_charts,
+            result_charts,
+        )
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    assert len(charts) == 15
+    assert len(charts) == 17
     assert all(function.__wrapped__ for function in [curve_panels, *charts])
 
 

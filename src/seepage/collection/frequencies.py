@@ -120,6 +120,29 @@ class Frequencies(Result):
         """
         return any(estimate.consistent for estimate in self.estimates.values())
 
+    def chart(self) -> Any:
+        """Return an Altair chart: shares with 95 % intervals from 0 to 100 %; of two
+        answers the last one.
+        """
+        from seepage.charts.estimate_charts import shares_chart
+
+        rows = list[dict[str, Any]]()
+        for name in self.estimates:
+            values = self.domain[name].values
+            drawn = values[-1:] if len(values) == 2 else values
+            for value in drawn:
+                share = self.share(name, value)
+                low, high = share.interval
+                rows.append(
+                    {
+                        "label": f"{name}: {value}",
+                        "share": 100 * share.value,
+                        "lower": 100 * low,
+                        "upper": 100 * high,
+                    }
+                )
+        return shares_chart(rows)
+
     def _headline(self) -> str:
         """Return estimated frequencies in one line."""
         how = "unbiased"

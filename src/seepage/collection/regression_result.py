@@ -135,6 +135,18 @@ class Regression(Result):
             notes.append(f"the reports tell nothing of {', '.join(unknown)}")
         return tuple(notes)
 
+    def chart(self) -> Any:
+        """Return an Altair chart: coefficients with 95 % intervals beside 0."""
+        from seepage.charts.estimate_charts import coefficients_chart
+
+        columns = self._columns()
+        names = ("term", "coefficient", "lower", "upper")
+        rows = [
+            dict(zip(names, row, strict=True))
+            for row in zip(*(columns[name] for name in names), strict=True)
+        ]
+        return coefficients_chart(rows, self.outcome)
+
     def _headline(self) -> str:
         """Return a regression in one line."""
         left_out = ""
