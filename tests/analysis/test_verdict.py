@@ -135,7 +135,7 @@ def test_the_next_step_is_the_design_of_the_same_table(monkeypatch, tmp_path):
         "adult", 1.0, mechanism="grr", columns=["sex", "relationship"]
     ).verdict
     assert none.settle.startswith(
-        "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 2` "
+        "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 7.4x` "
         "(DATA: a file of the records, counts do not suffice) asks each person"
     )
     assert none.decision.startswith(

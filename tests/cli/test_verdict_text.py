@@ -102,16 +102,14 @@ def test_without_a_limit_the_last_line_is_the_design_of_the_same_table(
     copies, tmp_path
 ):
     done = run("analyse", copies, "--drop", "weight", "--person", "user_id")
-    step = (
-        f"Next: `seepage design {copies} --drop weight --person user_id --limit 2` asks"
-    )
+    step = f"Next: `seepage design {copies} --drop weight --person user_id --limit 7.4x` asks"
     assert done.stdout.splitlines()[-1].startswith(f"No limit is set. {step}")
     run("count", copies, "--drop", "weight,user_id", "-o", tmp_path / "copies.pairs")
     counted = run(
         "analyse", tmp_path / "copies.pairs"
     )  # which have no records to design from
     assert (
-        "Next: `seepage design DATA --limit 2` (DATA: a file of the records"
+        "Next: `seepage design DATA --limit 7.4x` (DATA: a file of the records"
         in counted.stdout
     )
 

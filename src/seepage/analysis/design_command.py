@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from seepage._core.odds import limit_as_typed
+from seepage._core.odds import limit_as_typed, limit_in_nats
 from seepage.channel.domain import ALL_OTHERS
 
 UNNAMED = "DATA"
@@ -21,6 +21,10 @@ REPEATED = {"missing_markers": "missing-marker"}
 
 LIMIT = "limit"
 """Name of the option that all attributes share, and with "of" of that of one."""
+
+
+FIRST_LIMIT = limit_in_nats("7.4x")
+"""The limit that is proposed where none is set."""
 
 
 NOT_TYPED = ("domain", "progress")
@@ -78,7 +82,7 @@ def design_command(
     table
         The words that name the records and the options of reading them.
     names, limits
-        The attributes and their limits in nats; 2 for all if none is set.
+        The attributes and their limits in nats; `FIRST_LIMIT` for all if none is set.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def design_command(
     '`seepage design survey.csv --limit 1 --limit-of age=none`'
     """
     known = [limit for limit in limits if limit is not None]
-    first = known[0] if known else 2.0
+    first = known[0] if known else FIRST_LIMIT
     words = ["seepage", "design", *table, f"--{LIMIT}", limit_as_typed(first)]
     if known:
         for name, limit in zip(names, limits, strict=True):

@@ -88,7 +88,7 @@ def compare(a: str, b: str, fail_if: str | None, **_: Any) -> None:
     \b
     Examples:
       seepage compare 2025.csv 2026.csv
-      seepage compare 2025.csv 2026.csv --limit 2 --fail-if limit
+      seepage compare 2025.csv 2026.csv --limit 7.4x --fail-if limit
       seepage compare assumed.pairs real.pairs --mechanism grr --report compare.html
     """
     from seepage.analysis.table_comparison import compare_tables
