@@ -81,6 +81,23 @@ def test_a_stage_has_a_share_of_the_work():
     assert not work.is_capped
 
 
+def test_a_search_can_begin_after_other_work():
+    work = SearchWork(10.0)
+    work.spend(25.0)
+    assert work.expired()
+    work.begin()
+    assert not work.expired()
+    assert work.share == 0
+    with work.stage(0.5):
+        work.spend(4.0)
+        assert not work.expired()
+        work.spend(2.0)
+        assert work.expired()
+    assert work.share == pytest.approx(0.6)
+    work.spend(4.0)
+    assert work.expired()
+
+
 def test_time_ends_a_search_only_at_the_cap():
     work = SearchWork(100.0, seconds=1e-9)
     time.sleep(0.001)

@@ -42,6 +42,21 @@ def test_a_warm_start_is_as_good_with_a_fifth_of_the_work(people, plan):
     assert warm.work.limit == pytest.approx(WARM_WORK * 0.05 * DEFAULT_WORK)
 
 
+def test_a_warm_start_for_the_population_shapes_the_forms_of_the_plan():
+    rng = np.random.default_rng(9)
+    cause = rng.normal(size=6_000)
+    columns = {}
+    for index in range(7):
+        columns[f"q{index}"] = (cause + rng.normal(size=6_000) > 0).astype(int)
+    table = pa.table(columns)
+    cold = find_design(table, 2.0, effort=0.3)
+    sets = tuple(tuple(form.attributes) for form in cold.forms)
+    warm = find_design(table, 2.0, effort=0.3, start=sets)
+    assert warm.work.done < cold.work.done
+    assert any(not form.is_product for form in warm.forms)
+    assert warm.error <= cold.error * 1.02
+
+
 def test_questions_that_are_not_asked_any_more_are_left_out_of_the_forms(people, plan):
     changed = sp.design(
         people,

@@ -149,6 +149,8 @@ def _search_with(
         certifier = TableCertifier(problem, records)
     search = DesignSearch(certifier, work, options)
     search.start()
+    if options.start:
+        work.begin()  # singles of a table can take more than a warm search
     warm = search.add_sets(options.start or ())
     if shaped:
         shape_forms(search, warm)
@@ -389,7 +391,7 @@ class DesignSearch:
         progress = self.options.progress
         work = self.work
         if progress is not None:
-            progress(int(min(work.done, work.limit)), math.ceil(work.limit))
+            progress(int(min(work.share, 1.0) * work.limit), math.ceil(work.limit))
         describe = getattr(progress, "describe", None)
         if describe is None:
             return

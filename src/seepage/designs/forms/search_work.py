@@ -27,7 +27,7 @@ class SearchWork:
     Attributes
     ----------
     done
-        The work done so far.
+        The work done so far, before `begin` too.
     is_capped
         Whether the cap on the time has ended a step of the search.
 
@@ -48,6 +48,7 @@ class SearchWork:
         self.done = 0.0
         self.is_capped = False
         self._end = limit
+        self._before = 0.0
         self._seconds = seconds
         self._start = time.monotonic()
 
@@ -61,11 +62,21 @@ class SearchWork:
             self.is_capped = True
         return self.is_capped or self.done >= self._end
 
+    def begin(self) -> None:
+        """Allow as much work as the limit from now on, whatever was done before."""
+        self._before = self.done
+        self._end = self._before + self.limit
+
+    @property
+    def share(self) -> float:
+        """The share of the limit that is used up."""
+        return (self.done - self._before) / self.limit
+
     @contextmanager
     def stage(self, end: float) -> Iterator[None]:
         """Limit the work to a share of all of it, counted from the start."""
         before = self._end
-        self._end = min(before, self.limit * end)
+        self._end = min(before, self._before + self.limit * end)
         try:
             yield
         finally:

@@ -598,13 +598,18 @@ def _certified_products(
 def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
     """Search for products of any size, for their prices; then for forms to shape, and
     shape them.
+
+    The forms of a warm start are shaped first.
     """
     work = inner.work
     inner.start()
+    warm = inner.add_sets(inner.options.start or ())
+    if warm:
+        inner.run_rounds(shaper.shape_all(inner.pool, warm))
     for step in range(1 + SHAPING_PASSES):
         if step > 0:
             inner.narrow(MAX_SHAPED, EXPECTED_RATIOS)
-        with work.stage(work.done / work.limit + POPULATION_SEARCH):
+        with work.stage(work.share + POPULATION_SEARCH):
             inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
             inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
