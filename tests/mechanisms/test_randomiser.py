@@ -135,6 +135,10 @@ def test_rounds_and_links():
             "there is no key 'round' in the specification; did you mean 'rounds'?",
         ),
         (
+            {"format": "seepage plan", "version": 1},
+            "an audit needs the parameters of a randomiser, got a file of the format 'seepage plan'",
+        ),
+        (
             {"p": 0.5},
             "'value' must have one of the keys matrix, mechanism, keep, p0, f, q, got p",
         ),

@@ -195,6 +195,11 @@ class Randomiser(dict[str, RandomisedAttribute]):
             source = read_content(source)
         if not isinstance(source, Mapping):
             source = {"matrix": source}
+        if str(source.get("format")).startswith("seepage "):
+            raise InputError(
+                "an audit needs the parameters of a randomiser, got a file of the "
+                f"format {checks.shown(source['format'])}"
+            )
         if "attributes" not in source:
             return cls([_attribute(SINGLE, source)])
         whole = _converted(source, _Specification, "the specification")
