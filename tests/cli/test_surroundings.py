@@ -1,6 +1,7 @@
 """Commands under odd surroundings: closed streams, little memory, a terminal."""
 
 import io
+import os
 import shlex
 import subprocess
 import sys
@@ -108,3 +109,22 @@ def test_control_characters_in_names_are_escaped_on_a_terminal(monkeypatch, term
     assert screen.getvalue() == (
         "a\\x1b[2J\tb\nc\\x9b \\u202e\n" if terminal else "a\x1b[2J\tb\nc\x9b \u202e\n"
     )
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("command", ["analyse", "check"])
+def test_a_name_that_is_no_utf_8_is_said_in_one_line(tmp_path, command):
+    (tmp_path / os.fsdecode(b"people\xff.csv")).write_text("a,b\n" + "1,2\n3,4\n" * 50)
+    done = shell(f"seepage {command} $'people\\xff.csv'", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "seepage: the name of a file to read must be in UTF-8, got 'people\\udcff.csv'\n"
+    )
+
+
+@pytest.mark.posix
+def test_a_page_may_have_a_name_that_is_no_utf_8(tmp_path):
+    done = shell(ANALYSE + " --report $'page\\xff.html'", tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / os.fsdecode(b"page\xff.html")).read_text(encoding="utf-8")
+    assert "page\\xff.html" in page

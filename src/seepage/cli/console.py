@@ -2,6 +2,7 @@
 options.
 """
 
+import os
 import re
 import shlex
 import sys
@@ -84,8 +85,12 @@ def constants(domain: Domain) -> list[str]:
 
 
 def command_line() -> str:
-    """Return the command line that runs, as provenance of a result."""
-    return shlex.join(["seepage", *sys.argv[1:]])
+    """Return the command line that runs, as provenance of a result.
+
+    Bytes of names that are no UTF-8 are escaped.
+    """
+    typed = shlex.join(["seepage", *sys.argv[1:]])
+    return os.fsencode(typed).decode("utf-8", "backslashreplace")
 
 
 def aligned(

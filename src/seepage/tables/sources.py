@@ -97,6 +97,9 @@ def find_files(
         check_distinct_files(files)
     except TableError:
         raise
+    except UnicodeEncodeError as problem:
+        rule = "the name of a file to read must be in UTF-8"
+        raise TableError(f"{rule}, got {problem.object!r}") from None
     except (OSError, ValueError, RuntimeError) as reason:
         raise TableError(f"a file cannot be opened: {reason}") from None
     if not files:
