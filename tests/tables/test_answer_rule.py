@@ -62,6 +62,21 @@ def test_intervals_in_words_are_merged_with_their_neighbours():
     assert not kinds["hours"].codes
 
 
+def test_intervals_of_money_are_merged_with_their_neighbours():
+    rng = np.random.default_rng(15)
+    labels = ["lt $1000", "$1000 to 2999", "$3000 - 9999", "$10000 - 24999"]
+    labels.append("$25000 or more")
+    table = pd.DataFrame(
+        {
+            "income": rng.choice(labels, N, p=[0.03, 0.04, 0.06, 0.27, 0.6]),
+            "sex": PEOPLE["sex"],
+        }
+    )
+    found = sp.Records.from_data(table, scope="population", answers="merged")
+    values = found.domain.as_reported()["income"].values
+    assert values == ("up to $9999", "$10000 - 24999", "$25000 or more")
+
+
 def test_a_common_label_that_joins_the_rare_ones_names_the_answer():
     rng = np.random.default_rng(7)
     table = pd.DataFrame(

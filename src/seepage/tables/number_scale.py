@@ -8,7 +8,8 @@ from seepage.channel.domain import MISSING
 from seepage.tables.missing_texts import means_missing
 
 INTERVAL = re.compile(
-    r"\s*(?P<below>[<≤]=?|under|below|less than|up to)?(?P<above>[>≥]=?|over|above|more than)?"
+    r"\s*(?P<below>[<≤]=?|under|below|less than|lt|up to)?"
+    r"(?P<above>[>≥]=?|over|above|more than|gt)?"
     r"[\s=\[($€£]*(?P<low>-?(0|[1-9][0-9]*)(,[0-9]{3})*(\.[0-9]+)?(?![0-9]))"
     r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up)))?.*",
     re.IGNORECASE,
@@ -55,6 +56,8 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     []
     >>> number_scale(["<9 years", "9-11 years", "12 years"])
     ['<9 years', '9-11 years', '12 years']
+    >>> number_scale(["$25000 or more", "lt $1000", "$1000 to 24999"])
+    ['lt $1000', '$1000 to 24999', '$25000 or more']
     >>> (
     ...     number_scale(["01-301", "24-104", "36-710"]),
     ...     number_scale(["17-1", "17-2", "18-1"]),
@@ -92,7 +95,7 @@ MAX_BESIDE = 2
 
 
 NO_UNIT = re.compile(
-    r"[\d.,<>≤≥=+\-–()\[\]\s]|\b(?:under|below|less|than|up|to|over|above|more|or|and|older)\b",
+    r"[\d.,<>≤≥=+\-–()\[\]\s]|\b(?:under|below|less|than|lt|gt|up|to|over|above|more|or|and|older)\b",
     re.IGNORECASE,
 )
 """What makes an interval of a number; what remains of a label is its unit."""
@@ -132,6 +135,10 @@ def _place(interval: re.Match[str]) -> ScalePlace:
     return ScalePlace(float(interval["low"].replace(",", "")), side)
 
 
+CURRENCIES = "$€£"
+"""Signs before a number, which are written before a merged one too."""
+
+
 PLAIN_NUMBERS = re.compile(r"-?[0-9][0-9,.]*(\s*(-|to)\s*[0-9][0-9,.]*)?")
 """A number, or an interval of two, without units."""
 
@@ -154,6 +161,10 @@ def scale_label(group: Sequence[str]) -> str:
     ('1 to 30', '1 to 5')
     >>> scale_label(["Under 2,600", "2,600 to 5,200"])
     'up to 5,200'
+    >>> scale_label(["lt $1000", "$1000 to 2999"])
+    'up to $2999'
+    >>> scale_label(["$1000 to 2999", "$3000 - 3999"])
+    '$1000 to 3999'
     """
     first = group[0]
     last = group[-1]
@@ -164,6 +175,13 @@ def scale_label(group: Sequence[str]) -> str:
     if low is not None and high is not None:
         is_open_below = _place(low).side < 0
         is_open_above = _place(high).side > 0
+        money = first[0] if first[0] in CURRENCIES else last[0]
+        if money in CURRENCIES and PLAIN_NUMBERS.fullmatch(last.lstrip(CURRENCIES)):
+            end = _last_number(last).lstrip(CURRENCIES)
+            if is_open_below:
+                return f"up to {money}{end}"
+            if PLAIN_NUMBERS.fullmatch(first.lstrip(CURRENCIES)):
+                return f"{money}{low['low']} to {end}"
         if is_open_above and PLAIN_NUMBERS.fullmatch(first):
             return f"{low['low']} or more"
         if is_open_below and PLAIN_NUMBERS.fullmatch(last):
