@@ -212,6 +212,14 @@ def test_questions_with_prices_are_not_too_wide(opened, designed, width):
     assert _wide(page) <= 0
 
 
+def test_bars_of_people_are_long_enough_on_paper(opened, designed):
+    page = opened(plan_page(designed), viewport={"width": 694, "height": 1040})
+    page.emulate_media(media="print")
+    bars = page.locator(".people .bars").first.bounding_box()
+    assert bars["width"] >= 120
+    assert page.locator(".mosaic text.wide:visible").count() == 0
+
+
 def test_letters_of_groups_do_not_collide(opened):
     page = opened(plan_page(many_forms(42, 34)))
     for width in (1440, 768, 390):
