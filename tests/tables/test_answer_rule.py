@@ -1,6 +1,7 @@
 """The domain fixed on a part of the records, and the rule of answers."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -280,3 +281,62 @@ def test_a_label_that_means_no_answer_is_merged_with_none():
     assert domain["job"].values == ("a", "b", "c or other")
     people = (table["job"] == "Refused").sum()
     assert found.marginal("job")[-1] == pytest.approx(people, rel=0.1)
+
+
+def numbers_in(label):
+    return [
+        float(text.replace(",", "")) for text in re.findall(r"[0-9][0-9,.]*", label)
+    ]
+
+
+def implies(label, value):
+    """Return whether a person with a value recognises herself in an answer."""
+    if label == value or value in label.split(" or ") or label.endswith("other"):
+        return True
+    if label == "(other)":
+        return True
+    ends = label.split(" to ")
+    health = SCALE["health"]
+    if len(ends) == 2 and value in health:
+        low, high = map(health.index, ends)
+        return low <= health.index(value) <= high
+    numbers = numbers_in(value)
+    bounds = numbers_in(label)
+    if not numbers or not bounds:
+        return False
+    if label.endswith("or more"):
+        return min(numbers) >= bounds[0]
+    if label.startswith("up to"):
+        return max(numbers) <= bounds[0]
+    return bounds[0] <= min(numbers) <= max(numbers) <= bounds[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_answer_names_or_implies_every_value_that_is_merged_into_it(seed):
+    rng = np.random.default_rng(seed)
+    scales = {
+        "hours": ["<5", "5", "6", "7", "8", "9", "10+"],
+        "age": ["under 18", "18-24", "25-44", "45-64", "65 or more"],
+        "income": ["lt $1000", "$1000 to 2999", "$3000 - 9999", "$10000 or more"],
+        "days": ["0", "1-2", "3-5", "6-9", "10-19", "did not drive"],
+        "health": ["bad", "fair", "good", "best"],
+        "race": ["White", "Black", "Asian", "Native", "Pacific", "unknown"],
+        "stroke": ["n", "y", "nk"],
+        "visits": [str(number) for number in range(15)],
+    }
+    columns = {}
+    for name, values in scales.items():
+        shares = rng.dirichlet(np.full(len(values), 0.5))
+        columns[name] = rng.choice(values, 10_000, p=shares)
+    columns["sex"] = rng.choice(["F", "M"], 10_000)
+    found = sp.Records.from_data(
+        pd.DataFrame(columns), scope="population", answers="merged", order=SCALE
+    )
+    merged = 0
+    for attribute in found.domain:
+        for value, label in attribute.merged:
+            if value != "*" and label != "(missing)":
+                merged += 1
+                assert implies(label, value), (attribute.name, value, label)
+                assert value not in ("unknown", "nk")
+    assert merged
