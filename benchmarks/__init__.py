@@ -50,7 +50,9 @@ def best_of(
 
 
 def count_codes(codes: Sequence[Any], domain: sp.Domain) -> sp.PairCounts:
-    """Return the pair counts of coded columns in memory, uint8 or uint16, in batches."""
+    """Return the pair counts of coded columns in memory, uint8 or uint16, in
+    batches.
+    """
     rows, step = len(codes[0]), max(1 << 16, min(1 << 19, (1 << 25) // len(domain)))
     batches = (
         ([column[start : start + step] for column in codes], domain.sizes)

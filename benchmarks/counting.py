@@ -108,7 +108,9 @@ def _bincounts(codes: Codes, sizes: tuple[int, ...]) -> float:
 
 
 def _time_of_all(codes: Codes, count: Callable[[int, int], object]) -> float:
-    """Return the time for all pairs, in proportion to that of an even sample of them."""
+    """Return the time for all pairs, in proportion to that of an even sample of
+    them.
+    """
     pairs = list(combinations(range(len(codes)), 2))
     sample = pairs[:: len(pairs) // SAMPLED_PAIRS][:SAMPLED_PAIRS]
     best = best_of({str(pair): partial(count, *pair) for pair in sample}, repeats=2)

@@ -82,7 +82,9 @@ def error_of(plan: sp.Plan, strategy: str | None = None) -> float:
 
 
 def _of_the_file(name: str, options: dict[str, Any], target: float) -> Figure:
-    """Measure a design by default options at limit 2, of the published file as it is."""
+    """Measure a design by default options at limit 2, of the published file as it
+    is.
+    """
     data = sp.dataset(name)
     file = data.files[0].locate()
     begin = time.perf_counter()
@@ -91,7 +93,8 @@ def _of_the_file(name: str, options: dict[str, Any], target: float) -> Figure:
     taken = time.perf_counter() - begin
     ratio = error_of(plan) / error_of(plan, OPTIMAL_SMP)
     return Figure(
-        f"{name}, limit 2 for the population, answers chosen by the tool: error of a design",
+        f"{name}, limit 2 for the population, answers chosen by the tool: error of a "
+        "design",
         f"{len(plan.forms)} forms in {seconds(taken)}",
         "best SMP on the same answers",
         f"{ratio:.3f} x",
@@ -137,7 +140,9 @@ def _designed(
 
 
 def _scoring(records: sp.Records) -> Figure:
-    """Count, fit and score a form of six attributes whose stem was not counted before."""
+    """Count, fit and score a form of six attributes whose stem was not counted
+    before.
+    """
     count = len(records.domain)
     scorer = ExactFormTotals(FormCounter(records))
     problem = FormProblem(

@@ -25,7 +25,8 @@ from benchmarks import count_codes
 from seepage import Attribute, Domain
 draw = np.random.default_rng(1)
 half = draw.random(100_000) < 0.5
-codes = [(draw.random(100_000) < 0.3 + 0.4 * half).astype(np.uint8) for _ in range({size})]
+chance = 0.3 + 0.4 * half
+codes = [(draw.random(100_000) < chance).astype(np.uint8) for _ in range({size})]
 domain = Domain(Attribute(f"a{{i}}", ("no", "yes")) for i in range({size}))
 begin()
 pairs = count_codes(codes, domain)
@@ -54,7 +55,8 @@ import warnings, numpy as np, pyarrow as pa, seepage as sp
 warnings.simplefilter("ignore")
 draw = np.random.default_rng(1)
 half = draw.random(10_000) < 0.5
-table = pa.table({{f"a{{i}}": draw.random(10_000) < 0.3 + 0.4 * half for i in range({size})}})
+chance = 0.3 + 0.4 * half
+table = pa.table({{f"a{{i}}": draw.random(10_000) < chance for i in range({size})}})
 begin()
 assert len(sp.analyse(table, epsilon=1.0, mechanism="grr").matrix.domain) == {size}
 """
@@ -64,9 +66,11 @@ import warnings, numpy as np, pyarrow as pa, seepage as sp
 warnings.simplefilter("ignore")
 draw = np.random.default_rng(1)
 place = np.concatenate([np.arange({size}), draw.integers(0, {size}, 200_000 - {size})])
-table = pa.table({{"place": [f"p{{i}}" for i in place], "ill": draw.random(200_000) < 0.1}})
+names = [f"p{{i}}" for i in place]
+table = pa.table({{"place": names, "ill": draw.random(200_000) < 0.1}})
 begin()
-found = sp.analyse(table, epsilon=1.0, mechanism="grr", max_values=65_534, columns=["place", "ill"])
+columns = ["place", "ill"]
+found = sp.analyse(table, 1.0, mechanism="grr", max_values=65_534, columns=columns)
 assert found.matrix.domain["place"].size == {size}
 """
 
@@ -82,7 +86,8 @@ def end():
 if len(clock) == 2:
     end()
 status = Path("/proc/self/status").read_text()
-print(clock[2] - clock[0], clock[3] - clock[1], re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
+memory = re.search(r"VmHWM:\\s*(\\d+) kB", status)[1]
+print(clock[2] - clock[0], clock[3] - clock[1], memory)
 """
 """Runs a script that says where its timed part begins; prints times and the peak of its
 memory.
@@ -159,7 +164,8 @@ def _figure(what: str, measured: Measured, limit: float, gigabytes: float) -> Fi
     return Figure(
         what,
         seconds(measured.elapsed),
-        f"{seconds(measured.processors)} of processors; memory {measured.peak / 1e9:.2f} GB",
+        f"{seconds(measured.processors)} of processors; memory "
+        f"{measured.peak / 1e9:.2f} GB",
         "",
         f"below {limit:g} s and {gigabytes:g} GB",
         measured.elapsed < limit and measured.peak < gigabytes * 1e9,

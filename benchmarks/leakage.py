@@ -181,8 +181,8 @@ def extrapolated(growth: Growth, size: int, ours: float) -> Figure:
     return Figure(
         f"Algorithm 2, m = t = {size:,}: extrapolated, not run",
         seconds(theirs) if theirs < HOUR else f"{theirs / HOUR:.1f} hours",
-        f"measured from {GROWTH_SIZES[0]} to {growth.largest} ({seconds(growth.time)}): "
-        f"grows as m^{growth.exponent:.2f}",
+        f"measured from {GROWTH_SIZES[0]} to {growth.largest} "
+        f"({seconds(growth.time)}): grows as m^{growth.exponent:.2f}",
         f"{theirs / ours:,.0f} x the bound's",
     )
 

@@ -45,7 +45,9 @@ class Peer(NamedTuple):
 
 
 def main() -> Iterator[Figure]:
-    """Measure perturb, estimate and infer on a million reports, and the largest memory."""
+    """Measure perturb, estimate and infer on a million reports, and the largest
+    memory.
+    """
     missing = {package: reason for package in PACKAGES if (reason := _missing(package))}
     for package, reason in missing.items():
         yield Figure(f"{package}: {reason}", "skipped: pip install --group bench")
@@ -62,7 +64,9 @@ def main() -> Iterator[Figure]:
 
 
 def full() -> Iterator[Figure]:
-    """Measure the memory of perturbing ten million values with every other mechanism."""
+    """Measure the memory of perturbing ten million values with every other
+    mechanism.
+    """
     for name in registered():
         if name != LARGEST:
             yield _memory(name, SIZES[-1])
@@ -196,7 +200,8 @@ import re, sys
 from pathlib import Path
 import numpy as np
 from benchmarks.mechanisms import _make
-codes = np.random.default_rng(6).integers(0, int(sys.argv[2]), int(sys.argv[3]), dtype=np.uint8)
+generator = np.random.default_rng(6)
+codes = generator.integers(0, int(sys.argv[2]), int(sys.argv[3]), dtype=np.uint8)
 ours = _make(sys.argv[1], int(sys.argv[2]))
 parts = np.array_split(codes, -(-len(codes) >> 16))
 print(ours.estimate(ours.perturb(part, 7) for part in parts).records)

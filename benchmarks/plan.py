@@ -45,7 +45,8 @@ pairs = sp.Records(domain, np.stack(codes, axis=1)).pairs()
 plan = sp.calibrate(pairs, float(len(sizes)), guarantee="worst")
 
 def peak():
-    return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
 
 steps = {
     "perturb": lambda: perturb_file(plan, records, reports),

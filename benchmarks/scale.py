@@ -117,7 +117,9 @@ def _counted(script: str, small: Path, table: Path, rows: int) -> tuple[float, f
 
 
 def _memory(root: int) -> float:
-    """Return the proportional set size of a process and all its descendants, in bytes."""
+    """Return the proportional set size of a process and all its descendants, in
+    bytes.
+    """
     parents = {}
     for place in Path("/proc").glob("[0-9]*"):
         try:

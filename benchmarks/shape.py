@@ -156,7 +156,9 @@ def _within(what: str, taken: float, most: float) -> Figure:
 def _scaled(
     pairs: sp.PairCounts, source: str, target: str, limit: float, rival: str
 ) -> tuple[str, float]:
-    """Return a standard mechanism, or the best, at the best budget whose leakage fits."""
+    """Return a standard mechanism, or the best, at the best budget whose leakage
+    fits.
+    """
     channel = pairs.channel(target, source)
     shares = pairs.marginal(source) / pairs.records
     variances = []
@@ -255,7 +257,8 @@ def _share(
     theirs = _one_random_question(records, report.table.sources)
     share = _error(report) / theirs
     return Figure(
-        f"error of {len(report.wanted)} answers of CelebA in one report, limit {LIMIT:g}, {what}",
+        f"error of {len(report.wanted)} answers of CelebA in one report, limit "
+        f"{LIMIT:g}, {what}",
         f"{_error(report):.4g}",
         f"one random question {theirs:.4g}",
         f"{share:.3f} of it",

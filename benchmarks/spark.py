@@ -1,7 +1,7 @@
 """Spark on two local cores: against our local engine, and the same counts by Spark SQL.
 
-And the first counts of a session: two workers of one core, each a process of its own, as
-on a cluster, whose Java and Python begin with the first job.
+And the first counts of a session: two workers of one core, each a process of its own,
+as on a cluster, whose Java and Python begin with the first job.
 """
 
 import os

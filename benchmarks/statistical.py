@@ -61,7 +61,8 @@ def _speed() -> Iterator[Figure]:
         ordered = len(pairs.domain) * (len(pairs.domain) - 1)
         taken = _timed(lambda pairs=pairs: _estimate(pairs, SURROGATES))  # type: ignore[misc]
         yield Figure(
-            f"{name}: {ordered:,} pairs, {REPLICAS} replicas, {SURROGATES:,} surrogates each",
+            f"{name}: {ordered:,} pairs, {REPLICAS} replicas, {SURROGATES:,} "
+            "surrogates each",
             seconds(taken),
             target=f"at most {LIMITS[name]:g} s",
             met=taken <= LIMITS[name],
@@ -133,7 +134,9 @@ def _collect_records(table: Integers) -> Integers:
 
 
 def _permutation(table: Integers) -> float:
-    """Return the time to permute one column of the expanded data set and count again."""
+    """Return the time to permute one column of the expanded data set and count
+    again.
+    """
     generator = np.random.default_rng(SEED)
     rows, columns = table.shape
     cells = np.repeat(np.arange(table.size), REPLICAS * table.ravel())
@@ -195,7 +198,8 @@ def _independence() -> Iterator[Figure]:
         )
     yield Figure(
         "independent, N = 5,000, k = 16, one replica: corrected estimate",
-        f"{np.mean(corrected):.3f}, below 0.1 in {np.mean(np.less(corrected, 0.1)):.1%}",
+        f"{np.mean(corrected):.3f}, below 0.1 in "
+        f"{np.mean(np.less(corrected, 0.1)):.1%}",
         f"plug-in {np.mean(plug_in):.2f}",
         target="below 0.1",
         met=bool(np.mean(corrected) < 0.1),

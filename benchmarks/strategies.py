@@ -1,11 +1,12 @@
-"""Ways to ask several attributes of each person at one limit: error, and the total found.
+"""Ways to ask several attributes of each person at one limit: error, and the total
+found.
 
-A design, SMP, SPL, RS+FD [Arcolezi et al. 2021], RS+RFD [Arcolezi et al. 2023] and Corr-RR
-[Seeam, Zheng and Hu 2026] get the limit as their epsilon.  A design keeps it for every
-single attribute; SMP, SPL and Corr-RR keep it for the whole record, which is more.  Errors are
-mean squared errors of the estimated frequencies, summed over values, mean over
-attributes, noise and sampling together.  The total is the exact supremum over all that
-a person sends, of the attribute about which it tells most.
+A design, SMP, SPL, RS+FD [Arcolezi et al. 2021], RS+RFD [Arcolezi et al. 2023] and
+Corr-RR [Seeam, Zheng and Hu 2026] get the limit as their epsilon.  A design keeps it
+for every single attribute; SMP, SPL and Corr-RR keep it for the whole record, which is
+more.  Errors are mean squared errors of the estimated frequencies, summed over values,
+mean over attributes, noise and sampling together.  The total is the exact supremum over
+all that a person sends, of the attribute about which it tells most.
 """
 
 import math
@@ -110,7 +111,9 @@ def _outcomes(records: sp.Records, limit: float) -> dict[str, Outcome]:
 
 
 def _unbiased(error: float) -> tuple[float, ...]:
-    """Return the errors of unbiased estimates from that of the first number of people."""
+    """Return the errors of unbiased estimates from that of the first number of
+    people.
+    """
     return tuple(error * PEOPLE[0] / people for people in PEOPLE)
 
 
@@ -152,8 +155,8 @@ def fake_data(pairs: sp.PairCounts, epsilon: float, fakes: Sequence[Floats]) -> 
 def _likelihood_parts(
     pairs: sp.PairCounts, epsilon: float, fakes: list[Floats]
 ) -> list[list[Floats]]:
-    """Return, for each target, P(y_j given x) / fake_j(y_j) of each attribute j that may
-    be the true one.
+    """Return, for each target, P(y_j given x) / fake_j(y_j) of each attribute j that
+    may be the true one.
 
     The likelihood of all answers y is proportional to the sum over j.
     """

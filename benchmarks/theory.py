@@ -43,7 +43,9 @@ def main() -> list[Figure]:
 
 
 def _noise() -> Iterator[Figure]:
-    """Yield the supremum over reports with Gaussian noise, and the pair that is shown."""
+    """Yield the supremum over reports with Gaussian noise, and the pair that is
+    shown.
+    """
     channel = sp.load_pairs("adult").channel("relationship", "sex")
     gauss = mechanism("gauss", channel.matrix.shape[1], EPSILON, DELTA)
     shown = gauss.leakage(channel)
@@ -55,7 +57,9 @@ def _noise() -> Iterator[Figure]:
 
 
 def _set_sizes() -> Iterator[Figure]:
-    """Yield the leakages of subset selection where its sets shrink from 2 values to 1."""
+    """Yield the leakages of subset selection where its sets shrink from 2 values to
+    1.
+    """
     switch = float(np.log(3))
     below, above = (
         sp.SubsetSelection(8, epsilon).leakage(SETS).value
@@ -86,7 +90,9 @@ def _margins() -> Iterator[Figure]:
 
 
 def _who_takes_part() -> Iterator[Figure]:
-    """Yield the total of two coins of people who come more often if their coins agree."""
+    """Yield the total of two coins of people who come more often if their coins
+    agree.
+    """
     sides = ("heads", "tails")
     coins = sp.Domain([sp.Attribute("first", sides), sp.Attribute("second", sides)])
     codes = np.array([[0, 0], [1, 1], [0, 1], [1, 0]])
@@ -100,7 +106,9 @@ def _who_takes_part() -> Iterator[Figure]:
 
 
 def _drawn_answers() -> Iterator[Figure]:
-    """Yield the bias of estimates where missing answers are drawn by shares of a part."""
+    """Yield the bias of estimates where missing answers are drawn by shares of a
+    part.
+    """
     columns = ["patient_nbr", "race", "payer_code"]
     file = sp.dataset("diabetes130").files[0].locate()
     visits = pd.read_csv(file, usecols=columns, dtype=str, keep_default_na=False)
@@ -121,7 +129,9 @@ def _drawn_answers() -> Iterator[Figure]:
 
 
 def _same_pair() -> Iterator[Figure]:
-    """Yield the largest total of CelebA, maxima added over one pair or over each own."""
+    """Yield the largest total of CelebA, maxima added over one pair or over each
+    own.
+    """
     pairs = sp.count_pairs("celeba")
     found = {
         guarantee: sp.total_leakage(pairs, EPSILON, guarantee=guarantee).values.max()

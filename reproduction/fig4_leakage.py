@@ -293,7 +293,9 @@ BORDERLINE = (0.02, 0.1)
 
 
 def significance(data: Data, found: Finding) -> None:
-    """Find the ordered pairs whose estimate is not significant, by dataset and budget."""
+    """Find the ordered pairs whose estimate is not significant, by dataset and
+    budget.
+    """
     for label, pairs in data.some(*ALL).items():
         for epsilon in (1.0, LARGEST_BUDGET):
             estimates = estimated(pairs, "grr", epsilon, surrogates=TESTED_SURROGATES)

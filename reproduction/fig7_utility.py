@@ -25,7 +25,9 @@ DOCUMENTED = "Adult, documented columns"
 
 
 def fig7(data: Data, found: Finding) -> None:
-    """Find Fig. 7: utility and leakage of the eight mechanisms, and OLH relative to SS."""
+    """Find Fig. 7: utility and leakage of the eight mechanisms, and OLH relative to
+    SS.
+    """
     adult = {DOCUMENTED: data.pairs("adult")}
     if presence("adult") == PRESENT:
         adult[NEAR_ADULT] = data.near_adult

@@ -29,16 +29,18 @@ Verdict = Literal[
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "confirmed": (
         "✓ confirmed",
-        "within a tolerance of simulation noise and rounding, on known data, and nothing "
-        "was chosen to match",
+        "within a tolerance of simulation noise and rounding, on known data, and "
+        "nothing was chosen to match",
     ),
     "as in the authors' code": (
         "✓ as in the authors' code",
-        "within the tolerance as the published code has it, where the text says otherwise",
+        "within the tolerance as the published code has it, where the text says "
+        "otherwise",
     ),
     "consistent": (
         "○ consistent",
-        "within the tolerance for one of several readings that the text allows, chosen by us",
+        "within the tolerance for one of several readings that the text allows, chosen "
+        "by us",
     ),
     "follows from the definition": (
         "= follows from the definition",

@@ -216,7 +216,9 @@ class Data:
         and bins."""
 
     def some(self, *names: str) -> dict[str, PairCounts]:
-        """Return the pair counts of those of the datasets that are present, by label."""
+        """Return the pair counts of those of the datasets that are present, by
+        label.
+        """
         return {
             LABELS[name]: self.pairs(name) for name in names if presence(name) != ABSENT
         }

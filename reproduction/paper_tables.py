@@ -74,7 +74,10 @@ CHOSEN = {
         "coded": "symmetric unary encoding at epsilon, not the f, p, q of the text"
     },
     "SHE": {
-        "coded": "the attacker takes the largest entry, not the Bayes-optimal value of the text"
+        "coded": (
+            "the attacker takes the largest entry, not the Bayes-optimal value of the "
+            "text"
+        )
     },
 }
 """The reading of a mechanism in the authors' code where their text says otherwise."""

@@ -159,8 +159,8 @@ def _check_folder(folder: Path) -> None:
         ours = not folder.is_dir() or not any(folder.iterdir())
     if not ours:
         raise InputError(
-            f"the folder {str(folder)!r} holds other files than those of an earlier run; choose a "
-            "new one, or write into it (",
+            f"the folder {str(folder)!r} holds other files than those of an earlier "
+            "run; choose a new one, or write into it (",
             Setting("force"),
             ")",
         )

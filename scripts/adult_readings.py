@@ -108,8 +108,9 @@ def print_adult_search() -> None:
         key=lambda one: one.deviation,
     )
     print(
-        f"Adult: {len(found):,} readings tried, {len(different):,} different, {len(near)} meet "
-        f"all sixteen errors of Table II within {NEAR:.0%}; largest deviation of each:"
+        f"Adult: {len(found):,} readings tried, {len(different):,} different, "
+        f"{len(near)} meet all sixteen errors of Table II within {NEAR:.0%}; largest "
+        "deviation of each:"
     )
     for one in near:
         print(f"{one.deviation:.1%}: {one.label}")

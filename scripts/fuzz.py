@@ -4,26 +4,29 @@ options.
 Every case is drawn from its seed, so `--seed S --cases 1` repeats one.  Cases run in
 processes of their own: a crash or a hang is found too.  What must hold:
 
-* tables: the counts of a generated table equal those of an independent oracle (`collections`),
-  whichever file format or frame it comes in;
-* damage: a file of which bytes were changed or cut off is counted right or raises one clear line;
+* tables: the counts of a generated table equal those of an independent oracle
+  (`collections`), whichever file format or frame it comes in;
+* damage: a file of which bytes were changed or cut off is counted right or raises one
+  clear line;
 * junk: a public callable with junk for an argument returns, or raises a SeepageError;
-* options: a command with odd option values ends with exit code 0 or 2 and at most one line;
-* designs: every total that a form of a design states, asked or not, and every ratio of a shaped
-  mechanism, is at least the one computed in exact fractions from the integers that are
-  drawn;
-* domains: limits and totals for a population of many rare values hold in closed form, however the
-  answers were chosen by looking at a sample, and everybody can answer;
-* plans: a plan file or a file of reports with a field changed raises one clear line, or gives back
-  a plan or estimates that say the same;
-* codes: a record has one code where it certifies, where it is perturbed, in a file of texts, and
-  in the clients in Python and JavaScript, whatever its type and whether anybody had seen it;
-* forgeries: a plan whose digest fits does not load with totals that its own forms refute for every
-  distribution, and shows what it takes as known;
-* audits: two reports that an adversary can tell apart are never counted as one, and a module that
-  ends early has no verdict;
-* receivers: beside hostile senders an honest one is acknowledged, and what was acknowledged is
-  stored as it was sent, also after a restart.
+* options: a command with odd option values ends with exit code 0 or 2 and at most one
+  line;
+* designs: every total that a form of a design states, asked or not, and every ratio of
+  a shaped mechanism, is at least the one computed in exact fractions from the integers
+  that are drawn;
+* domains: limits and totals for a population of many rare values hold in closed form,
+  however the answers were chosen by looking at a sample, and everybody can answer;
+* plans: a plan file or a file of reports with a field changed raises one clear line, or
+  gives back a plan or estimates that say the same;
+* codes: a record has one code where it certifies, where it is perturbed, in a file of
+  texts, and in the clients in Python and JavaScript, whatever its type and whether
+  anybody had seen it;
+* forgeries: a plan whose digest fits does not load with totals that its own forms
+  refute for every distribution, and shows what it takes as known;
+* audits: two reports that an adversary can tell apart are never counted as one, and a
+  module that ends early has no verdict;
+* receivers: beside hostile senders an honest one is acknowledged, and what was
+  acknowledged is stored as it was sent, also after a restart.
 """
 
 import argparse

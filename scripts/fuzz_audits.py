@@ -60,7 +60,9 @@ FIELDS = (
 
 
 def randomiser_of(rng: random.Random, reports: tuple[Any, Any]) -> Callable[[Any], Any]:
-    """Return a function that sends one of two reports, nearly always its value's own."""
+    """Return a function that sends one of two reports, nearly always its value's
+    own.
+    """
     first, second = reports
     noise = rng.choice([0.0, 0.01])
 
@@ -159,7 +161,8 @@ def _module(rng: random.Random, folder: Path) -> None:
         path = folder / "client.mjs"
         path.write_text(
             f"{top}\nconsole.log('noise');\nexport function randomise(value) {{ {body};"
-            f" return value === 'a' ? {_javascript(first)} : {_javascript(second)}; }}\n"
+            f" return value === 'a' ? {_javascript(first)} : "
+            f"{_javascript(second)}; }}\n"
         )
     else:
         path = folder / "client.py"

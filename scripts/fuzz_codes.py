@@ -1,4 +1,6 @@
-"""Whether a record has one code: where it certifies, is perturbed, and in both clients."""
+"""Whether a record has one code: where it certifies, is perturbed, and in both
+clients.
+"""
 
 import contextlib
 import datetime
@@ -161,8 +163,8 @@ def client_of() -> Iterator[Any]:
 
 
 def codes_of_clients(client: Any, plan: Any, people: People) -> Codes:
-    """Return the codes of answers by the client in Python, which that in JavaScript must
-    have too.
+    """Return the codes of answers by the client in Python, which that in JavaScript
+    must have too.
     """
     from seepage.collection.client_files import client_plan
     from seepage.collection.reference_client import answer_code
@@ -212,7 +214,9 @@ def draw_strangers(rng: random.Random, plan: Any) -> Any:
 
 
 def codes(rng: random.Random, folder: Path) -> None:
-    """Compare the four codes of records, of people that were never seen, and of a file."""
+    """Compare the four codes of records, of people that were never seen, and of a
+    file.
+    """
     import seepage as sp
     from seepage.channel.records import Records
 

@@ -103,7 +103,9 @@ def as_cells(
 
 
 def draw_records(rng: random.Random) -> tuple[Any, list[list[int]], list[int]]:
-    """Return records of few small attributes, some constant, with weights of any size."""
+    """Return records of few small attributes, some constant, with weights of any
+    size.
+    """
     import seepage as sp
 
     sizes = [rng.choice([1, 2, 2, 3]) for _ in range(rng.randint(2, 4))]

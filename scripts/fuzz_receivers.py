@@ -95,7 +95,8 @@ def send_junk(
     report: Any,
     waiting: list[socket.socket],
 ) -> None:
-    """Send one request that is none, or an edited line under the id of a report to come.
+    """Send one request that is none, or an edited line under the id of a report to
+    come.
 
     Only the report itself may be stored under its id; so the edited line has another.
     """

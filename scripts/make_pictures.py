@@ -3,7 +3,8 @@
 With `--committed` README's first one, which a test keeps current; with `--plan` those
 of one plan from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by
 Chromium of its page, its questionnaire, its evidence, the page of its results and that
-of an analysis; with `--app` that of the app.  All are part of the repository but for the pages.
+of an analysis; with `--app` that of the app.  All are part of the repository but for
+the pages.
 """
 
 import math
@@ -144,7 +145,9 @@ STRATEGIES = {
 
 
 def people_needed(plan: sp.Plan) -> Any:
-    """Return the number of people that each strategy needs for the precision of a plan."""
+    """Return the number of people that each strategy needs for the precision of a
+    plan.
+    """
     import altair as alt
 
     precision = plan_precision(plan)
@@ -174,8 +177,8 @@ def people_needed(plan: sp.Plan) -> Any:
     title = alt.TitleParams(
         "People to ask for every share to within 3 points",
         subtitle=[
-            f"UCI Adult, {len(plan.collected)} questions; all that a person sends changes the odds "
-            "between two answers to any at most 7.4 times,",
+            f"UCI Adult, {len(plan.collected)} questions; all that a person sends "
+            "changes the odds between two answers to any at most 7.4 times,",
             f"with confidence {plan.confidence} for the population that its "
             f"{plan.provenance.records:,} records were drawn from",
         ],

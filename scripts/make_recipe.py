@@ -1,4 +1,5 @@
-"""Write the recipe of conda-forge for a release: `scripts/make_recipe.py dist/*.tar.gz`.
+"""Write the recipe of conda-forge for a release: `scripts/make_recipe.py
+dist/*.tar.gz`.
 
 Requirements are those of `pyproject.toml`, the checksum that of the source distribution
 as PyPI has it; the recipe is written beside it.  The owner of the repository, which
@@ -35,7 +36,7 @@ package:
   version: ${{{{ version }}}}
 
 source:
-  url: https://pypi.org/packages/source/{name[0]}/{name}/{name}-${{{{ version }}}}.tar.gz
+  url: {folder}/{name}-${{{{ version }}}}.tar.gz
   sha256: {sha256}
 
 build:
@@ -94,6 +95,7 @@ def recipe(source: Path, repository: str | None = None) -> str:
     requirements = sorted(map(_requirement, project["dependencies"]))
     return RECIPE.format(
         name=name,
+        folder=f"https://pypi.org/packages/source/{name[0]}/{name}",
         version=source.name.removeprefix(f"{name}-").removesuffix(".tar.gz"),
         python=project["requires-python"].removeprefix(">="),
         sha256=hashlib.sha256(source.read_bytes()).hexdigest(),

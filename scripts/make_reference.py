@@ -10,7 +10,9 @@ import seepage
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
-MADE = """Made from the docstrings by `scripts/make_reference.py`; a test keeps it current."""
+MADE = (
+    "Made from the docstrings by `scripts/make_reference.py`; a test keeps it current."
+)
 
 
 HEADING = re.compile(r"^# ([A-Z][^:\n]*): (.+)$", re.MULTILINE)

@@ -95,7 +95,8 @@ def main(given: Path = ROOT / "dist") -> None:
         _run(python, "-m", "pip", "install", "--quiet", wheel)
         try_out(python, Path(empty))
     print(
-        f"{wheel.relative_to(ROOT) if wheel.is_relative_to(ROOT) else wheel} works when installed"
+        f"{wheel.relative_to(ROOT) if wheel.is_relative_to(ROOT) else wheel} works "
+        "when installed"
     )
 
 

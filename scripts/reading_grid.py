@@ -93,7 +93,9 @@ class Grid(NamedTuple):
 
 
 def rules(values: Floats, bands: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the ways of binning a number that are tried: a label and the inner edges."""
+    """Yield the ways of binning a number that are tried: a label and the inner
+    edges.
+    """
     for bins in NUMBERS_OF_BINS:
         yield f"quantile:{bins}", np.quantile(values, np.arange(1, bins) / bins)
         yield f"width:{bins}", np.linspace(values.min(), values.max(), bins + 1)[1:-1]
@@ -216,10 +218,10 @@ def simulate_row(
 
     Notes
     -----
-    A report is drawn from a mixture: with probability sum over y of min over u of C[u, y] it is
-    independent of u, and these reports are drawn for all u together; else it follows the residual
-    of row u, which for the inferred value of a symmetric mechanism is u itself.  So about t + l
-    binomials per table instead of t l.
+    A report is drawn from a mixture: with probability sum over y of min over u of C[u,
+    y] it is independent of u, and these reports are drawn for all u together; else it
+    follows the residual of row u, which for the inferred value of a symmetric mechanism
+    is u itself.  So about t + l binomials per table instead of t l.
 
     Examples
     --------

@@ -58,7 +58,9 @@ def _found(pattern: str, text: str) -> str | None:
 
 
 def check_versions(root: Path, tag: str | None) -> str:
-    """Return the version that all places state; end if they differ, or if the tag does."""
+    """Return the version that all places state; end if they differ, or if the tag
+    does.
+    """
     stated = {
         **dict(versions(root)),
         **({"the tag": tag.removeprefix("v")} if tag else {}),
@@ -140,9 +142,8 @@ def main(tag: str | None = None) -> None:
             seepage, "calibrate", "adult", "--columns", "sex,income", *limits, cwd=clone
         )
         _run(seepage, "client", plan, "-o", Path(temporary) / "client", cwd=clone)
-        _say(
-            f"{pack_client(clone, made, Path(temporary) / 'client' / 'plan.json').name}: works"
-        )
+        client = pack_client(clone, made, Path(temporary) / "client" / "plan.json")
+        _say(f"{client.name}: works")
         (ROOT / "dist").mkdir(exist_ok=True)
         for file in made.iterdir():
             shutil.copy2(file, ROOT / "dist" / file.name)

@@ -209,9 +209,10 @@ def print_trimmed(records: Any, always: list[str]) -> None:
     print("\nCVD, trimmed by 0.1 %: height, weight, ap_hi in 5 bins of equal width")
     row("Table I", errors[-4:])
     print(
-        f"largest deviation from Table II: {np.abs(np.array(ratios[:12]) - 1).max():.1%}; "
-        f"SS at epsilon 1: {errors[13]:.4f} where {SECOND['CVD, 1'][6]} is printed; "
-        f"rarest bin: {min(counts.min() for counts in pairs.marginals)}"
+        "largest deviation from Table II: "
+        f"{np.abs(np.array(ratios[:12]) - 1).max():.1%}; SS at epsilon 1: "
+        f"{errors[13]:.4f} where {SECOND['CVD, 1'][6]} is printed; rarest bin: "
+        f"{min(counts.min() for counts in pairs.marginals)}"
     )
 
 
@@ -261,7 +262,8 @@ def adult() -> None:
         for name in MECHANISMS
     ]
     print(
-        f"incomplete records move Table II by {np.abs(np.array(moved) - 1).max():.1%} at most"
+        f"incomplete records move Table II by {np.abs(np.array(moved) - 1).max():.1%} "
+        "at most"
     )
 
 

@@ -44,7 +44,9 @@ def install(versions: str, folder: Path) -> Path:
 
 
 def main() -> int:
-    """Install the versions asked for and run the tests; further arguments are pytest's."""
+    """Install the versions asked for and run the tests; further arguments are
+    pytest's.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("versions", choices=RESOLUTIONS)
     given, further = parser.parse_known_args()

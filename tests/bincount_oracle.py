@@ -1,4 +1,6 @@
-"""The truth for counts, numpy.bincount of each two columns; and columns counted by us."""
+"""The truth for counts, numpy.bincount of each two columns; and columns counted by
+us.
+"""
 
 from itertools import combinations
 

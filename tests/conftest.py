@@ -63,7 +63,8 @@ AXE = Path(__file__).parent / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
 RUN_AXE = """async (options) => (await axe.run(document, options)).violations.map(
-  (rule) => `${rule.id}: ` + rule.nodes.map((node) => node.html.slice(0, 120)).join(" | "))"""
+  (rule) =>
+    `${rule.id}: ` + rule.nodes.map((node) => node.html.slice(0, 120)).join(" | "))"""
 
 
 @pytest.fixture(scope="session")

@@ -238,7 +238,9 @@ def valid(name: str) -> dict[str, Any]:
 
 
 def public(name: str) -> Callable[..., Any]:
-    """Return a public callable by its name, such as `leakage_bound` or `Plan.perturb`."""
+    """Return a public callable by its name, such as `leakage_bound` or
+    `Plan.perturb`.
+    """
     owner, _, method = name.partition(".")
     found: Callable[..., Any] = (
         getattr(examples()[owner], method) if method else getattr(sp, owner)

@@ -140,12 +140,16 @@ def best_ratio(channel: Exact, lam: Fraction, sets: Sets) -> Fraction:
 def ratio_of(
     row: Sequence[Fraction], other: Sequence[Fraction], lam: Fraction
 ) -> Fraction:
-    """Return (1 + lam A) / (1 + lam B), less 1, where A and B are the sums of two rows."""
+    """Return (1 + lam A) / (1 + lam B), less 1, where A and B are the sums of two
+    rows.
+    """
     return lam * (sum(row) - sum(other)) / (1 + lam * sum(other))
 
 
 def exact_ratio(channel: Exact, transition: Exact) -> Fraction | None:
-    """Return max over y, x, x' of W[x,y] / W[x',y], less 1; None where it is infinite."""
+    """Return max over y, x, x' of W[x,y] / W[x',y], less 1; None where it is
+    infinite.
+    """
     best = Fraction(0)
     for y in range(len(transition[0])):
         seen = [

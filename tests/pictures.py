@@ -8,7 +8,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def shown_in(svg):
-    """Return texts, descriptions and colours; fonts of another machine may move them."""
+    """Return texts, descriptions and colours; fonts of another machine may move
+    them.
+    """
     return [
         (
             mark.tag.rpartition("}")[2],

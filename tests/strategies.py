@@ -45,7 +45,9 @@ def tables(draw, least=1, targets=4, sources=6):
 
 
 def shares(counts):
-    """Return the channel of a table twice: in exact fractions, and rounded to floats."""
+    """Return the channel of a table twice: in exact fractions, and rounded to
+    floats.
+    """
     exact = [[Fraction(int(cell), int(row.sum())) for cell in row] for row in counts]
     return exact, counts / counts.sum(axis=1, keepdims=True)
 

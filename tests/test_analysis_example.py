@@ -1,4 +1,6 @@
-"""The worked example of docs/analysis.md, from design to regression, on the real table."""
+"""The worked example of docs/analysis.md, from design to regression, on the real
+table.
+"""
 
 import re
 from pathlib import Path

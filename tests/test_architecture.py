@@ -212,7 +212,9 @@ def _private(name):
 
 
 def _foreign_private_names(nodes, folder):
-    """Yield the private names of modules outside a folder that code imports or reads."""
+    """Yield the private names of modules outside a folder that code imports or
+    reads.
+    """
     modules = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -239,7 +241,9 @@ def _foreign_private_names(nodes, folder):
 
 
 def _tests_elsewhere():
-    """Yield each module that has no test file of its name, and the file that tests it."""
+    """Yield each module that has no test file of its name, and the file that tests
+    it.
+    """
     text = (ROOT / "tests" / "tests_of_modules.toml").read_text(encoding="utf-8")
     for folder, modules in tomllib.loads(text).items():
         for module, file in modules.items():

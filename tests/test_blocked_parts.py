@@ -10,7 +10,8 @@ BLOCKED = ("numba", "llvmlite", "flint", "vl_convert", "pooch")
 
 JOURNEY = """
 import sys
-sys.modules.update(dict.fromkeys({blocked!r}))  # importing any of these raises an ImportError
+# importing any of these raises an ImportError
+sys.modules.update(dict.fromkeys({blocked!r}))
 
 import numpy as np
 import seepage as sp
@@ -52,7 +53,10 @@ CHART = 'sp.save_chart(sp.leakage_matrix("adult", 1.0).chart(), "x.png")'
 
 
 def test_what_needs_one_says_so_in_one_line(tmp_path):
-    start = "import sys\nsys.modules.update(dict.fromkeys({blocked!r}))\nimport seepage as sp\n"
+    start = (
+        "import sys\nsys.modules.update(dict.fromkeys({blocked!r}))\n"
+        "import seepage as sp\n"
+    )
     done = _run(start + CHART, tmp_path)
     *_, last = done.stderr.splitlines()
     assert done.returncode == 1

@@ -1,4 +1,6 @@
-"""Every public callable checks its arguments: junk raises a SeepageError, or is fine."""
+"""Every public callable checks its arguments: junk raises a SeepageError, or is
+fine.
+"""
 
 import warnings
 

@@ -1,4 +1,6 @@
-"""Messages of the library name Python; options and commands belong to the command line."""
+"""Messages of the library name Python; options and commands belong to the command
+line.
+"""
 
 import ast
 import pickle

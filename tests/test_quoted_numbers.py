@@ -1,7 +1,8 @@
-"""Every number that the documentation quotes has a command, test or constant that gives it.
+"""Every number that the documentation quotes has a command, test or constant that gives
+it.
 
-A page's own code and console blocks run as tests, so what they print needs nothing more.
-For all other numbers `quoted_numbers.toml` names the source, which is one of
+A page's own code and console blocks run as tests, so what they print needs nothing
+more. For all other numbers `quoted_numbers.toml` names the source, which is one of
 
 - `python -m benchmarks MODULE`, with `--full` where it takes long: the module measures
   it.  `make bench` saves what it prints in `benchmarks/results.md`; the numbers of a
@@ -134,7 +135,9 @@ def test_the_source_gives_the_number(page, phrase, source, tmp_path):
 
 
 def constant(name, unit):
-    """Return a constant or a default in a unit: `module:NAME / 2**30`, `module:f(x)`."""
+    """Return a constant or a default in a unit: `module:NAME / 2**30`,
+    `module:f(x)`.
+    """
     name, _, argument = name.partition("(")
     value = pkgutil.resolve_name(name)
     if argument:

@@ -42,7 +42,9 @@ nothing = ours:nothing
 
 
 class Half(sp.SetMechanism):
-    """Complete: a random half of the values, more often with the true one than without."""
+    """Complete: a random half of the values, more often with the true one than
+    without.
+    """
 
     name = "half"
 

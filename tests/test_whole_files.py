@@ -92,7 +92,8 @@ def slow():
     with whole_file(sys.argv[1]) as file:
         file.write(b"x")
         print("writing", flush=True)
-        for _ in range(600):  # a signal just before one long sleep would not cut it short
+        # a signal just before one long sleep would not cut it short
+        for _ in range(600):
             time.sleep(0.1)
 
 cli.group.get_command = lambda ctx, name: slow

@@ -164,7 +164,9 @@ def raw_wire():
 
 
 def three_forms_wire():
-    """Three forms: two questions, one question, and one report of two answers together."""
+    """Three forms: two questions, one question, and one report of two answers
+    together.
+    """
     sizes = {"a": 5, "b": 7, "c": 3}
     rng = np.random.default_rng(1)
     together = MatrixMechanism(rng.dirichlet(np.full(6, 9.0), sizes["c"] * sizes["a"]))

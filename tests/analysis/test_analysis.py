@@ -231,7 +231,9 @@ def test_a_limit_is_decided_by_totals_that_look_at_the_records(tmp_path):
 
 
 def test_an_analysis_of_uncertain_rows(tmp_path):
-    """An extra column, the curve over distances, and a page; the verdict is the table's."""
+    """An extra column, the curve over distances, and a page; the verdict is the
+    table's.
+    """
     columns = ["sex", "race", "income"]
     plain = sp.analyse("adult", 1.0, columns=columns)
     analysis = sp.analyse(

@@ -51,8 +51,8 @@ def test_a_limit_that_a_certified_total_keeps_is_within():
         "These budgets keep the limits: all 3 attributes stay within"
     )
     assert (
-        "3 within, by exact (the largest log-likelihood ratio over all combinations of reports, in"
-        in found.basis
+        "3 within, by exact (the largest log-likelihood ratio over all combinations of "
+        "reports, in" in found.basis
     )
     assert found.settle == ""
 
@@ -113,8 +113,8 @@ def test_the_next_step_names_python_parameters():
         "To settle it, name the mechanism (mechanism="
     )
     assert next_step("grr", ["sampled"]).startswith(
-        "To settle it, `seepage design DATA --limit 3` (DATA: a file of the records, counts do not "
-        "suffice) finds who is asked what"
+        "To settle it, `seepage design DATA --limit 3` (DATA: a file of the records, "
+        "counts do not suffice) finds who is asked what"
     )
 
 
@@ -135,8 +135,9 @@ def test_the_next_step_is_the_design_of_the_same_table(monkeypatch, tmp_path):
         "adult", 1.0, mechanism="grr", columns=["sex", "relationship"]
     ).verdict
     assert none.settle.startswith(
-        "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 7.4x` "
-        "(DATA: a file of the records, counts do not suffice) asks each person"
+        "No limit is set. Next: `seepage design DATA --columns sex,relationship "
+        "--limit 7.4x` (DATA: a file of the records, counts do not suffice) asks each "
+        "person"
     )
     assert none.decision.startswith(
         "sex gives away relationship: a report that favours sex Female"

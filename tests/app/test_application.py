@@ -1,4 +1,6 @@
-"""The app's requests: what is entered wrongly is one line, and nothing is opened by it."""
+"""The app's requests: what is entered wrongly is one line, and nothing is opened by
+it.
+"""
 
 import re
 from urllib.parse import urlencode

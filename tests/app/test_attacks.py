@@ -1,4 +1,6 @@
-"""The app under attack: other machines, other sites, paths, sizes, names and windows."""
+"""The app under attack: other machines, other sites, paths, sizes, names and
+windows.
+"""
 
 import http.client
 import os

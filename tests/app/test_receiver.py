@@ -223,7 +223,9 @@ def test_a_name_that_leads_here_by_rebinding_is_refused(tmp_path, host, status):
 @pytest.mark.posix
 @pytest.mark.parametrize("start", [b"", b"POST /reports HTTP/1.1\r\nContent-Le"])
 def test_connections_that_wait_shut_nobody_out(receiver, start):
-    """Twice as many as there may be: the oldest give way, each honest sender is served."""
+    """Twice as many as there may be: the oldest give way, each honest sender is
+    served.
+    """
     with contextlib.ExitStack() as waiting:
         for number in range(2 * connections.MAX_CONNECTIONS):
             client = waiting.enter_context(socket_of(receiver))
@@ -405,9 +407,11 @@ def test_only_the_receiver_loads_a_server():
         "import sys, seepage, contextlib, io\n"
         "from seepage.cli import main\n"
         "for words in (['--help'], ['collect', '--help']):\n"
-        "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        "    with contextlib.suppress(SystemExit), "
+        "contextlib.redirect_stdout(io.StringIO()):\n"
         "        main(words)\n"
-        "assert not {'starlette', 'uvicorn', 'anyio', 'h11', 'asyncio'} & set(sys.modules)\n"
+        "assert not {'starlette', 'uvicorn', 'anyio', 'h11', 'asyncio'} & "
+        "set(sys.modules)\n"
         "seepage.Receiver\n"
         "assert 'starlette' in sys.modules and 'uvicorn' in sys.modules"
     )
@@ -418,7 +422,9 @@ def test_only_the_receiver_loads_a_server():
 
 
 class Process:
-    """`seepage collect` in a process of its own, which can be killed and started again."""
+    """`seepage collect` in a process of its own, which can be killed and started
+    again.
+    """
 
     def __init__(self, folder):
         PLAN.save(folder / "plan.json")

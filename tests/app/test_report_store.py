@@ -211,7 +211,9 @@ def test_the_spy_would_see_a_missing_synchronisation(disk, tmp_path):
 
 
 def test_opening_synchronises_what_a_killed_process_left(disk, tmp_path):
-    """Its rows may be in memory alone; a retry of one is acknowledged without a write."""
+    """Its rows may be in memory alone; a retry of one is acknowledged without a
+    write.
+    """
     code = (
         "import sys; sys.path[:0] = ['tests', 'tests/app', 'src']; import os\n"
         "from test_report_store import *\n"
@@ -240,7 +242,9 @@ def test_opening_synchronises_what_a_killed_process_left(disk, tmp_path):
 def test_nothing_is_acknowledged_after_a_fault_of_the_disk(
     disk, tmp_path, operation, code, reason
 ):
-    """What is on disk after a failed synchronisation is unknown until the next start."""
+    """What is on disk after a failed synchronisation is unknown until the next
+    start.
+    """
     path = tmp_path / "reports.db"
     store = ReportStore(PLAN, path)
     store.store(rows_of(store, "before"))

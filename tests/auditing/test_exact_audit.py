@@ -113,7 +113,9 @@ def test_delta_is_the_hockey_stick(claim):
 
 
 def test_pairs_of_values_have_the_delta_of_the_whole_matrix():
-    """Bits, and sets of one size: two values decide, as enumerating all reports shows."""
+    """Bits, and sets of one size: two values decide, as enumerating all reports
+    shows.
+    """
     for parameters in (
         {"k": 5, "p": 0.7, "q": 0.2},
         {"k": 5, "p": 0.2, "q": 0.6},

@@ -85,7 +85,9 @@ def test_keep_probability_of_two_values():
 
 
 def test_generator_of_eight_bits():
-    """At epsilon 6 a uniform number in steps of 1/256 is never above e^6 / (e^6 + 1)."""
+    """At epsilon 6 a uniform number in steps of 1/256 is never above e^6 / (e^6 +
+    1).
+    """
     chance = math.exp(6) / (math.exp(6) + 1)
     source = random.Random(3)
 
@@ -205,7 +207,8 @@ import {{ loadPlan, perturb, secureBytes }} from "./seepage.js";
 const plan = await loadPlan({plan});
 const form = plan.forms[0];
 export function randomise(value) {{
-  return Object.values(perturb(form, {{ x: value }}, secureBytes(form.bytes)).reports)[0];
+  const report = perturb(form, {{ x: value }}, secureBytes(form.bytes));
+  return Object.values(report.reports)[0];
 }}
 """
 

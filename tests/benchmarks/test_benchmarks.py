@@ -1,4 +1,6 @@
-"""Both benchmarks: definitions by hand, the paper's regions on real data, determinism."""
+"""Both benchmarks: definitions by hand, the paper's regions on real data,
+determinism.
+"""
 
 import numpy as np
 import pytest
@@ -250,7 +252,9 @@ def test_a_constant_column_changes_nothing_but_the_mean():
 
 
 def duchi(k: int) -> sp.MatrixMechanism:
-    """A binary report for the mean of numbers, which cannot estimate every frequency."""
+    """A binary report for the mean of numbers, which cannot estimate every
+    frequency.
+    """
     high = np.linspace(1, np.e, k) / (1 + np.e)
     return sp.MatrixMechanism(np.column_stack([high, 1 - high]), name="duchi")
 

@@ -382,7 +382,10 @@ def test_a_target_value_seen_once(people):
     assert (found.deciding[1].value, found.deciding[1].total) == ("a3", 1)
     first = found.deciding[0]
     report = found.deciding[1].report
-    seen = f"{first.seen:,} times in {first.total:,} under {first.value} and 0 times in 1 under a3"
+    seen = (
+        f"{first.seen:,} times in {first.total:,} under {first.value} and 0 times in 1 "
+        "under a3"
+    )
     rare = "decided by cells seen fewer than 10 times"
     assert f"{rare}: report {report} came {seen}" in found.cautions
     assert found.unseen == 2
@@ -466,7 +469,9 @@ def tell(done, total):
 for threads in (1, 2):
     seen = []
     try:
-        sp.estimate_leakage("adult", 1.0, mechanism="grr", threads=threads, progress=tell)
+        sp.estimate_leakage(
+            "adult", 1.0, mechanism="grr", threads=threads, progress=tell
+        )
     except KeyboardInterrupt:
         print("stopped" if max(seen) < 0.5 else "finished", flush=True)
 """

@@ -52,7 +52,9 @@ def test_margins_are_kept(rows, columns):
 
 
 def every_table(rows, columns):
-    """All tables with these margins and how many permutations of the records give each."""
+    """All tables with these margins and how many permutations of the records give
+    each.
+    """
     cells = [range(min(r, c) + 1) for r in rows for c in columns]
     for numbers in product(*cells):
         table = np.array(numbers).reshape(len(rows), len(columns))

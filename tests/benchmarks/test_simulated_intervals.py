@@ -38,7 +38,9 @@ def tables_of(pairs):
 
 
 def covered(pairs, name, epsilon, replicas=50, confidence=0.95, seed=0, runs=1):
-    """Whether each interval of each pair covers the table's own leakage, and its width."""
+    """Whether each interval of each pair covers the table's own leakage, and its
+    width.
+    """
     generator = np.random.default_rng(seed)
     hits = []
     widths = []

@@ -243,7 +243,9 @@ def test_a_mechanism_that_needs_a_delta_has_no_budget_without_one():
 
 
 def test_subset_selection_has_no_exact_budgets_for_the_population():
-    """Its sets shrink as the budget grows, and its totals fall where they do (k = 8)."""
+    """Its sets shrink as the budget grows, and its totals fall where they do (k =
+    8).
+    """
     rng = np.random.default_rng(5)
     coin = rng.integers(0, 2, 4_000)
     table = pd.DataFrame(

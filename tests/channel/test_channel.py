@@ -27,7 +27,8 @@ NOT_TEXT = "channel must be a matrix of probabilities"
         ),
         (
             [[]],
-            "channel must be a matrix with at least one row and column, got shape (1, 0)",
+            "channel must be a matrix with at least one row and column, got shape (1, "
+            "0)",
         ),
         (
             [0.5, 0.5],
@@ -44,7 +45,8 @@ NOT_TEXT = "channel must be a matrix of probabilities"
         ),
         (
             [[0.75, 0.5], [0.25, 0.5]],
-            "each row of channel must sum to 1, but row 0 sums to 1.25; it looks transposed",
+            "each row of channel must sum to 1, but row 0 sums to 1.25; it looks "
+            "transposed",
         ),
         (
             [[1.0, 2e-9]],

@@ -39,7 +39,9 @@ def domain_of(sizes):
 
 
 def codes_of(sizes, rows=ROWS, seed=4):
-    """Columns that hang together through a hidden one; the largest code never occurs."""
+    """Columns that hang together through a hidden one; the largest code never
+    occurs.
+    """
     generator = np.random.default_rng(seed)
     hidden = generator.integers(0, 3, rows)
     drawn = [generator.integers(0, max(1, size - 1), rows) for size in sizes]

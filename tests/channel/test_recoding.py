@@ -1,4 +1,6 @@
-"""Rare values become "(other)": the same for every way to count, and in later tables."""
+"""Rare values become "(other)": the same for every way to count, and in later
+tables.
+"""
 
 import collections
 

@@ -268,7 +268,9 @@ def test_without_a_seed_samples_differ():
 
 
 def test_a_sample_does_not_follow_the_stream_that_made_the_table():
-    """With the stream of the same seed, the sample would be of the least numbers alone."""
+    """With the stream of the same seed, the sample would be of the least numbers
+    alone.
+    """
     drawn = np.random.default_rng(0).random(2_000)
     sample = Records.from_data(pd.DataFrame({"low": drawn < 0.5}), sample=400, rng=0)
     assert 150 < sample.marginal("low")[1] < 250

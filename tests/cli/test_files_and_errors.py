@@ -281,12 +281,17 @@ def test_a_full_disk_behind_the_screen(command):
     assert done.stderr == "seepage: cannot write the result: No space left on device\n"
 
 
-DROPPED = "fnlwgt,workclass,education,education-num,marital-status,occupation,race,native-country"
+DROPPED = (
+    "fnlwgt,workclass,education,education-num,marital-status,occupation,race,"
+    "native-country"
+)
 
 
 @pytest.mark.parametrize("options", [("--columns", "sex,age"), ("--drop", DROPPED)])
 def test_a_dataset_keeps_its_own_bins(tmp_path, monkeypatch, options):
-    """Columns are chosen from records as from the bundled counts, with the same bins."""
+    """Columns are chosen from records as from the bundled counts, with the same
+    bins.
+    """
     if not sp.dataset("adult").at_hand:
         pytest.skip("the records of Adult are not at hand")
     monkeypatch.chdir(tmp_path)
@@ -386,7 +391,8 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
                 "--key-file",
                 "k",
             ),
-            "reports are derived from 'cofee', and the table has no such column; did you mean",
+            "reports are derived from 'cofee', and the table has no such column; did "
+            "you mean",
         ),
     ],
 )

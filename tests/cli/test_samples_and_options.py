@@ -1,4 +1,6 @@
-"""Samples on the command line are called samples; options without effect are rejected."""
+"""Samples on the command line are called samples; options without effect are
+rejected.
+"""
 
 import json
 

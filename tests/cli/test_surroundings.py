@@ -69,7 +69,9 @@ def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
 
 @pytest.mark.posix
 def test_charts_that_cannot_be_drawn_are_said_in_one_line(tmp_path):
-    """vl-convert's V8 reserves address space, and ends the process where there is none."""
+    """vl-convert's V8 reserves address space, and ends the process where there is
+    none.
+    """
     limited = "ulimit -v 8000000; seepage analyse adult --columns sex,income"
     done = shell(f"{limited} --chart chart.svg", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -82,7 +84,8 @@ def test_charts_that_cannot_be_drawn_are_said_in_one_line(tmp_path):
 
 def test_running_out_of_memory_is_said_in_one_line(tmp_path):
     script = (
-        "import seepage.analysis.analyse, seepage.cli as cli, seepage.cli.analyse as command\n"
+        "import seepage.analysis.analyse, seepage.cli as cli, seepage.cli.analyse as "
+        "command\n"
         "def fail(*_, **__): raise MemoryError\n"
         "seepage.analysis.analyse.as_counted = fail\n"
         "cli.main(['analyse', 'adult'])\n"
@@ -118,7 +121,8 @@ def test_a_name_that_is_no_utf_8_is_said_in_one_line(tmp_path, command):
     done = shell(f"seepage {command} $'people\\xff.csv'", tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        "seepage: the name of a file to read must be in UTF-8, got 'people\\udcff.csv'\n"
+        "seepage: the name of a file to read must be in UTF-8, got "
+        "'people\\udcff.csv'\n"
     )
 
 

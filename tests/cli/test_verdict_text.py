@@ -102,7 +102,10 @@ def test_without_a_limit_the_last_line_is_the_design_of_the_same_table(
     copies, tmp_path
 ):
     done = run("analyse", copies, "--drop", "weight", "--person", "user_id")
-    step = f"Next: `seepage design {copies} --drop weight --person user_id --limit 7.4x` asks"
+    step = (
+        f"Next: `seepage design {copies} --drop weight --person user_id --limit 7.4x` "
+        "asks"
+    )
     assert done.stdout.splitlines()[-1].startswith(f"No limit is set. {step}")
     run("count", copies, "--drop", "weight,user_id", "-o", tmp_path / "copies.pairs")
     counted = run(

@@ -313,7 +313,9 @@ def test_a_record_that_was_dropped_certifies_nothing():
 
 
 def test_a_value_called_other_is_no_catch_all(client):
-    """The text (other) that means missing does not stand for values that were not seen."""
+    """The text (other) that means missing does not stand for values that were not
+    seen.
+    """
     frame = pd.DataFrame({"a": ["0", "1", "2", "(other)"] * 50, "b": ["x", "y"] * 100})
     markers = {"a": ["(other)"]}
     _, plan = everything_asked(frame, markers)

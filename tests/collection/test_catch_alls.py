@@ -73,7 +73,10 @@ def test_the_name_of_a_dataset_stands_for_its_records():
 
 
 def test_a_table_without_one_of_the_attributes_is_rejected():
-    said = r"the plan asks for 'ill', and the table has no such column; did you mean 'Ill'\?"
+    said = (
+        r"the plan asks for 'ill', and the table has no such column; did you mean "
+        r"'Ill'\?"
+    )
     with pytest.raises(TableError, match=said):
         codes_of(people(5).rename_columns({"ill": "Ill"}))
 

@@ -1,4 +1,6 @@
-"""The client in Node: the same reports as Python from the same bytes, and nothing more."""
+"""The client in Node: the same reports as Python from the same bytes, and nothing
+more.
+"""
 
 import copy
 import json

@@ -33,9 +33,11 @@ async ({ records, endpoint }) => {
 COMPARE = """
 async () => {
   const client = await import("./seepage.js");
-  const { plan, vectors } = await (await fetch("job.json", { cache: "no-store" })).json();
+  const job = await fetch("job.json", { cache: "no-store" });
+  const { plan, vectors } = await job.json();
   const loaded = await client.loadPlan(plan);
-  const octets = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
+  const octets = (text) =>
+    Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
   const forms = vectors.forms.filter(
     ([bytes, number]) => client.drawForm(loaded, octets(bytes)).number !== number);
   const records = vectors.records.filter(({ form, answers, bytes, report }) => {

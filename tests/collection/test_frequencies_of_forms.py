@@ -68,7 +68,9 @@ def collect(plan, source):
 
 
 def check(errors, stated):
-    """Accept unbiased estimates with the stated errors; reject 0.7 and 1.3 times them."""
+    """Accept unbiased estimates with the stated errors; reject 0.7 and 1.3 times
+    them.
+    """
     standardised = errors / stated
     means = standardised.mean(axis=0) * math.sqrt(len(errors))
     assert np.abs(means).max() < 4.5, means
@@ -286,7 +288,9 @@ def test_nominal_frequencies_of_cells_are_used():
 
 
 def test_standard_errors_are_those_of_people_drawn_from_the_population():
-    """Collections of new people at large budgets, where sampling is most of the error."""
+    """Collections of new people at large budgets, where sampling is most of the
+    error.
+    """
     channels = [
         product(sex=6.0, ill=3.0),
         matrix(DOMAIN, ["ill", "sex"], 4.0),

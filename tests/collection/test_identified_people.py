@@ -117,7 +117,9 @@ def test_a_plan_of_one_product_keeps_plain_columns():
 
 
 def test_noise_free_reports_are_the_answers():
-    """At a large budget every form's reports are the answers of the people who have it."""
+    """At a large budget every form's reports are the answers of the people who have
+    it.
+    """
     data = people(400)
     channels = [
         product(sex=50.0, job=("ss", 50.0)),

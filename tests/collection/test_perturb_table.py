@@ -128,7 +128,8 @@ plan = calibrate(PairCounts(domain, [[1, 1]], []), 1.0, guarantee="worst")
 def wait(done, total):
     if done > 400_000:
         print("writing", flush=True)
-        for _ in range(600):  # a signal just before one long sleep would not cut it short
+        # a signal just before one long sleep would not cut it short
+        for _ in range(600):
             time.sleep(0.1)
 
 perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait)
@@ -196,7 +197,8 @@ plan.estimate(sys.argv[2]); analyse_reports(plan, sys.argv[2])
 
 
 def peak():
-    return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1])
 
 
 before = peak()

@@ -170,7 +170,9 @@ RAW_VALUES = {
 
 @pytest.mark.parametrize("attribute", wires.RAW, ids=lambda one: one.name)
 def test_raw_values_have_the_code_of_a_table(attribute):
-    """As `Plan.perturb` codes them; what has no code there raises, and has none here."""
+    """As `Plan.perturb` codes them; what has no code there raises, and has none
+    here.
+    """
     for value in RAW_VALUES[attribute.name]:
         kind = pa.float64() if attribute.edges else pa.string()
         table = pa.table({attribute.name: pa.array([value], kind)})

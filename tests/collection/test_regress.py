@@ -308,7 +308,8 @@ def test_nigeria():
     data["squared"] = data["decades"] ** 2
     found = sp.regress(
         data,
-        "rr.q1 ~ cov.asset.index + cov.married + decades + squared + cov.education + cov.female",
+        "rr.q1 ~ cov.asset.index + cov.married + decades + squared + cov.education + "
+        "cov.female",
         randomiser={"p": 2 / 3, "p0": 1 / 6, "p1": 1 / 6, "k": 2},
     )
     expected = [-0.3402, 0.0790, -0.2674, -0.3528, 0.0410, -0.0069, -0.5544]

@@ -26,7 +26,9 @@ def intervals(joint, draws, confidence, epsilon=2.0):
 
 
 def test_each_side_misses_half_of_the_time_that_both_may():
-    """One pair of values stands out, so that nothing hides behind a choice among many."""
+    """One pair of values stands out, so that nothing hides behind a choice among
+    many.
+    """
     draws = 300
     alpha = 0.3
     truth, found = intervals([[9000, 1000], [5000, 5000]], draws, 1 - alpha)

@@ -1,4 +1,6 @@
-"""Reports as JSON Lines: good lines count, others are named by number and never shown."""
+"""Reports as JSON Lines: good lines count, others are named by number and never
+shown.
+"""
 
 import gzip
 import json

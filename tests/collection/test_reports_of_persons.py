@@ -112,7 +112,8 @@ def test_a_table_without_the_column_raises_one_line(plan, tmp_path):
     with pytest.raises(TableError) as caught:
         plan.perturb(panel().rename_columns(["ids", "ward", "ill"]))
     assert str(caught.value) == (
-        "one report is sent for each 'id', and the table has no such column; did you mean 'ids'?"
+        "one report is sent for each 'id', and the table has no such column; did you "
+        "mean 'ids'?"
     )
     with pytest.raises(TableError, match=r"record 2: column 'id' is missing"):
         plan.perturb(pa.table({"id": [1, None], "ward": [0, 0], "ill": [0, 0]}))

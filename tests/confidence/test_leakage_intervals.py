@@ -82,7 +82,9 @@ def test_ranked_sets_give_the_limits_of_all_sets():
 
 
 def test_large_tables_give_the_limits_of_all_sets():
-    """Of most cells a simpler inequality suffices; the largest upper limit is the same."""
+    """Of most cells a simpler inequality suffices; the largest upper limit is the
+    same.
+    """
     rng = np.random.default_rng(4)
     for records in (100, 5000):
         counts = rng.multinomial(records, rng.dirichlet([1.0] * 9), size=20)
@@ -217,7 +219,9 @@ def test_values_without_records_are_not_listed_as_rare():
 
 
 def test_the_needed_number_of_records_suffices():
-    """With as many as are said to be needed, a share of 0 excludes half of the budget."""
+    """With as many as are said to be needed, a share of 0 excludes half of the
+    budget.
+    """
     limits = sp.leakage_matrix(
         pair_counts([[3, 3], [2000, 3000]]), 1.0, mechanism="grr"
     ).interval()

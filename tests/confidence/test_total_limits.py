@@ -30,7 +30,9 @@ def records(codes, sizes, weights=None):
 
 
 def drawn(rng, people, sizes):
-    """Correlated attributes: each follows the first one in two thirds of the records."""
+    """Correlated attributes: each follows the first one in two thirds of the
+    records.
+    """
     first = rng.integers(0, sizes[0], people)
     columns = [
         np.where(rng.random(people) < 0.66, first % size, rng.integers(0, size, people))

@@ -1,4 +1,6 @@
-"""A local Spark session, and a cluster of one master and two workers on this machine."""
+"""A local Spark session, and a cluster of one master and two workers on this
+machine.
+"""
 
 import os
 import shutil

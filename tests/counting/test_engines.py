@@ -49,7 +49,9 @@ def bins():
 
 
 def words():
-    """Text with blanks, accents and capitals; truth values; missing ones; a lone value."""
+    """Text with blanks, accents and capitals; truth values; missing ones; a lone
+    value.
+    """
     draw = np.random.default_rng(3)
     lone = np.full(ROWS, "many")
     lone[77] = "one"

@@ -170,8 +170,9 @@ def test_without_a_network_there_is_one_clear_line(folder):
     with pytest.raises(TableError) as raised:
         fetch(_known("http://127.0.0.1:1"))
     assert str(raised.value) == (
-        "cannot download http://127.0.0.1:1/all: no connection; try again later, or take the files "
-        f"from https://archive.ics.uci.edu/dataset/2 and put them into {folder / 'folder'}"
+        "cannot download http://127.0.0.1:1/all: no connection; try again later, or "
+        "take the files from https://archive.ics.uci.edu/dataset/2 and put them into "
+        f"{folder / 'folder'}"
     )
 
 

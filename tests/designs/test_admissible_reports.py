@@ -1,4 +1,6 @@
-"""Linear programs started from the last solution, against programs solved from scratch."""
+"""Linear programs started from the last solution, against programs solved from
+scratch.
+"""
 
 import numpy as np
 import pytest

@@ -66,7 +66,9 @@ class Population:
 
 
 def population(targets, rare=0.5, seed=0):
-    """Attributes that depend on the answers by as much as their limit allows and less."""
+    """Attributes that depend on the answers by as much as their limit allows and
+    less.
+    """
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet([8.0] * 8)
     slopes = rng.normal(size=(targets, 3)) / 2

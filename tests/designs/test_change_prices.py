@@ -18,7 +18,9 @@ SEARCH_GAP = 0.01
 
 @pytest.fixture(scope="module")
 def people():
-    """Coins of which some agree more often than not, and one question of many values."""
+    """Coins of which some agree more often than not, and one question of many
+    values.
+    """
     rng = np.random.default_rng(4)
     first = rng.integers(0, 2, 2_000)
     second = np.where(rng.random(2_000) < 0.8, first, 1 - first)

@@ -97,7 +97,7 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     assert totals(found).max() <= 1.0
 
 
-def test_a_question_too_large_for_exact_totals_rests_on_its_budget_unless_values_are_public():
+def test_a_question_too_large_for_exact_totals_rests_on_its_budget():
     codes = np.random.default_rng(0).integers(0, (3000, 2, 2), (4000, 3))
     records = sp.Records(_domain(3000, 2, 2), codes)
     limits = {"a0": None, "*": 12.0}
@@ -152,7 +152,8 @@ def test_what_is_not_protected_is_named_where_it_is_sent_nearly_as_answered() ->
     plan = sp.design(people, limits, importance={"a0": 50.0}, effort=0.02)
     notes = [note for note in plan.notes if "no limit protects" in note]
     assert notes == [
-        "sent nearly as answered, since no limit protects them: a0 at epsilon 16 (left_out)"
+        "sent nearly as answered, since no limit protects them: a0 at epsilon 16 "
+        "(left_out)"
     ]
     silent = sp.design(people, limits, left_out=["a0"], effort=0.02)
     assert not any("no limit protects" in note for note in silent.notes)

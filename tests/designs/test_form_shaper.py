@@ -1,4 +1,6 @@
-"""Designs with shaped reports: promises in integers, the product as oracle, estimates."""
+"""Designs with shaped reports: promises in integers, the product as oracle,
+estimates.
+"""
 
 import math
 from itertools import product

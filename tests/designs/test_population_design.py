@@ -40,7 +40,9 @@ def drawn(number, seed=0, which=0):
 
 
 def kernel_of(form):
-    """The likelihood of every report of a designed form for each cell, up to factors."""
+    """The likelihood of every report of a designed form for each cell, up to
+    factors.
+    """
     indices = [DOMAIN.index(name) for name in form.attributes]
     if not form.is_product:
         sizes = [SIZES[j] for j in indices]
@@ -399,7 +401,10 @@ def test_questions_that_merging_makes_the_same_are_named():
     coarse = np.where(np.char.startswith(fine, "r"), "rest", fine)
     coin = rng.choice(["0", "1"], 20_000)
     table = pa.table({"level": coarse, "finer level": fine, "coin": coin})
-    said = "merged answers say the same twice: finer level as level; ask for one of them (drop)"
+    said = (
+        "merged answers say the same twice: finer level as level; ask for one of them "
+        "(drop)"
+    )
     options = {"seconds": 1, "shape": "never"}
     assert said in sp.design(table, 2.0, **options).notes
     for others in ({"drop": ["level"]}, {"answers": "as-is"}):

@@ -310,7 +310,9 @@ def test_without_limits_it_is_no_worse_than_standard_mechanisms(source, epsilon)
 
 
 def product_variance(sizes, budget, frequencies):
-    """Return n times the summed variance of the marginals from independent GRR reports."""
+    """Return n times the summed variance of the marginals from independent GRR
+    reports.
+    """
     table = frequencies.reshape(sizes)
     total = 0.0
     for axis, size in enumerate(sizes):

@@ -157,7 +157,9 @@ SHARES = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4]])
 
 
 def largest_mean(shares, weights, radius):
-    """Return the largest mean over distributions within a relative entropy, by SLSQP."""
+    """Return the largest mean over distributions within a relative entropy, by
+    SLSQP.
+    """
     within = {
         "type": "ineq",
         "fun": lambda q: (

@@ -250,7 +250,9 @@ def test_a_mean_within_a_limit_has_a_third_of_the_variance(scope):
 
 
 def estimated_means(plan, people, name, number, trials, seed=1):
-    """Return the mean in the table, and its estimates from people drawn from the table."""
+    """Return the mean in the table, and its estimates from people drawn from the
+    table.
+    """
     rng = np.random.default_rng(seed)
     attribute = people.domain[name]
     scores = attribute_scores(attribute)

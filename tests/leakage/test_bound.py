@@ -98,7 +98,9 @@ def test_the_listing_of_the_paper_gives_the_same(counts, epsilon, delta):
 
 
 def _one_winner(channel, epsilon, value):
-    """Say whether one pair and one set attain the value, so that delta A is one number."""
+    """Say whether one pair and one set attain the value, so that delta A is one
+    number.
+    """
     lam = math.expm1(epsilon)
     rows = range(len(channel))
     close = [

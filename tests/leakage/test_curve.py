@@ -113,7 +113,9 @@ def test_one_invalid_budget_of_several_raises():
 
 
 def shrunk(level):
-    """Draw what lies around a level: a share of it, or so near that rounding decides."""
+    """Draw what lies around a level: a share of it, or so near that rounding
+    decides.
+    """
     shares_of_it = [1e-9, 0.1, 0.5, 0.99, 1 - 1e-9, 1 - 1e-12, 1 - 1e-14, 1 - UNIT, 1.0]
     return st.sampled_from([level * share for share in shares_of_it])
 

@@ -161,7 +161,9 @@ def test_pairs_of_rows_give_what_their_channel_gives(counts, epsilon, data):
 
 @pytest.mark.parametrize("rows", [3, 70])
 def test_an_infinite_contrast(rows):
-    """Where unlikely is impossible, the largest ratio of a source value, or infinity."""
+    """Where unlikely is impossible, the largest ratio of a source value, or
+    infinity.
+    """
     channel = np.random.default_rng(4).dirichlet(np.ones(30), rows)
     sets = LikelySets("all", math.inf)
     truth = math.log((channel.max(axis=0) / channel.min(axis=0)).max())

@@ -25,7 +25,9 @@ SIZES = (2, 4, 3, 4)
 
 
 def table_of(records=400, seed=0, sizes=SIZES):
-    """Return pair counts of correlated columns; the last value of `work` never occurs."""
+    """Return pair counts of correlated columns; the last value of `work` never
+    occurs.
+    """
     rng = np.random.default_rng(seed)
     hidden = rng.integers(0, 3, records)
     columns = {
@@ -268,7 +270,8 @@ def test_any_data_with_table_options():
         ),
         (
             lambda p: leakage_matrix(p, 1, view="reports"),
-            "view must be one of report, inferred, got 'reports'; did you mean 'report'?",
+            "view must be one of report, inferred, got 'reports'; did you mean "
+            "'report'?",
         ),
         (
             lambda p: leakage_matrix(

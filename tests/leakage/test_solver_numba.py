@@ -99,7 +99,8 @@ def told(leakage):
 
 matrix = sp.leakage_matrix("adult", 1.0)
 names = matrix.domain.names
-adult = [told(matrix[target, source]) for target in names for source in names if target != source]
+pairs = [(target, source) for target in names for source in names if target != source]
+adult = [told(matrix[pair]) for pair in pairs]
 assert len(adult) == 210
 values = [value.hex() for value in matrix.values.ravel().tolist()]
 numba_for_adult = "numba" in sys.modules

@@ -44,7 +44,9 @@ def linear_ratio(channel, radii, likelihoods, x, other):
 
 
 def random_channel(rng, rows, columns):
-    """Return rows of a Dirichlet distribution, or of few counts, with zeros and ties."""
+    """Return rows of a Dirichlet distribution, or of few counts, with zeros and
+    ties.
+    """
     if rng.random() < 0.5:
         return rng.dirichlet(np.full(columns, 0.6), rows)
     counts = rng.integers(0, 6, (rows, columns)).astype(float)
@@ -203,7 +205,9 @@ def test_wider_with_the_distance_and_epsilon_in_the_end():
 
 
 def test_the_certified_delta_holds_for_rows_in_reach():
-    """delta' is at least the hockey-stick divergence of delta-LDP reports on any rows."""
+    """delta' is at least the hockey-stick divergence of delta-LDP reports on any
+    rows.
+    """
     channel = np.array([[0.5, 0.5], [0.2, 0.8]])
     leakage = leakage_bound(channel, 1.0, delta=0.1, uncertainty=0.05)
     assert leakage.delta == pytest.approx(

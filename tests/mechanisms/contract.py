@@ -38,7 +38,9 @@ every_registered = pytest.mark.parametrize("name", NAMES[:-1])
 
 
 def make(name: str, k: int, epsilon: float, delta: float = DELTA) -> Mechanism:
-    """A registered mechanism, or GRR as a matrix each of whose outputs is split in two."""
+    """A registered mechanism, or GRR as a matrix each of whose outputs is split in
+    two.
+    """
     if name == MATRIX:
         return MatrixMechanism.from_thresholds(
             split_thresholds(k, epsilon).reshape(k, 2 * k)

@@ -201,7 +201,7 @@ def test_hadamard_leaks_as_its_matrix_and_at_most_the_bound():
         )
 
 
-def test_basic_rappor_by_name_has_the_lifetime_budget_and_the_papers_setting_at_2_ln_3():
+def test_basic_rappor_by_name_has_the_lifetime_budget_and_the_papers_setting():
     named = sp.mechanism("basic-rappor", 6, 2 * math.log(3))
     assert named.f == pytest.approx(0.5, rel=1e-12)
     for epsilon in (0.0, 1e-3, 1.0, 2.0, 50.0, 700.0):

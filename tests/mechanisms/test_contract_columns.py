@@ -1,4 +1,6 @@
-"""How every registered mechanism treats odd columns, bad input, files and randomness."""
+"""How every registered mechanism treats odd columns, bad input, files and
+randomness.
+"""
 
 import json
 import math
@@ -219,7 +221,9 @@ def test_reports_come_from_the_operating_system_unless_there_is_a_seed(
 @every_registered
 @pytest.mark.parametrize("secure", [False, True])
 def test_guesses_at_epsilon_0_are_uniform(name: str, secure: bool) -> None:
-    """No choice favours a value: k is no power of 2, and a quarter more would be seen."""
+    """No choice favours a value: k is no power of 2, and a quarter more would be
+    seen.
+    """
     tested = make(name, 7, 0.0, delta=1e-9)
     count = 60_000
     reports = tested.perturb(np.full(count, 2), None if secure else 91)

@@ -288,7 +288,9 @@ def test_every_subset_is_as_likely_as_the_channel_says(k, epsilon, secure):
 
 
 def test_subset_draws_with_ties_are_rejected_without_bias(monkeypatch):
-    """Keys of two bits collide nearly always, and what is left must still be uniform."""
+    """Keys of two bits collide nearly always, and what is left must still be
+    uniform.
+    """
     mechanism = SubsetSelection(6, 0.5)
     assert mechanism.size == 2
     plain = SubsetSelection._keys

@@ -1,4 +1,6 @@
-"""Gaussian noise on a grid: its law in exact fractions, its draws, tails of the normal."""
+"""Gaussian noise on a grid: its law in exact fractions, its draws, tails of the
+normal.
+"""
 
 import math
 from fractions import Fraction

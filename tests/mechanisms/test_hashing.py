@@ -1,4 +1,6 @@
-"""Local hashing against its formulas, every split of small alphabets, and simulation."""
+"""Local hashing against its formulas, every split of small alphabets, and
+simulation.
+"""
 
 import itertools
 import math

@@ -1,4 +1,6 @@
-"""SHE and the Gaussian mechanism, beyond the tests of every mechanism in test_contract."""
+"""SHE and the Gaussian mechanism, beyond the tests of every mechanism in
+test_contract.
+"""
 
 import math
 from decimal import Decimal, localcontext

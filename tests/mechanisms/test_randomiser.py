@@ -128,7 +128,8 @@ def test_rounds_and_links():
         ),
         (
             {"keep": 0.5, "k": 2, "q": 1},
-            "there is no key 'q' in 'value'; its keys are changes, k, keep, start, values",
+            "there is no key 'q' in 'value'; its keys are changes, k, keep, start, "
+            "values",
         ),
         (
             {"attributes": {"a": {"keep": 1, "k": 2}}, "round": 2},
@@ -136,11 +137,13 @@ def test_rounds_and_links():
         ),
         (
             {"format": "seepage plan", "version": 1},
-            "an audit needs the parameters of a randomiser, got a file of the format 'seepage plan'",
+            "an audit needs the parameters of a randomiser, got a file of the format "
+            "'seepage plan'",
         ),
         (
             {"p": 0.5},
-            "'value' must have one of the keys matrix, mechanism, keep, p0, f, q, got p",
+            "'value' must have one of the keys matrix, mechanism, keep, p0, f, q, got "
+            "p",
         ),
         ({"keep": 0.5}, "'value' must have values or k, got neither"),
         (

@@ -1,4 +1,6 @@
-"""Laplace noise on a grid: its law in exact fractions, its draws by tests with power."""
+"""Laplace noise on a grid: its law in exact fractions, its draws by tests with
+power.
+"""
 
 import math
 from decimal import Decimal, localcontext
@@ -106,7 +108,9 @@ def test_laplace_draws_fit_the_scale_and_no_other(shift_budget: float) -> None:
 
 
 def test_laplace_magnitudes_are_unbounded() -> None:
-    """Magnitudes have no end: else some reports would be possible for one value only."""
+    """Magnitudes have no end: else some reports would be possible for one value
+    only.
+    """
     grid = LaplaceGrid(4.0)
     grid.farther = CERTAIN // 2
     cells = np.abs(grid.draw(seeded(6), 10_000)) >> len(grid.chances)

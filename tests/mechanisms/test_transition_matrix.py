@@ -176,7 +176,9 @@ def test_an_impossible_output_is_never_drawn():
 
 
 def _as_matrix(mechanism):
-    """The transition matrix of a mechanism at epsilon 1, by enumeration of its reports."""
+    """The transition matrix of a mechanism at epsilon 1, by enumeration of its
+    reports.
+    """
     k = mechanism.k
     name = mechanism.name
     if name == "grr":
@@ -230,7 +232,7 @@ def test_tied_outputs_are_guessed_uniformly():
     assert 0.45 < guesses.mean() < 0.55
 
 
-# A stated epsilon, and its delta -------------------------------------------------------
+# A stated epsilon, and its delta ------------------------------------------------------
 
 
 def telling(k, epsilon, delta):

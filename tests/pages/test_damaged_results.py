@@ -1,4 +1,6 @@
-"""Saved results that were edited or damaged: one InputError, never another exception."""
+"""Saved results that were edited or damaged: one InputError, never another
+exception.
+"""
 
 import base64
 import copy
@@ -44,7 +46,9 @@ ORIGINAL = _saved()
 
 
 def _places(node, path=()):
-    """Yield the path of every part of a value; of lists the first and the last entry."""
+    """Yield the path of every part of a value; of lists the first and the last
+    entry.
+    """
     yield path
     if isinstance(node, dict):
         for key, part in node.items():

@@ -179,11 +179,9 @@ def test_long_names_and_answers_take_two_lines(opened):
     labels = np.array(
         [f"an answer that says a lot about {topic}" for topic in "abcdef"]
     )
+    wording = "a question that somebody worded with great care and patience"
     columns = {
-        f"{number} a question that somebody worded with great care and patience": labels[
-            rng.integers(0, 6, 2_000)
-        ]
-        for number in range(15)
+        f"{number} {wording}": labels[rng.integers(0, 6, 2_000)] for number in range(15)
     }
     plan = sp.calibrate(pa.table(columns), 2.0, guarantee="worst")
     page = opened(plan_page(plan), viewport={"width": 1440, "height": 900})

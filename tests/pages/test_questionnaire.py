@@ -91,7 +91,9 @@ def person(tab, site):
 
 @pytest.fixture
 def context(browser):
-    """A browser of one's own, where storage can be broken and tabs opened side by side."""
+    """A browser of one's own, where storage can be broken and tabs opened side by
+    side.
+    """
     made = browser.new_context()
     yield made
     made.close()
@@ -279,7 +281,8 @@ def test_the_policy_stops_other_requests_and_scripts(site, person):
     ):
         assert page.evaluate(f"(address) => {blocked}", address) == "blocked"
     page.evaluate(
-        "() => { const s = document.createElement('script'); s.textContent = 'window.bad = 1';"
+        "() => { const s = document.createElement('script'); s.textContent = "
+        "'window.bad = 1';"
         " document.body.append(s); }"
     )
     assert page.evaluate("window.bad") is None
@@ -366,7 +369,10 @@ def test_tabs_that_race_draw_and_send_once(site, context, count):
     assert site.arrived == lines[:1]
 
 
-BLOCKED = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('no') }})"
+BLOCKED = (
+    "Object.defineProperty(window, 'indexedDB', "
+    "{get() { throw new DOMException('no') }})"
+)
 FULL = (
     "IDBObjectStore.prototype.put = "
     "() => { throw new DOMException('full', 'QuotaExceededError') }"
@@ -490,7 +496,9 @@ def test_bad_options_of_the_command_are_one_line(tmp_path, options, message):
     "name", ["seepage.js", "seepage.d.ts", "package.json", "plan.json", "vectors.json"]
 )
 def test_files_that_are_not_of_a_client_are_kept(tmp_path, name):
-    """Nothing is written then, neither the folder's other files nor the questionnaire."""
+    """Nothing is written then, neither the folder's other files nor the
+    questionnaire.
+    """
     plan = plan_for(counts(), 1.0)
     plan.save(tmp_path / "plan-file.json")
     folder = tmp_path / "out"

@@ -1,4 +1,6 @@
-"""Pages from templates: what is in a table never becomes markup or a control sequence."""
+"""Pages from templates: what is in a table never becomes markup or a control
+sequence.
+"""
 
 import pyarrow as pa
 

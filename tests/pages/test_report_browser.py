@@ -32,17 +32,20 @@ CONTRAST = """() => {
     return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
   const paper = (node) => { for (let n = node; n; n = n.parentElement) {
     const [r, g, b, a = 1] = parse(getComputedStyle(n).backgroundColor);
-    if (a > 0) return [r, g, b]; } return parse(getComputedStyle(document.body).backgroundColor); };
+    if (a > 0) return [r, g, b]; }
+    return parse(getComputedStyle(document.body).backgroundColor); };
   const bad = [];
   for (const node of document.querySelectorAll("body *")) {
-    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+    const own = [...node.childNodes].some(
+      (c) => c.nodeType === 3 && c.textContent.trim());
     if (!own || node.closest("script, [hidden], .on-fill") || node.disabled) continue;
     if (!node.getClientRects().length) continue;
     const style = getComputedStyle(node);
     const ink = node instanceof SVGElement ? style.fill : style.color;
     const [a, b] = [light(parse(ink).slice(0, 3)), light(paper(node))];
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) bad.push([node.tagName, node.className, node.textContent.slice(0, 30), ratio]);
+    const text = node.textContent.slice(0, 30);
+    if (ratio < 4.5) bad.push([node.tagName, node.className, text, ratio]);
   }
   return bad;
 }"""

@@ -1,4 +1,6 @@
-"""The page of results: what was estimated, promised and found, and nothing that runs."""
+"""The page of results: what was estimated, promised and found, and nothing that
+runs.
+"""
 
 import re
 from html import escape, unescape

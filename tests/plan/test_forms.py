@@ -371,7 +371,9 @@ def test_a_mechanism_without_a_wire_form_is_named():
 
 
 def brute_total(records, target, channel):
-    """ln of the largest likelihood ratio of a matrix report, cell by cell in fractions."""
+    """ln of the largest likelihood ratio of a matrix report, cell by cell in
+    fractions.
+    """
     rows = [[int(cell) for cell in row] for row in channel.thresholds]
     names = channel.attributes
     sizes = [records.domain[n].size for n in channel.attributes]

@@ -56,9 +56,9 @@ def test_every_column_is_in_one_group(plan):
 
 def test_the_sentence_names_what_is_not_asked_and_why(plan):
     assert left_out_sentence(msgspec.structs.replace(plan, priced=())) == (
-        "2 of 6 columns are asked; 1 with rare answers is protected but not asked: abuse; "
-        "nothing is promised about murder (answers too rare), sex (same as female), "
-        "number (running number)."
+        "2 of 6 columns are asked; 1 with rare answers is protected but not asked: "
+        "abuse; nothing is promised about murder (answers too rare), sex (same as "
+        "female), number (running number)."
     )
     assert "more people): abuse" in left_out_sentence(plan)
     assert "2 of 6 attributes collected, 1 protected only" in repr(plan)
@@ -109,8 +109,9 @@ def test_the_page_names_every_column_that_nothing_is_promised_about(plan):
     """Also of a file without notes: they are read from the settings."""
     silent = msgspec.structs.replace(plan, notes=())
     assert dict(unpromised(silent))["Other questions."] == (
-        "Nothing is said about what the plan does not name, such as murder, whose answers "
-        "but one are too rare and what says the same as another question (sex as female)."
+        "Nothing is said about what the plan does not name, such as murder, whose "
+        "answers but one are too rare and what says the same as another question (sex "
+        "as female)."
     )
 
 
@@ -139,7 +140,9 @@ def test_one_answer_alone_has_no_limit():
 
 
 def test_a_limit_of_one_answer_alone_makes_no_plan():
-    """The plan would promise nothing, and the one limit that was asked for is about it."""
+    """The plan would promise nothing, and the one limit that was asked for is about
+    it.
+    """
     table = PEOPLE[["female", "smoker"]].assign(hiv="no")
     with pytest.raises(sp.InputError, match="attribute with two answers or more"):
         sp.design(table, {"hiv": 2.0}, keep=["hiv"], effort=0.05)

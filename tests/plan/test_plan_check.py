@@ -150,7 +150,8 @@ def test_the_totals_of_a_plan_on_its_own_table_are_its_totals():
             2000,
         )
         assert repr(found) == (
-            "PlanCheck(every total within its limit; independent, assumed on 2,000 records)"
+            "PlanCheck(every total within its limit; independent, assumed on 2,000 "
+            "records)"
         )
 
 

@@ -203,7 +203,9 @@ def key_paths(content, path=()):
 
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_replacement_is_rejected_or_equivalent(tmp_path, every):
-    """What a file may leave out, written in full or not, is no edit; all else raises."""
+    """What a file may leave out, written in full or not, is no edit; all else
+    raises.
+    """
     two = counts().select(["sex", "age"])
     saved = tmp_path / "plan.json"
     plan = plan_for(two, [0.5, 1.0], settings={"limit": 3, "how": ["equal"]})
@@ -301,7 +303,8 @@ WRONG = {
     "text for a number": (
         [*QUESTIONS, 2, "epsilon"],
         "1",
-        "Expected `float`, got `str` - at `$.plan.forms[0].channel.questions[2].epsilon`",
+        "Expected `float`, got `str` - at "
+        "`$.plan.forms[0].channel.questions[2].epsilon`",
     ),
     "negative": ([*QUESTIONS, 0, "epsilon"], -1, "questions[0].epsilon"),
     "boolean": ([*QUESTIONS, 0, "epsilon"], True, "questions[0].epsilon"),

@@ -21,7 +21,10 @@ from seepage.tables.check import MAX_RECORDS
 from seepage.tables.profile import profile_of
 from seepage.tables.value_shares import value_shares
 
-ADULT = "age workclass fnlwgt education education-num marital-status occupation relationship"
+ADULT = (
+    "age workclass fnlwgt education education-num marital-status occupation "
+    "relationship"
+)
 ADULT += " race sex capital-gain capital-loss hours-per-week native-country income"
 
 
@@ -276,7 +279,7 @@ def test_markers_of_a_column_answer_the_question():
         sp.check(table, missing_markers={"helth": ["7"]})
 
 
-def test_columns_of_which_some_records_are_read_are_not_left_out_as_constant_or_the_same(
+def test_columns_of_which_some_records_are_read_are_not_constant_or_the_same(
     tmp_path,
 ):
     n = MAX_RECORDS + 5000
@@ -312,7 +315,8 @@ def test_the_result_is_a_table_that_names_index():
     found = sp.check(people())
     assert len(found) == len(list(found)) == 23
     assert repr(found) == (
-        "DataCheck(3,000 records, 23 columns; left out: respondent, row, email and 8 more)"
+        "DataCheck(3,000 records, 23 columns; left out: respondent, row, email and 8 "
+        "more)"
     )
     frame = found.to_pandas().set_index("column")
     assert frame.loc["health", "codes"] == "7, 9"
@@ -386,8 +390,9 @@ def test_analyse_leaves_out_what_is_no_answer_and_says_so_once():
     assert len(seen) == 1
     assert seen[0].filename == __file__
     assert str(seen[0].message) == (
-        "left out, no answers: row (running number), remark (free text), final_wt (weight); to use "
-        "them (keep); may mean missing: '7', '9' of health (missing_markers)"
+        "left out, no answers: row (running number), remark (free text), final_wt "
+        "(weight); to use them (keep); may mean missing: '7', '9' of health "
+        "(missing_markers)"
     )
     assert found.matrix.domain.names == ("smoker", "degree", "schooling", "health")
     assert "; ".join(found.notes) == str(seen[0].message)

@@ -169,7 +169,9 @@ def test_encodings(file):
 
 
 def test_a_column_means_the_same_whatever_its_first_rows(file, monkeypatch):
-    """Blocks of a few records: a late word, fraction or gap changes no earlier value."""
+    """Blocks of a few records: a late word, fraction or gap changes no earlier
+    value.
+    """
     monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 64)
     many = "".join(f"{n % 7},{n % 5}\n" for n in range(400))
     assert values(file("a,b\n" + many + "?,3.5\n")) == {

@@ -203,7 +203,9 @@ def _draws(table, n, samples):
 @pytest.mark.filterwarnings("ignore::seepage.DataWarning")
 @samples
 def test_samples_of_hospital_records_keep_their_promises(samples):
-    """Diagnoses have 700 to 800 codes each, most of them rare, and a sample shows few."""
+    """Diagnoses have 700 to 800 codes each, most of them rare, and a sample shows
+    few.
+    """
     columns = ["readmitted", "age", "diag_1", "diag_2", "diag_3"]
     file = sp.dataset("diabetes130").files[0].locate()
     table = pd.read_csv(file, usecols=columns, dtype=str, keep_default_na=False)

@@ -1,4 +1,6 @@
-"""Means within intervals: scores of the part, their errors, and intervals that cover."""
+"""Means within intervals: scores of the part, their errors, and intervals that
+cover.
+"""
 
 import math
 

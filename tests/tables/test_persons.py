@@ -85,7 +85,9 @@ def test_samples_are_drawn_from_the_people():
 
 
 def test_a_second_pass_forgets_the_people_of_the_first(monkeypatch):
-    """A column that needs bins only after the first batch makes the scan begin again."""
+    """A column that needs bins only after the first batch makes the scan begin
+    again.
+    """
     monkeypatch.setattr("seepage.tables.sources.BATCH_ROWS", 50)
     numbers = np.concatenate([np.zeros(60), np.arange(300)])
     table = pa.table({"id": np.arange(360) // 2, "x": numbers, "y": ["u", "v"] * 180})

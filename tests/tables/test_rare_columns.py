@@ -14,7 +14,9 @@ N = 16_000
 
 
 def column(common, *rare):
-    """Return a column in which each rare value has a number of people, evenly spread."""
+    """Return a column in which each rare value has a number of people, evenly
+    spread.
+    """
     values = np.full(N, common, dtype=object)
     places = np.random.default_rng(1).permutation(N)
     start = 0

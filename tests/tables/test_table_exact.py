@@ -1,4 +1,6 @@
-"""Numbers that floats cannot tell apart: labels in every type, and bins that hold them."""
+"""Numbers that floats cannot tell apart: labels in every type, and bins that hold
+them.
+"""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -44,7 +46,9 @@ def labels_in_all_types(number):
 
 
 def holding(number, kind):
-    """Return the number as an integer or float of Arrow, None where that is not exact."""
+    """Return the number as an integer or float of Arrow, None where that is not
+    exact.
+    """
     if pa.types.is_decimal(kind):
         return None
     type_ = kind.to_pandas_dtype()

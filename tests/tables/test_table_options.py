@@ -144,7 +144,8 @@ def test_numbers_as_column_names_become_text():
 def test_importing_the_table_layer_is_cheap():
     script = (
         "import sys, seepage.tables.table_options, seepage.tables.read\n"
-        "heavy = {'pyarrow', 'narwhals', 'pandas', 'polars', 'numba'} & set(sys.modules)\n"
+        "heavy = {'pyarrow', 'narwhals', 'pandas', 'polars', 'numba'} & "
+        "set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
     done = subprocess.run(

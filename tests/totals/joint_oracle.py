@@ -46,7 +46,9 @@ def two_level_columns(size, kind, contrast, likely=1):
 
 
 def report_matrix(mechanism):
-    """Return P(report given value) with one column a report, enumerating bit reports."""
+    """Return P(report given value) with one column a report, enumerating bit
+    reports.
+    """
     if mechanism.reports is not BitReports:
         return mechanism.channel()
     bits = np.array(list(itertools.product([False, True], repeat=mechanism.k)))

@@ -27,7 +27,9 @@ from seepage.totals.total import total_leakage
 
 @given(st.lists(st.floats(0.0, 1e6), max_size=9))
 def test_worst_is_the_smallest_number_not_below_the_sum_of_budgets(budgets):
-    """Against exact fractions: never below the sum, and never a unit more than needed."""
+    """Against exact fractions: never below the sum, and never a unit more than
+    needed.
+    """
     exact = sum(map(Fraction, budgets), Fraction(0))
     total = summed_up(budgets)
     assert exact <= Fraction(total)

@@ -186,7 +186,9 @@ def test_blocks_do_not_matter(monkeypatch):
 
 
 def test_exact_is_never_below_the_truth_in_fractions():
-    """Contrast ln 2 rounded up: likelihoods are halves, so the supremum is a fraction."""
+    """Contrast ln 2 rounded up: likelihoods are halves, so the supremum is a
+    fraction.
+    """
     rng = np.random.default_rng(2)
     contrast = math.nextafter(math.log(2), math.inf)
     for _ in range(40):
@@ -251,7 +253,9 @@ def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
 
 
 def test_without_its_delta_a_total_may_exceed_the_sum_of_budgets():
-    """Exact totals hold without any delta, so the budgets with one must not cap them."""
+    """Exact totals hold without any delta, so the budgets with one must not cap
+    them.
+    """
     coin = Records(domain_of([2]), [[0], [1]])
     how = {"guarantee": "exact", "delta": 0.01}
     found = total_leakage(coin, 1.0, mechanism="approximate-grr", **how)

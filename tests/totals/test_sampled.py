@@ -1,4 +1,6 @@
-"""`sampled` against the exact hockey-stick curve: coverage, convergence, rare values."""
+"""`sampled` against the exact hockey-stick curve: coverage, convergence, rare
+values.
+"""
 
 import itertools
 import math

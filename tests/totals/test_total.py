@@ -237,8 +237,8 @@ def test_evidence_as_a_sentence():
     likely = {f"a{i}": ("x", "y") if i else ("u",) for i in range(7)}
     found = JointWitness("a0", "u", "v", likely, math.inf)
     assert found.sentence() == (
-        "reports that favour a0 u, a1 x or y, a2 x or y, a3 x or y, a4 x or y and 2 more are "
-        "infinitely likelier under a0 u than under a0 v"
+        "reports that favour a0 u, a1 x or y, a2 x or y, a3 x or y, a4 x or y and 2 "
+        "more are infinitely likelier under a0 u than under a0 v"
     )
 
 

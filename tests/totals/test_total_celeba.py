@@ -1,4 +1,6 @@
-"""Totals of CelebA: the sum is exceeded, the witness refutes it, `sampled` certifies."""
+"""Totals of CelebA: the sum is exceeded, the witness refutes it, `sampled`
+certifies.
+"""
 
 import time
 
@@ -84,7 +86,9 @@ def test_sampled_certifies_ten(celeba):
 
 @pytest.mark.slow
 def test_sampled_certifies_all_forty(celeba):
-    """20,000 reports against 202,599 people; the quantile lies far below the supremum."""
+    """20,000 reports against 202,599 people; the quantile lies far below the
+    supremum.
+    """
     seen = []
     found = total_leakage(
         celeba,

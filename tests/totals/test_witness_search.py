@@ -167,7 +167,9 @@ def test_a_witness_not_confirmed_on_held_out_records_is_no_evidence():
 
 
 def test_a_report_that_identifies_one_person_is_not_confirmed():
-    """The other half has nobody with this public value, so its likelihood there is 0."""
+    """The other half has nobody with this public value, so its likelihood there is
+    0.
+    """
     attributes = [
         sp.Attribute("a", ("0", "1")),
         sp.Attribute("b", tuple(map(str, range(40)))),

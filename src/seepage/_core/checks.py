@@ -447,7 +447,9 @@ def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
 
 
 def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
-    """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or None."""
+    """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or
+    None.
+    """
     if rng is None:
         return None
     return required_seed(rng, name, maximum)

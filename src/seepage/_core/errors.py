@@ -29,7 +29,9 @@ class SeepageWarning(UserWarning):
 
 
 class DataWarning(SeepageWarning):
-    """What the check of a table found: columns left out, values that may mean missing."""
+    """What the check of a table found: columns left out, values that may mean
+    missing.
+    """
 
     __module__ = "seepage"
 
@@ -136,7 +138,9 @@ class SeepageError(Exception):
             self.text = _with_subject(self.text, self.parameter)
 
     def naming(self, names: Mapping[str, str]) -> str:
-        """Return the message with other names of parameters, the options of a command."""
+        """Return the message with other names of parameters, the options of a
+        command.
+        """
         return _in_one_line(self.text.naming(names))
 
 
@@ -150,7 +154,9 @@ def _with_subject(text: Text, parameter: str) -> Text:
 
 
 class InputError(SeepageError, ValueError):
-    """An invalid argument: an epsilon that is not finite, a name that does not exist."""
+    """An invalid argument: an epsilon that is not finite, a name that does not
+    exist.
+    """
 
     __module__ = "seepage"
 

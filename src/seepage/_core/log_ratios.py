@@ -92,7 +92,9 @@ def largest_log_ratio(
 def _largest_of_different(
     upper: Floats, lower: Floats, starts: Integers, sizes: Integers
 ) -> Floats:
-    """Return max over y and x != x' of upper_x(y) / lower_x'(y), at least 1, by target."""
+    """Return max over y and x != x' of upper_x(y) / lower_x'(y), at least 1, by
+    target.
+    """
     largest = np.ones(len(starts))
     for size in np.unique(sizes[sizes > 1]).tolist():
         targets = np.flatnonzero(sizes == size)

@@ -41,7 +41,8 @@ def limit_in_nats(value: Any, name: str = "limit") -> float:
     (2.0, 2.00148, 0.0)
     >>> limit_in_nats("7.4")
     Traceback (most recent call last):
-    seepage.InputError: limit must be a number of nats, or odds such as '7.4x', got '7.4'
+    seepage.InputError: limit must be a number of nats, or odds such as '7.4x', got
+    '7.4'
     """
     if not isinstance(value, str):
         return checks.epsilon(value, name)

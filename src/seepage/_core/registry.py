@@ -57,7 +57,9 @@ class Registry(Mapping[str, Item]):
         del self._items[name.casefold()]
 
     def find(self, name: Any) -> Item:
-        """Return the item of a name, or raise an InputError that lists the known names."""
+        """Return the item of a name, or raise an InputError that lists the known
+        names.
+        """
         if isinstance(name, str):
             name = name.casefold()
         try:

@@ -97,7 +97,9 @@ class Result:
 
 
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
-    """Return the first rows of columns as an HTML table, and the number of the others."""
+    """Return the first rows of columns as an HTML table, and the number of the
+    others.
+    """
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
     sides = [_side(values) for values in shown]
     head = _html_row("th", columns, sides)

@@ -35,7 +35,8 @@ def _rounded_text(value: float, decimals: int, rounding: str) -> str:
     if not math.isfinite(value):
         return str(float(value))
     exact = Context(prec=400, rounding=rounding)  # the largest float has 309 digits
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), context=exact):f}"
+    step = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(repr(float(value))).quantize(step, context=exact):f}"
 
 
 def shortest_above(value: float) -> str:

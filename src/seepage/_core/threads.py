@@ -29,7 +29,9 @@ def address_space() -> float:
 
 
 def need_address_space(least: float, purpose: str) -> None:
-    """Raise an InputError if the limit of the address space is below a number of GiB."""
+    """Raise an InputError if the limit of the address space is below a number of
+    GiB.
+    """
     limit = address_space()
     if limit < least:
         raise InputError(
@@ -49,7 +51,9 @@ _one_thread: list[Any] = []
 
 @cache
 def _blas(has_scipy: bool) -> Any:
-    """Return the BLAS libraries loaded, looked up anew once SciPy has loaded its own."""
+    """Return the BLAS libraries loaded, looked up anew once SciPy has loaded its
+    own.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

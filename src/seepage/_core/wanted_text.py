@@ -1,4 +1,6 @@
-"""The syntax of a wanted statistic: `ill x income`, `mean hours`, `mean hours = 1, 2`."""
+"""The syntax of a wanted statistic: `ill x income`, `mean hours`, `mean hours = 1,
+2`.
+"""
 
 MEAN = "mean "
 """Start of the text of a mean."""

@@ -114,7 +114,9 @@ class Analysis(Result):
         return curve_over_distances(self.matrix, distances)
 
     def leaks(self, count: int = 10) -> list[Leak]:
-        """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
+        """Return the leaks with the largest lower confidence limits, see
+        `find_leaks`.
+        """
         return find_leaks(self.matrix, count)
 
     def report(self, path: str | os.PathLike[str]) -> None:
@@ -213,7 +215,10 @@ class Analysis(Result):
         """Return an analysis in one line."""
         largest = [_largest_as_odds(total) for total in self.totals.totals]
         name = f"{self.name!r}, " if self.name else ""
-        about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
+        about = (
+            f"{len(self.matrix.domain)} attributes, epsilon "
+            f"{self.matrix.epsilons.max():g}"
+        )
         return (
             f"Analysis({name}{about}; largest change of odds: "
             f"{', '.join(largest) or 'none'})"
@@ -229,7 +234,9 @@ class Analysis(Result):
         return columns
 
     def _repr_html_(self) -> str:
-        """Return the verdict, the strongest leaks and the notes of the check as HTML."""
+        """Return the verdict, the strongest leaks and the notes of the check as
+        HTML.
+        """
         leaks = self.leaks()
         verdict = self.verdict
         columns: dict[str, list[Any]] = {

@@ -336,7 +336,9 @@ class TableComparison(Result):
         return dict(json_ready(content))
 
     def chart(self) -> Any:
-        """Return the leakages of both tables as an Altair chart: a point for each pair."""
+        """Return the leakages of both tables as an Altair chart: a point for each
+        pair.
+        """
         from seepage.charts.comparison_chart import comparison_chart
 
         columns = self._columns()

@@ -15,7 +15,8 @@ from seepage.leakage.uncertainty import RowsWithin
 from seepage.totals.composition import independent_totals
 
 CURVE_DISTANCES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
-"""Distances of the curve: halves of one survey are .02 to .05 apart, populations more."""
+"""Distances of the curve: halves of one survey are .02 to .05 apart, populations more.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -483,8 +483,8 @@ def _decision_for(judged: Sequence[Judgement], count: str) -> str:
     if len(judged) == 1:
         whole = "the attribute stays within its limit"
     return (
-        f"These budgets keep the limits: {whole}; closest is {closest.attribute}, whose "
-        f"odds change at most {factor(value)} times{delta_text(delta)}; "
+        f"These budgets keep the limits: {whole}; closest is {closest.attribute}, "
+        f"whose odds change at most {factor(value)} times{delta_text(delta)}; "
         f"{_limit_in_words(closest)} are allowed."
     )
 
@@ -566,7 +566,10 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> 
         release.mechanism is not None or release.public for release in matrix.releases
     )
     if matrix.pairs.population is not None:
-        return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
+        return (
+            "To settle it, analyse all records: a sample certifies only the sum of all "
+            "budgets."
+        )
     if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
         return (
             "To settle it, analyse the table itself: pair counts cannot certify totals."
@@ -585,4 +588,7 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> 
             NAMED,
             "): totals of a known one are smaller.",
         )
-    return f"To settle it, {design} finds who is asked what, certified to keep every limit."
+    return (
+        f"To settle it, {design} finds who is asked what, certified to keep every "
+        "limit."
+    )

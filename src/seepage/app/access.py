@@ -99,7 +99,9 @@ class Access:
             await answer(scope, receive, _with_headers(send))
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that goes no further; None for one that may."""
+        """Return the answer to a request that goes no further; None for one that
+        may.
+        """
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host not in self._hosts:

@@ -90,7 +90,9 @@ def _with_role(choice: ColumnChoice, row: CodebookRow) -> ColumnChoice:
 
 
 def _with_values(choice: ColumnChoice, rows: Sequence[CodebookRow]) -> ColumnChoice:
-    """Return a decision with the scale, the intervals and the missing values of lines."""
+    """Return a decision with the scale, the intervals and the missing values of
+    lines.
+    """
     missing = tuple(row.value for row in rows if row.missing)
     choice = replace(choice, merges=_merges(rows))
     ordered = sorted(

@@ -79,7 +79,9 @@ class ColumnChoice:
         return self.reading == "proposed" and not self.missing and not self.merges
 
     def merged_with(self, value: str) -> str:
-        """Return the first value that is coded as the same answer; itself if none is."""
+        """Return the first value that is coded as the same answer; itself if none
+        is.
+        """
         answers = dict(self.merges)
         if value not in answers:
             return value

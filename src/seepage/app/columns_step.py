@@ -45,7 +45,8 @@ MISSING_VALUE = "missing"
 """What the form says of a value that means missing."""
 
 SAME_AS = "same"
-"""How the form says that a value is the same answer as another, whose position follows."""
+"""How the form says that a value is the same answer as another, whose position follows.
+"""
 
 
 async def show_columns(study: Study, request: Request) -> Response:
@@ -230,7 +231,9 @@ def _entered_bins(form: Mapping[str, str]) -> str:
 def _merged_answers(
     answers: Sequence[str], same_as: Mapping[str, str], *, has_others: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Return values with the answer that each is coded as; raise unless two are left."""
+    """Return values with the answer that each is coded as; raise unless two are
+    left.
+    """
     if not {*same_as, *same_as.values()} <= set(answers):
         raise InputError(
             "a value can be the same as another answer, and no other value"

@@ -27,7 +27,8 @@ def analyse_command(data: str, reading: Mapping[str, Any], odds: float) -> str:
     Examples
     --------
     >>> analyse_command("p.csv", {"columns": ("ill",)}, 7.4)
-    'seepage analyse p.csv --epsilon 1 --limit 7.4x --columns ill --report analysis.html'
+    'seepage analyse p.csv --epsilon 1 --limit 7.4x --columns ill --report
+    analysis.html'
     """
     words = ["seepage", "analyse", data, "--epsilon", "1", "--limit", f"{odds:g}x"]
     return shlex.join(

@@ -1,4 +1,6 @@
-"""The files that a database has open, and whether they are still those in the folder."""
+"""The files that a database has open, and whether they are still those in the
+folder.
+"""
 
 import os
 from pathlib import Path
@@ -15,7 +17,9 @@ BESIDE = ("", "-wal", "-shm")
 
 
 class FileIdentity(NamedTuple):
-    """The file behind a name: where it is stored; a name can be given to another file."""
+    """The file behind a name: where it is stored; a name can be given to another
+    file.
+    """
 
     device: int
     inode: int

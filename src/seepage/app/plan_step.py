@@ -59,7 +59,9 @@ def _equivalents(study: Study) -> dict[str, Any]:
 
 
 async def keep_entries(study: Study, request: Request) -> Response:
-    """Keep what stands in the form, right or wrong, for when the page is shown again."""
+    """Keep what stands in the form, right or wrong, for when the page is shown
+    again.
+    """
     _keep(study, await form_entries(request))
     return Response(status_code=204)
 

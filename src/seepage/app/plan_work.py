@@ -164,7 +164,9 @@ def write_plan(
 
 
 def _promised_odds(plan: Plan) -> Odds:
-    """Return the promise about each question: the largest limit, or total without one."""
+    """Return the promise about each question: the largest limit, or total without
+    one.
+    """
     promised = [planned for planned in plan.attributes if not planned.public]
     limits = [p.limit for p in promised if p.limit is not None]
     return odds_of(max(limits, default=max(p.total for p in promised)))

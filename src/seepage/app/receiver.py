@@ -176,7 +176,9 @@ class Receiver:
             self._ended.set()
 
     async def _receive(self, request: Request) -> Response:
-        """Store a line and acknowledge it; one that is refused gets the reason as text."""
+        """Store a line and acknowledge it; one that is refused gets the reason as
+        text.
+        """
         try:
             content = await _content(request)
         except ClientDisconnect:

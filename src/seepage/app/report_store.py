@@ -127,7 +127,9 @@ class ReportStore:
         self._connection = connection
 
     def row_of(self, content: bytes) -> ReportRow:
-        """Return a line as the row that stores it; a refused one raises a `LineError`."""
+        """Return a line as the row that stores it; a refused one raises a
+        `LineError`.
+        """
         line, _ = self._checker.check(content)
         if line.id is None:
             raise LineError(

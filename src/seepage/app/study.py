@@ -304,8 +304,8 @@ class Study:
                 self.choose(name, replace(self.choices[name], role=role))
 
     def add_plan(self, plan: PlanSummary) -> None:
-        """Keep a plan to compare, and show it; the same one found again stands once, and
-        the oldest goes if there are too many.
+        """Keep a plan to compare, and show it; the same one found again stands once,
+        and the oldest goes if there are too many.
         """
         self.plans = [kept for kept in self.plans if kept.digest != plan.digest]
         self.plans.append(plan)

@@ -1,4 +1,6 @@
-"""Addresses of a study: the path below it, the method, and the function that answers."""
+"""Addresses of a study: the path below it, the method, and the function that
+answers.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

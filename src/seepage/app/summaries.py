@@ -1,4 +1,6 @@
-"""What the app keeps of long work: small, and shown without computing anything again."""
+"""What the app keeps of long work: small, and shown without computing anything
+again.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,7 +93,9 @@ class CheckSummary:
 
 @dataclass(frozen=True)
 class TotalRange:
-    """What all reports of a person tell about a question, in nats: at least, at most."""
+    """What all reports of a person tell about a question, in nats: at least, at
+    most.
+    """
 
     name: str
     lower: float

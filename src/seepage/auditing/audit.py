@@ -121,7 +121,8 @@ def audit(
     >>> found
     Audit(refuted: value, claim 2, epsilon 4.9445)
     >>> print(found.witness)
-    a report 0 is 140 times likelier from value 0 than from value 1; the claim allows 7.4
+    a report 0 is 140 times likelier from value 0 than from value 1; the claim allows
+    7.4
     """
     options = AuditOptions(
         claim=claim,
@@ -244,7 +245,9 @@ def _sampled_randomiser(
 def _published_randomiser(
     specified: Randomiser, options: AuditOptions
 ) -> OpenedRandomiser:
-    """Return a randomiser with published parameters; options replace what it specifies."""
+    """Return a randomiser with published parameters; options replace what it
+    specifies.
+    """
     attributes = list(specified.values())
     if options.attribute is not None:
         if len(attributes) > 1:

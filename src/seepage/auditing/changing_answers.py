@@ -38,7 +38,8 @@ from seepage.mechanisms.randomiser import AnswerChanges, RandomisedAttribute
 from seepage.mechanisms.unary import BasicRAPPOR
 
 MAX_SEQUENCES = 1 << 18
-"""Maximum number of probabilities of sequences of reports with first and last answers."""
+"""Maximum number of probabilities of sequences of reports with first and last answers.
+"""
 
 
 MAX_PATH_ROUNDS = 200

@@ -113,7 +113,9 @@ class Part:
 
 
 def parts_of(columns: Mapping[str, ReportColumn], half: Booleans) -> list[Part]:
-    """Return the parts in categories that a half determines; together if these are few."""
+    """Return the parts in categories that a half determines; together if these are
+    few.
+    """
     ranges = MAX_CATEGORIES if len(columns) == 1 else MAX_RANGES
     parts = [_part(name, column, half, ranges) for name, column in columns.items()]
     if len(parts) == 1:

@@ -243,7 +243,9 @@ def _add_places(
     alike: Callable[[ReportKey], str | float | None],
     kind: str,
 ) -> None:
-    """Add the place of each code that has none yet and is alike to one known key only."""
+    """Add the place of each code that has none yet and is alike to one known key
+    only.
+    """
     taken = set(places.values())
     free: dict[str | float | None, list[int]] = defaultdict(list)
     for place, key in enumerate(known):

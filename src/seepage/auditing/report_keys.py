@@ -134,7 +134,9 @@ def _numpy_text(report: Any) -> str:
 
 
 def _text_of_subclass(report: Any) -> str:
-    """Return the text of an object of a class of the randomiser's own, with its name."""
+    """Return the text of an object of a class of the randomiser's own, with its
+    name.
+    """
     name = type(report).__qualname__
     if dataclasses.is_dataclass(report) and not isinstance(report, type):
         fields = [field.name for field in dataclasses.fields(report)]
@@ -167,7 +169,8 @@ def _no_report(report: Any) -> InputError:
 
 
 EncodedReport = str | list[str]
-"""The exact text of a report; of a vector its two brackets, and the texts of its parts."""
+"""The exact text of a report; of a vector its two brackets, and the texts of its parts.
+"""
 
 
 BRACKETS = 2

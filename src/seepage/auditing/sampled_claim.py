@@ -26,7 +26,8 @@ from seepage.auditing.samples import Samples
 from seepage.confidence.proportion_limits import clopper_pearson
 
 MAX_EXPONENT = 700.0
-"""Largest number whose exponential is taken: that of a larger one is no finite float."""
+"""Largest number whose exponential is taken: that of a larger one is no finite float.
+"""
 
 
 MAX_GROWTH = 1e6
@@ -156,7 +157,9 @@ def sampled_claim(
 
 
 def _values_with_enough(samples: Samples, level: float) -> Booleans:
-    """Return which values have enough samples for any statement; raise unless two have."""
+    """Return which values have enough samples for any statement; raise unless two
+    have.
+    """
     fewest = 2 * math.floor(level / math.log(2)) + 2
     counts = np.bincount(samples.codes, minlength=len(samples.values))
     enough = np.asarray(counts >= fewest)

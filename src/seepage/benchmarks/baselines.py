@@ -143,7 +143,8 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
     or at B = 0, A = delta if it decreases along the first line:
     e^alpha - 1 < delta lambda.  The artifact writes B with a fourth number beta,
 
-        e^beta = ((1-delta) e^alpha - 1 - phi + 2 delta) / ((1-phi) e^alpha - 1 + delta),
+        e^beta = ((1-delta) e^alpha - 1 - phi + 2 delta) / ((1-phi) e^alpha - 1 +
+        delta),
 
     as (e^beta - 1)(1 - delta) / (e^(alpha+beta) - 1): the same number.  With a zero
     cell it yields NaN; here such cells enter delta only and alpha is finite.  For

@@ -27,7 +27,9 @@ def checked_budgets(epsilons: Iterable[float]) -> list[float]:
 def counted_tables(
     data: Mapping[str, Any], reading: DataOptions
 ) -> dict[str, PairCounts]:
-    """Return the pair counts of the data sets; raise for one with a single attribute."""
+    """Return the pair counts of the data sets; raise for one with a single
+    attribute.
+    """
     tables = {name: as_pairs(table, **reading.keywords) for name, table in data.items()}
     for name, pairs in tables.items():
         if len(pairs.domain) < 2:

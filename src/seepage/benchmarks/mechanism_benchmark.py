@@ -184,7 +184,9 @@ def _check_delta_is_used(delta: float, choices: Mapping[str, Any]) -> None:
 
 
 def _takes_a_budget(choice: Any) -> bool:
-    """Return whether a mechanism is given by name: objects have budgets of their own."""
+    """Return whether a mechanism is given by name: objects have budgets of their
+    own.
+    """
     return any(isinstance(part, str) for part in panel_parts(choice))
 
 
@@ -258,7 +260,9 @@ def _normalised(tcpl: float, bound: float) -> float:
 
 
 def _estimable(mechanisms: Sequence[Mechanism]) -> str:
-    """Return what can be estimated from the reports: by the mechanism that limits it."""
+    """Return what can be estimated from the reports: by the mechanism that limits
+    it.
+    """
     for mechanism in mechanisms:
         if not mechanism.informative:
             return mechanism.estimable
@@ -325,7 +329,9 @@ def _utility(
 def _simulate(
     mechanism: Mechanism, counts: Integers, rng: np.random.Generator
 ) -> tuple[float | None, float]:
-    """Return the sum of squared frequency errors of one attribute, and the 0-1 error."""
+    """Return the sum of squared frequency errors of one attribute, and the 0-1
+    error.
+    """
     codes = np.repeat(np.arange(mechanism.k), counts)
     wrong: list[Booleans] = []
 

@@ -21,9 +21,15 @@ def audit_note(problem: CalibrationProblem, epsilons: Floats, has_delta: bool) -
     with these budgets.
     """
     if has_delta:
-        return "no witness was searched for: single reports do not refute totals with a delta"
+        return (
+            "no witness was searched for: single reports do not refute totals with a "
+            "delta"
+        )
     if isinstance(problem.data, PairCounts):
-        return "no witness was searched for: pair counts have no records; give the table itself"
+        return (
+            "no witness was searched for: pair counts have no records; give the table "
+            "itself"
+        )
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
     refuted = refutations(problem, epsilons, limited, problem.settings.progress)
     if not refuted:

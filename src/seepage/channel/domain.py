@@ -226,7 +226,9 @@ class Attribute:
 
     @property
     def as_coded(self) -> "Attribute":
-        """The attribute as records have it: with shares, "(missing)" is its last value."""
+        """The attribute as records have it: with shares, "(missing)" is its last
+        value.
+        """
         if not self.shares or MISSING in self._codes:
             return self
         return replace(self, values=(*self.values, MISSING))
@@ -293,7 +295,9 @@ class Domain:
                 raise DomainError(f"the domain has the attribute {name!r} twice")
 
     def index(self, name: str | SupportsIndex) -> int:
-        """Return the index of an attribute by name, or by index, which may be negative."""
+        """Return the index of an attribute by name, or by index, which may be
+        negative.
+        """
         if isinstance(name, str):
             if name in self._index:
                 return self._index[name]
@@ -386,7 +390,10 @@ class Domain:
             if mine.values != theirs.values:
                 return f"attribute {mine.name!r}: their values are in another order"
             if mine.edges != theirs.edges:
-                return f"attribute {mine.name!r}: bin edges {mine.edges} against {theirs.edges}"
+                return (
+                    f"attribute {mine.name!r}: bin edges {mine.edges} against "
+                    f"{theirs.edges}"
+                )
             if mine.merged != theirs.merged:
                 return f"attribute {mine.name!r}: they merge other values"
             if mine != theirs:

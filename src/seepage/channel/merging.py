@@ -35,12 +35,13 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
 
     Notes
     -----
-    If every shard orders its values by number, so does the sum; else if every shard orders them as
-    strings, likewise; missing is last.  Otherwise new values follow those of the first shard.  The
-    sum equals the counts of the whole table, with one exception: labels do not distinguish strings
-    such as "1", "2", "10" from numbers, so the values of a string column that all look like numbers
-    are ordered by number if every shard orders them so, while a whole table orders them as strings:
-    "1", "10", "2".  The counts are the same, in another order of values.
+    If every shard orders its values by number, so does the sum; else if every shard
+    orders them as strings, likewise; missing is last.  Otherwise new values follow
+    those of the first shard.  The sum equals the counts of the whole table, with one
+    exception: labels do not distinguish strings such as "1", "2", "10" from numbers, so
+    the values of a string column that all look like numbers are ordered by number if
+    every shard orders them so, while a whole table orders them as strings: "1", "10",
+    "2".  The counts are the same, in another order of values.
 
     If any shard is a sample, the sum is a sample of the records of all shards.
 
@@ -71,7 +72,8 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     for part in parts:
         if part.domain.names != first.names:
             raise DomainError(
-                f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
+                "counts of different attributes cannot be merged: "
+                f"{first.differences(part.domain)}"
             )
     files = joined_sources(part.sources for part in parts)
     if same := _maybe_the_same(parts, files):
@@ -115,9 +117,9 @@ def union_of_attributes(attributes: Sequence[Attribute]) -> Attribute:
     for attribute in attributes:
         if attribute.edges != first.edges:
             raise DomainError(
-                f"attribute {first.name!r} has other bins in some counts: {_bins(first)} against "
-                f"{_bins(attribute)}; count every shard with the same bins, by edges such as "
-                "-inf, 18, 65, inf"
+                f"attribute {first.name!r} has other bins in some counts: "
+                f"{_bins(first)} against {_bins(attribute)}; count every shard with "
+                "the same bins, by edges such as -inf, 18, 65, inf"
             )
     from seepage.tables.column import sort_key  # with PyArrow
     from seepage.tables.labels import field_key

@@ -234,8 +234,8 @@ class Records(Result):
         if cells > MAX_JOINT_CELLS:
             raise DomainError(
                 f"the joint table of {len(indices)} attributes has {cells:.3g} cells, "
-                f"and at most {MAX_JOINT_CELLS:.3g} fit; choose fewer attributes or coarser "
-                "bins"
+                f"and at most {MAX_JOINT_CELLS:.3g} fit; choose fewer attributes or "
+                "coarser bins"
             )
         cell = np.zeros(len(self), dtype=np.int64)
         for index in indices:
@@ -341,7 +341,9 @@ class Records(Result):
         return self._pairs
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Codes:
-        """Return the codes of n people drawn with replacement, shape (n, attributes)."""
+        """Return the codes of n people drawn with replacement, shape (n,
+        attributes).
+        """
         size = checks.integer(n, "n", 0, checks.MAX_DRAWS)
         if not self.records:
             raise DomainError("sampling needs at least one record, and these have none")
@@ -362,7 +364,10 @@ class Records(Result):
 
     def _headline(self) -> str:
         """Return distinct records in one line."""
-        return f"Records({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
+        return (
+            f"Records({how_many(self)}, {len(self):,} distinct, {len(self.domain)} "
+            "attributes)"
+        )
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of distinct records in long form."""

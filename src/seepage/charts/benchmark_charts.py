@@ -1,4 +1,6 @@
-"""Charts of leakage against epsilon and delta, and of the paper's figures, in panels."""
+"""Charts of leakage against epsilon and delta, and of the paper's figures, in
+panels.
+"""
 
 from typing import Any
 

@@ -84,7 +84,9 @@ FORMATS = (".svg", ".png", ".pdf")
 
 
 def chart_ending(path: str | Path) -> str:
-    """Return the ending of a chart's file; raise an InputError for an unknown format."""
+    """Return the ending of a chart's file; raise an InputError for an unknown
+    format.
+    """
     ending = checks.path(path).suffix.lower()
     if ending not in FORMATS:
         raise InputError(

@@ -90,7 +90,8 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> _finite({"term": "a", "coefficient": 1.0, "lower": 0.5, "upper": math.inf})
-    {'term': 'a', 'coefficient': None, 'lower': None, 'upper': None, 'remark': 'at least 0.5'}
+    {'term': 'a', 'coefficient': None, 'lower': None, 'upper': None, 'remark': 'at least
+    0.5'}
     """
     numbers = {name: row[name] for name in ("coefficient", "lower", "upper")}
     if all(map(math.isfinite, numbers.values())):

@@ -61,7 +61,8 @@ def limit_chart(rows: Rows, *, limits: Sequence[float], width: str) -> Any:
     )
     x = alt.X(
         "odds:Q",
-        title="The limit: all that a person sends changes the odds at most so many times",
+        title="The limit: all that a person sends changes the odds at most so many "
+        "times",
         scale=alt.Scale(type="log", domain=ends, nice=False),
         axis=alt.Axis(values=ticks_apart(limits), labelExpr=ODDS_LABEL),
     )

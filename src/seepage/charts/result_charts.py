@@ -1,4 +1,6 @@
-"""Charts of results: matrix, totals, realised losses, forms, audits, estimated tables."""
+"""Charts of results: matrix, totals, realised losses, forms, audits, estimated
+tables.
+"""
 
 import math
 from typing import Any
@@ -213,13 +215,11 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
     name
         The name of the data, for the title.
     """
-    labelled = [
-        row
-        | {
-            "label": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"
-        }
-        for row in rows
-    ]
+    labelled = []
+    for row in rows:
+        unrelated = row["permuted_share"]
+        label = f"{row['share']:.0%} above, {unrelated:.0%} if unrelated"
+        labelled.append({**row, "label": label})
     order = [row["attribute"] for row in labelled]
     base = style.chart_of(labelled).encode(y=style.in_rows("attribute", order))
     colours = alt.Scale(
@@ -309,7 +309,9 @@ def _shares(forms: dict[int, float]) -> Any:
 
 
 def _questions(questions: Rows, order: list[str]) -> Any:
-    """Return a grid of questions coloured by budget, those of shaped reports in grey."""
+    """Return a grid of questions coloured by budget, those of shaped reports in
+    grey.
+    """
     largest = max(row["epsilon"] or 0 for row in questions)
     scale = alt.Scale(scheme="blues", domain=[0, largest or 1])
     budgets = alt.Color(
@@ -428,7 +430,9 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
 
 
 def _audited(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of an audited attribute as it is drawn, infinite numbers as None."""
+    """Return the row of an audited attribute as it is drawn, infinite numbers as
+    None.
+    """
     attribute = row["attribute"]
     if not math.isfinite(row["epsilon"]):
         attribute += ": infinite"

@@ -150,7 +150,9 @@ def distinct_in(rows: Rows, key: str) -> list[Any]:
 
 
 def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
-    """Return a colour encoding of a field, with `PALETTE` in this order and a legend."""
+    """Return a colour encoding of a field, with `PALETTE` in this order and a
+    legend.
+    """
     scale = alt.Scale(domain=order, range=PALETTE)
     return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
 
@@ -164,7 +166,9 @@ def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
 
 
 def limit_marks(base: Any, field: str = "limit", colour: str = PALETTE[1]) -> Any:
-    """Return the limits of attributes as marks, on a chart whose rows are attributes."""
+    """Return the limits of attributes as marks, on a chart whose rows are
+    attributes.
+    """
     limited = base.transform_filter(f"isValid(datum.{field})")
     return limited.mark_tick(color=colour, thickness=3, height=18).encode(
         x=f"{field}:Q"

@@ -1,4 +1,6 @@
-"""Analyses as text for a terminal: verdict, leaks, matrix, totals, experience, notes."""
+"""Analyses as text for a terminal: verdict, leaks, matrix, totals, experience,
+notes.
+"""
 
 import math
 import shutil
@@ -95,7 +97,9 @@ IN_ODDS = BoundWords(
 
 
 def words_of_limits(limits: Sequence[float]) -> BoundWords:
-    """Return how bounds beside limits are written: as odds if the limits were typed so."""
+    """Return how bounds beside limits are written: as odds if the limits were typed
+    so.
+    """
     if all(limit_as_typed(limit).endswith("x") for limit in limits):
         return IN_ODDS
     return IN_NATS
@@ -426,7 +430,9 @@ def _uncertainty_text(analysis: Any) -> str:
 
 
 def _experience_text(experience: Any) -> str:
-    """Return the realised losses of drawn people, the most affected attributes first."""
+    """Return the realised losses of drawn people, the most affected attributes
+    first.
+    """
     from seepage.totals.experienced import ESTIMATE
 
     rows = [

@@ -64,8 +64,8 @@ KEYWORDS_OF_DATA = (*options.DATA_KEYWORDS, "reported", "guarantee", "report")
 @click.option(
     "--rounds",
     type=INTEGER_TYPE,
-    help="How often each attribute is reported; by default what the specification says, "
-    "else once.",
+    help="How often each attribute is reported; by default what the specification "
+    "says, else once.",
 )
 @click.option(
     "--memoised/--fresh",
@@ -140,10 +140,10 @@ def audit(randomiser: str, data: str | None, fail_if: str | None, **_: Any) -> N
 
     \b
     Examples:
-      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer --report audit.html
-      seepage audit client.mjs --claim 1 --values red,green,blue --fail-if refuted
-      seepage audit samples.csv --claim 1 --reports 0,1,2,3
-      seepage audit rappor.json --claim 4 --rounds 30 --memoised
+      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer
+      --report audit.html seepage audit client.mjs --claim 1 --values red,green,blue
+      --fail-if refuted seepage audit samples.csv --claim 1 --reports 0,1,2,3 seepage
+      audit rappor.json --claim 4 --rounds 30 --memoised
     """
     from seepage.auditing.audit import audit as run_audit
     from seepage.auditing.claims import STATES
@@ -159,7 +159,9 @@ def audit(randomiser: str, data: str | None, fail_if: str | None, **_: Any) -> N
 
 
 def _audit_text(result: Any) -> str:
-    """Return the verdict of an audit as text, with the leakages and totals of a table."""
+    """Return the verdict of an audit as text, with the leakages and totals of a
+    table.
+    """
     lines = [f"{result.name}: {result.verdict}"]
     lines += [with_option_names(sentence) for sentence in result.sentences()]
     if result.analysis is None or result.claimed is None:

@@ -1,4 +1,6 @@
-"""`seepage check`: what the columns of a table are; a plan's totals on another table."""
+"""`seepage check`: what the columns of a table are; a plan's totals on another
+table.
+"""
 
 import shutil
 from pathlib import Path
@@ -33,7 +35,8 @@ from seepage.cli.keywords import explicit_keywords, reject
 @click.option(
     "--codebook",
     type=OutputFile(),
-    help="Write columns and values as a CSV file to edit, for seepage design --codebook.",
+    help="Write columns and values as a CSV file to edit, for seepage design "
+    "--codebook.",
 )
 @options.KEEP
 @options.TABLE
@@ -108,7 +111,8 @@ def _plan_text(result: Any, plan: str, table: str) -> str:
     margin = ""
     if result.within and result.margin is not None:
         margin = (
-            f"\nMargin: the limits hold for all rows within {result.margin:.3f} of this "
+            f"\nMargin: the limits hold for all rows within {result.margin:.3f} of "
+            "this "
             "table's (total variation)"
         )
     rows = [["question", "odds change at most", "limit", "", "margin"]]

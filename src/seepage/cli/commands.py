@@ -1,4 +1,6 @@
-"""The command line: parse, call, print.  A command's module is imported when it runs."""
+"""The command line: parse, call, print.  A command's module is imported when it
+runs.
+"""
 
 import os
 import signal

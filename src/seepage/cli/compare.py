@@ -52,8 +52,9 @@ SHOWN_PAIRS = 10
     "--limit",
     metavar="ODDS|NATS",
     callback=parsing.parse_limit,
-    help="How far all reports of a person may change the odds between two values of any "
-    "attribute, 7.4x or 2 nats: whether the budgets that keep it in A keep it in B.",
+    help="How far all reports of a person may change the odds between two values of "
+    "any attribute, 7.4x or 2 nats: whether the budgets that keep it in A keep it in "
+    "B.",
 )
 @click.option(
     "--limit-of",
@@ -145,7 +146,9 @@ def _limits_text(comparison: Any) -> str:
 
 
 def _pairs_text(comparison: Any) -> str:
-    """Return the pairs that leak more in the second table, the most understated first."""
+    """Return the pairs that leak more in the second table, the most understated
+    first.
+    """
     first, second = comparison.tables.names
     rows = [["source -> target", first, second, "distance", ""]]
     for pair in comparison.to_arrow().to_pylist():

@@ -46,7 +46,8 @@ def datasets(context: click.Context, form: str) -> None:
         return
     missing = "" if download_folder().is_dir() else ", which does not exist"
     legend = (
-        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){missing}.\n"
+        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names "
+        f"another){missing}.\n"
         "`seepage datasets fetch NAME` downloads them, or says how to get them by hand."
     )
     console.emit(f"{console.aligned(rows, left=True)}\n{legend}", None)

@@ -89,8 +89,8 @@ DESIGN_HEADINGS = {
     "--known",
     metavar="A,B,...",
     callback=parsing.parse_names,
-    help="Attributes whose values everyone who sees reports knows of the person: totals "
-    "are conditional on them, and nothing is promised about them.",
+    help="Attributes whose values everyone who sees reports knows of the person: "
+    "totals are conditional on them, and nothing is promised about them.",
 )
 @click.option(
     "--importance",
@@ -111,8 +111,8 @@ DESIGN_HEADINGS = {
     "--people",
     type=INTEGER_TYPE,
     metavar="N",
-    help="The number of people who will be asked, which errors are then for; by default "
-    "as many as the table has records.",
+    help="The number of people who will be asked, which errors are then for; by "
+    "default as many as the table has records.",
 )
 @click.option(
     "--precision",
@@ -140,8 +140,8 @@ DESIGN_HEADINGS = {
     "--want",
     metavar="STATISTIC",
     multiple=True,
-    help="A joint table to estimate beside all frequencies (ill x income), or a mean in "
-    "place of those of a numeric answer (mean hours).",
+    help="A joint table to estimate beside all frequencies (ill x income), or a mean "
+    "in place of those of a numeric answer (mean hours).",
 )
 @click.option(
     "--largest",
@@ -208,8 +208,8 @@ DESIGN_HEADINGS = {
     "--seconds",
     type=NUMBER_TYPE,
     default=300.0,
-    help="Cap on the time of the search; Ctrl-C ends it too. Either way the best design "
-    "so far is certified and kept.",
+    help="Cap on the time of the search; Ctrl-C ends it too. Either way the best "
+    "design so far is certified and kept.",
 )
 @click.option(
     "--confidence",
@@ -221,8 +221,8 @@ DESIGN_HEADINGS = {
     "--looks",
     type=INTEGER_TYPE,
     default=1,
-    help="How many plans may be computed from these records before one of them is used: "
-    "the error probability is divided by it.",
+    help="How many plans may be computed from these records before one of them is "
+    "used: the error probability is divided by it.",
 )
 @click.option(
     "--seed",
@@ -274,7 +274,9 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
 
 
 def _design_text(plan: Any) -> str:
-    """Return a plan as one screen of text, and with `--details` as what it is made of."""
+    """Return a plan as one screen of text, and with `--details` as what it is made
+    of.
+    """
     from seepage.cli.plan_text import design_details, design_summary, next_command
 
     parameters = click.get_current_context().params
@@ -290,7 +292,9 @@ def _design_text(plan: Any) -> str:
 
 
 def _compare_limits(data: str, limits: list[float]) -> None:
-    """Print the table of designs for several limits, and draw it where a file is given."""
+    """Print the table of designs for several limits, and draw it where a file is
+    given.
+    """
     from seepage.cli.plan_text import limits_text
     from seepage.workflow.limit_comparison import compare_limits
 

@@ -66,11 +66,11 @@ def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
     \b
     Examples:
       seepage estimate reports.parquet --plan plan.json
-      seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
-      seepage estimate reports.parquet --plan plan.json --table ill,income
+      seepage estimate reports.parquet --plan plan.json --consistent --format csv -o
+      result.csv seepage estimate reports.parquet --plan plan.json --table ill,income
       seepage estimate reports.parquet --plan plan.json --regress "ill ~ age + sex"
-      seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
-      seepage estimate reports.db --plan plan.json
+      seepage estimate reports.parquet --plan plan.json --report results.html --check
+      2026.csv seepage estimate reports.db --plan plan.json
     """
     from seepage.collection.report_batches import open_reports
     from seepage.pages.results_page import write_results
@@ -168,7 +168,9 @@ def _table_text(shown: Any, table: Any) -> str:
 
 
 def _decimal_table(result: Any, labels: list[str], numbers: dict[str, str]) -> str:
-    """Return labels and numbers of a result as a table, the numbers with five decimals."""
+    """Return labels and numbers of a result as a table, the numbers with five
+    decimals.
+    """
     columns = result.to_arrow().to_pydict()
     texts = {
         head: [f"{number:.5f}" for number in columns[name]]

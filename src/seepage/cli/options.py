@@ -54,8 +54,8 @@ ENCODING = click.option(
 PERSON = click.option(
     "--person",
     metavar="COLUMN",
-    help="The column that identifies the person, whose first record that is not dropped "
-    "is kept; it is not an attribute. none: each record is a person.",
+    help="The column that identifies the person, whose first record that is not "
+    "dropped is kept; it is not an attribute. none: each record is a person.",
 )
 
 TABLE = grouped(
@@ -131,8 +131,8 @@ KEEP = click.option(
     "--keep",
     metavar="A,B,...",
     callback=parsing.parse_names,
-    help="Columns that are used though their values or their name tell that they are no "
-    "answers, or all answers but one are rare.",
+    help="Columns that are used though their values or their name tell that they are "
+    "no answers, or all answers but one are rare.",
 )
 
 DATA = grouped(
@@ -141,8 +141,8 @@ DATA = grouped(
         "--engine",
         type=click.Choice(ENGINES),
         default="auto",
-        help="auto: NumPy, or Numba if the work exceeds the time to load it; spark: the "
-        "executors of the active Spark session read the Parquet files.",
+        help="auto: NumPy, or Numba if the work exceeds the time to load it; spark: "
+        "the executors of the active Spark session read the Parquet files.",
     ),
 )
 """Options of how DATA is coded, and by what it is read."""

@@ -159,8 +159,8 @@ def as_half_width(text: str, name: str) -> float:
     low, high = POINTS
     if not low <= points <= high:
         raise InputError(
-            f"{name} must be from {low:g} to {high:g} percentage points, and {text!r} means "
-            f"{points:g} points; write 2%, '2 points' or 0.02"
+            f"{name} must be from {low:g} to {high:g} percentage points, and {text!r} "
+            f"means {points:g} points; write 2%, '2 points' or 0.02"
         )
     return float(f"{points / 100:.10g}")
 
@@ -216,7 +216,9 @@ def _by_name(flag: str, settings: Iterable[str], parse: Parse) -> dict[str, Any]
 
 
 def _for_all(values: dict[str, Any]) -> Any:
-    """Return the value that alone is given, for all columns, or the mapping by column."""
+    """Return the value that alone is given, for all columns, or the mapping by
+    column.
+    """
     if set(values) == {ALL_OTHERS}:
         return values[ALL_OTHERS]
     return values
@@ -243,7 +245,9 @@ def _names(text: str) -> list[str]:
 
 
 def _client_value(text: str) -> Any:
-    """Return a text that is a number of JSON as one, and any other as it is: "00" too."""
+    """Return a text that is a number of JSON as one, and any other as it is: "00"
+    too.
+    """
     with suppress(ValueError):
         value = json.loads(text, parse_constant=str)
         if isinstance(value, (int, float)) and not isinstance(value, bool):

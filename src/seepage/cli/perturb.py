@@ -23,12 +23,14 @@ from seepage.tables.table_options import NO_PERSON
     "--seed",
     "rng",
     type=options.SEED,
-    help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
+    help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo "
+    "the noise.",
 )
 @click.option(
     "--identifier",
     metavar="COLUMN",
-    help="Column of stable identifiers: a person who is asked again sends the same report.",
+    help="Column of stable identifiers: a person who is asked again sends the same "
+    "report.",
 )
 @click.option(
     "--key-file",
@@ -68,7 +70,8 @@ def perturb(
     \b
     Examples:
       seepage perturb survey.csv --plan plan.json -o reports.parquet
-      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
+      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id
+      --key-file key
     """
     from seepage.collection.perturb_table import perturb_file
     from seepage.workflow.plan import Plan

@@ -42,7 +42,10 @@ def design_summary(plan: Any) -> str:
 
     precision = plan_precision(plan)
     if not is_estimated(precision):
-        return f"Nothing is asked: no question has two answers.\n{promised(plan, 'The plan')}"
+        return (
+            "Nothing is asked: no question has two "
+            f"answers.\n{promised(plan, 'The plan')}"
+        )
     sentences = [
         order_sentence(plan, precision),
         precision_sentence(precision),

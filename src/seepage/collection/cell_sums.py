@@ -71,7 +71,9 @@ class CellSums:
         self._second = np.zeros(products)
 
     def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
-        """Add reports of one form, with the weights of their people; None for 1 each."""
+        """Add reports of one form, with the weights of their people; None for 1
+        each.
+        """
         vectors = self.forms[index]
         precision = 1.0 / (self.forms[index].variance or 1.0)
         self.people[index] += len(reports[0])
@@ -142,7 +144,9 @@ def _columns_by_form(
 
 
 def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) -> None:
-    """Add all reports to several `CellSums`, or sums with the same `forms` and `add`."""
+    """Add all reports to several `CellSums`, or sums with the same `forms` and
+    `add`.
+    """
     by_person = source.weights(weights)
     wanted = [table.forms for table in sums]
     for index, form, reports, rows in read_vectors(source, wanted):

@@ -35,7 +35,10 @@ MAX_VECTORS = 1_000_000
 """Maximum number of test vectors for the draw of the form, and for each form."""
 
 
-PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
+PACKAGE = (
+    b'{"name": "seepage-client", "private": true, "type": "module", '
+    b'"main": "seepage.js"}\n'
+)
 """The client's package.json."""
 
 

@@ -308,7 +308,9 @@ class Table(EstimatedCells):
             )
 
     def _value_and_groups(self, value: Any, groups: Any) -> tuple[Any, list[Any]]:
-        """Return the value and the two groups of a comparison, by default those of two."""
+        """Return the value and the two groups of a comparison, by default those of
+        two.
+        """
         outcome = self.attributes[0]
         others = self.attributes[1:]
         groups = checks.items(groups, "groups")
@@ -318,8 +320,8 @@ class Table(EstimatedCells):
             groups = list(others[0].values[::-1])
         if value is None or len(groups) != 2:
             raise InputError(
-                "a comparison needs a value of the first attribute and two groups, as in "
-                "difference('yes', ['high', 'low'])"
+                "a comparison needs a value of the first attribute and two groups, as "
+                "in difference('yes', ['high', 'low'])"
             )
         return value, groups
 
@@ -343,7 +345,8 @@ class Table(EstimatedCells):
         self._check_errors_are_known()
         if len(self.attributes) != 2:
             raise InputError(
-                f"independence is tested in a table of two attributes, got {len(self.attributes)}"
+                "independence is tested in a table of two attributes, got "
+                f"{len(self.attributes)}"
             )
         t = self.frequencies
         total = float(self.values.sum())
@@ -446,9 +449,9 @@ def check_asked_together(plan: PlanContent, names: Sequence[str]) -> None:
         )
     variance = float(joint_variances(plan, names).max()) / (JOINT_SHARE * people)
     raise InputError(
-        f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them alone "
-        f"within limit {min(limits):g}, whoever they are, give every cell of independent "
-        f"attributes within {100 * NORMAL_QUANTILE * variance**0.5:.2g} points, and the variance "
-        f"of other estimates rises by {1 / (1 - JOINT_SHARE) - 1:.0%}; where the data allow it, "
-        "design finds better"
+        f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for "
+        f"them alone within limit {min(limits):g}, whoever they are, give every cell "
+        f"of independent attributes within {100 * NORMAL_QUANTILE * variance**0.5:.2g} "
+        "points, and the variance of other estimates rises by "
+        f"{1 / (1 - JOINT_SHARE) - 1:.0%}; where the data allow it, design finds better"
     )

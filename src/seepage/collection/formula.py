@@ -144,15 +144,17 @@ def _mistake(text: str, what: str) -> InputError:
 def outcome_scores(
     outcome: Attribute, event: str | None, family: str
 ) -> tuple[Floats, str]:
-    """Return the number of each value of the outcome, and what is explained in words."""
+    """Return the number of each value of the outcome, and what is explained in
+    words.
+    """
     if family == "linear" and event is None:
         scores = attribute_scores(outcome)
         warn_of_midpoints(outcome, scores)
         return scores, outcome.name
     if event is None and outcome.size != 2:
         raise InputError(
-            f"the outcome {outcome.name!r} has {outcome.size} values: name the one that counts, as "
-            f"in {outcome.name}[{outcome.values[-1]}] ~ ..."
+            f"the outcome {outcome.name!r} has {outcome.size} values: name the one "
+            f"that counts, as in {outcome.name}[{outcome.values[-1]}] ~ ..."
         )
     if event is None:
         event = outcome.values[1]

@@ -148,7 +148,10 @@ class Frequencies(Result):
         how = "unbiased"
         if self.consistent:
             how = "nearest distributions"
-        return f"Frequencies({self.records:,} reports, {len(self.estimates)} attributes, {how})"
+        return (
+            f"Frequencies({self.records:,} reports, {len(self.estimates)} attributes, "
+            f"{how})"
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of estimated frequencies in long form."""
@@ -201,9 +204,10 @@ def estimate_frequencies(
 
     Notes
     -----
-    One pass over the reports in batches, in constant memory.  Each form gives an unbiased estimate;
-    they are combined by inverse variance at the plan's nominal frequencies.  With weights they are
-    weighted means (Hajek) with linearised errors, and conditional errors are NaN.
+    One pass over the reports in batches, in constant memory.  Each form gives an
+    unbiased estimate; they are combined by inverse variance at the plan's nominal
+    frequencies.  With weights they are weighted means (Hajek) with linearised errors,
+    and conditional errors are NaN.
     """
     checks.flag(consistent, "consistent")
     names = plan.collected.names

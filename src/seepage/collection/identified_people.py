@@ -1,4 +1,6 @@
-"""One permanent report per identified person: keys, derived forms, derived randomness."""
+"""One permanent report per identified person: keys, derived forms, derived
+randomness.
+"""
 
 import hmac
 import math
@@ -29,7 +31,8 @@ FIXED = ("domain", "bins", "pool", "missing")
 # Identifiers --------------------------------------------------------------------------
 
 FORM_PREFIX = b"seepage form\0"
-"""Prefix of the HMAC messages that draw forms: other uses of the key give other bytes."""
+"""Prefix of the HMAC messages that draw forms: other uses of the key give other bytes.
+"""
 
 
 NOISE_PREFIX = b"seepage noise\0"
@@ -155,7 +158,9 @@ class IdentifiedPeople(NamedTuple):
     identifiers: Sequence[str]
 
     def answer_words(self, attribute: str, rows: Integers) -> NDArray[np.uint64]:
-        """Return the words that draw the answers of people without one, by their rows."""
+        """Return the words that draw the answers of people without one, by their
+        rows.
+        """
         message = ANSWER_PREFIX + attribute.encode() + b"\0"
         digests = [
             hmac.digest(self.key, message + self.identifiers[row].encode(), "sha256")
@@ -184,7 +189,9 @@ class IdentifiedPeople(NamedTuple):
 
 
 def read_identifiers(column: pa.Array, name: str, batch: CodedBatch) -> list[str]:
-    """Return the identifiers of the records of a batch, from the column that has them."""
+    """Return the identifiers of the records of a batch, from the column that has
+    them.
+    """
     identifiers = list[str]()
     for row, value in enumerate(column.to_pylist()):
         identifier = identifier_text(value)

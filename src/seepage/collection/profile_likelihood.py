@@ -340,7 +340,9 @@ class ProfileLikelihood:
         return self._likelihood.mean_weight
 
     def _first_step(self, direction: Floats) -> float:
-        """Return the distance of a normal end from the estimate, or of one predictor."""
+        """Return the distance of a normal end from the estimate, or of one
+        predictor.
+        """
         variance = float(direction @ self.covariance @ direction)
         moved = direction / float(direction @ direction)
         largest = 1.0 / float(np.abs(self._likelihood.design @ moved).max())

@@ -101,7 +101,9 @@ def perturb_record(
 
 
 def draw_report(channel: Wire, code: int, words: Words) -> int | list[int]:
-    """Return one report of a value's code, consuming as many words as its draw needs."""
+    """Return one report of a value's code, consuming as many words as its draw
+    needs.
+    """
     return _draw(channel).report(code, words)
 
 

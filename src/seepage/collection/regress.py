@@ -329,7 +329,9 @@ def _fit_moments(
 def _fit_people(
     plan: PlanContent, source: ReportSource, model: Model, outcome: str, weights: Any
 ) -> Regression:
-    """Return the regression on unperturbed covariates, from the report of each person."""
+    """Return the regression on unperturbed covariates, from the report of each
+    person.
+    """
     by_person = source.weights(weights)
     vectors = informative_forms(plan, [outcome])
     entries = list[Floats]()

@@ -246,7 +246,9 @@ class Regression(Result):
 
     @property
     def _has_normal_intervals(self) -> bool:
-        """Whether the interval of each coefficient is nearly that of a normal estimate."""
+        """Whether the interval of each coefficient is nearly that of a normal
+        estimate.
+        """
         if not np.isfinite(self.values).all():
             return False
         normal = normal_intervals(self.values, self.standard_errors)

@@ -324,7 +324,9 @@ def _part_batches(
 
 
 def _with_descriptions(plan: PlanContent, part: pa.Table | Path) -> pa.Table | Path:
-    """Return a part; one that another program wrote, without descriptions, as a table."""
+    """Return a part; one that another program wrote, without descriptions, as a
+    table.
+    """
     schema = reports_schema(plan)
     if isinstance(part, pa.Table):
         if is_described(schema, part.schema):

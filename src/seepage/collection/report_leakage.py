@@ -16,14 +16,15 @@ whose limits are Fieller's, from the variance of these products between groups o
 reports, linearised: they are the whole range, e^-eps to e^eps, if N(x', S) D(x) is not
 significantly above 0, as for rare values.  N is clipped to its range, e^-eps D to D.
 
-* Upper limit: the true maximum is one of the l, so the maximum of their upper limits covers it
-  without a correction for their number.  If S may be any set, S runs through the
-  prefixes of the order by estimated likelihood ratio, one of which maximises l; the
+* Upper limit: the true maximum is one of the l, so the maximum of their upper limits
+  covers it without a correction for their number.  If S may be any set, S runs through
+  the prefixes of the order by estimated likelihood ratio, one of which maximises l; the
   limit never exceeds eps.
-* Lower limit: half of the groups selects one (x, x', S), the other half gives its lower limit, and
-  vice versa; the larger counts, at half the level each.  So selection does not bias it.
-* The estimate is the mean of the two cross-fitted values: unlike a maximum over estimates, it is
-  not biased upward by the number of values.
+* Lower limit: half of the groups selects one (x, x', S), the other half gives its lower
+  limit, and vice versa; the larger counts, at half the level each.  So selection does
+  not bias it.
+* The estimate is the mean of the two cross-fitted values: unlike a maximum over
+  estimates, it is not biased upward by the number of values.
 
 Groups vary by noise and by who is in them: the limits hold for the people who reported,
 and for the population that they were drawn from.

@@ -58,7 +58,8 @@ def checked_weights(weights: Any, records: int) -> Floats:
         raise InputError("weights must be numbers", parameter="weights") from None
     if numbers.shape != (records,):
         raise InputError(
-            f"weights must be one number for each of {records:,} reports, got {numbers.size:,}",
+            f"weights must be one number for each of {records:,} reports, got "
+            f"{numbers.size:,}",
             parameter="weights",
         )
     if not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.any()):
@@ -70,8 +71,9 @@ def checked_weights(weights: Any, records: int) -> Floats:
     alone = int((counts[inverse] < SHARED).sum())
     if alone:
         warnings.warn(
-            f"{alone:,} of {records:,} people have a weight that fewer than {SHARED} share: it "
-            "nearly identifies them, and is published beside their reports; round the weights",
+            f"{alone:,} of {records:,} people have a weight that fewer than {SHARED} "
+            "share: it nearly identifies them, and is published beside their reports; "
+            "round the weights",
             SeepageWarning,
             stacklevel=4,
         )
@@ -145,8 +147,8 @@ def _margin(name: str, column: NDArray[Any], known: Mapping[Any, float]) -> Marg
     unmatched = set(values) ^ set(total_of)
     if unmatched:
         raise InputError(
-            f"totals of {name!r} must be given for each value in the data, and no others; "
-            f"{min(unmatched)!r} is only in one of them",
+            f"totals of {name!r} must be given for each value in the data, and no "
+            f"others; {min(unmatched)!r} is only in one of them",
             parameter="totals",
         )
     totals = np.array([total_of[value] for value in values])

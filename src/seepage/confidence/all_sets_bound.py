@@ -160,7 +160,9 @@ class _Fractions(NamedTuple):
         return np.where(trivial, 0.0, _certified(ratio, gain, self.bottom))
 
     def at(self, likely: Booleans) -> Floats:
-        """Return the ratio of each branch at its set; `likely` has shape (branches, t)."""
+        """Return the ratio of each branch at its set; `likely` has shape (branches,
+        t).
+        """
         above = self.top + (self.gains * likely).sum(axis=1)
         below = self.bottom + (self.losses * likely).sum(axis=1)
         return np.asarray(above / np.maximum(below, TINY))

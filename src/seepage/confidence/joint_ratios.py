@@ -39,7 +39,8 @@ LEAST_SHARE = 1e-3
 
 
 OUTWARDS = 1e-9
-"""Relative amount by which a joint limit is rounded up, far above its rounding error."""
+"""Relative amount by which a joint limit is rounded up, far above its rounding error.
+"""
 
 
 FIRST_STATEMENTS = 16
@@ -86,7 +87,8 @@ def joint_is_narrower(first: Floats, second: Floats, c: float) -> Booleans:
     """Return where a joint statement is expected to be narrower than two limits.
 
     By the numbers of people alone, so that it may be chosen: for small radii the log of
-    a mean moves by the root of its radius, and a joint radius is shared in the best way.
+    a mean moves by the root of its radius, and a joint radius is shared in the best
+    way.
 
     Parameters
     ----------
@@ -224,8 +226,8 @@ def joint_log_ratios(
 
     A and B the means of ln(nu - w) and ln(nu' + w), and this set is on one side of its
     tangent at any point of its boundary.  The largest m/m' on that side, for m' in the
-    range, is a limit: valid for every choice of bets and point, and the exact one for the
-    best.  All of them follow from one event, so the smallest is taken.
+    range, is a limit: valid for every choice of bets and point, and the exact one for
+    the best.  All of them follow from one event, so the smallest is taken.
 
     Examples
     --------
@@ -484,9 +486,9 @@ def largest_joint_ratios(
 
     Notes
     -----
-    Two limits with a radius that is at least that of every statement bound all of them from
-    above.  Of each target the statements with the largest bounds are computed, and then those
-    whose bounds are above the largest limit so far.
+    Two limits with a radius that is at least that of every statement bound all of them
+    from above.  Of each target the statements with the largest bounds are computed, and
+    then those whose bounds are above the largest limit so far.
     """
     number = len(ratios.people)
     bounds = ratios.bounds(starts, c, rounds)
@@ -529,9 +531,10 @@ def largest_joint_excess(
 
     Notes
     -----
-    Mixing reports with the neutral one, t w + 1 - t, maps each mean m to t m + 1 - t, so
-    the ratio of two is at most e^l if and only if t (1 + (m - e^l m')/(e^l - 1)) <= 1.
-    Statements are computed in the order of their bounds, as in `largest_joint_ratios`.
+    Mixing reports with the neutral one, t w + 1 - t, maps each mean m to t m + 1 - t,
+    so the ratio of two is at most e^l if and only if t (1 + (m - e^l m')/(e^l - 1)) <=
+    1. Statements are computed in the order of their bounds, as in
+    `largest_joint_ratios`.
     """
     bounds = ratios.bounds(starts, c, BET_ROUNDS)
     sizes = np.diff(starts, append=len(ratios.people))

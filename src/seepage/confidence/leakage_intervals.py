@@ -114,7 +114,8 @@ class LeakageIntervals(Result):
     >>> import seepage as sp
     >>> found = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
     >>> found
-    LeakageIntervals(15 x 15, 48,842 records, confidence 0.95, rows targets, columns sources)
+    LeakageIntervals(15 x 15, 48,842 records, confidence 0.95, rows targets, columns
+    sources)
     >>> leak = found["sex", "relationship"]
     >>> round(leak.lower, 2), round(leak.leakage, 2), round(leak.upper, 2)
     (0.7, 0.71, 0.72)
@@ -151,7 +152,9 @@ class LeakageIntervals(Result):
         return [self._leak(target, source) for target, source in first]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the intervals as JSON-ready values; rows are targets, columns sources."""
+        """Return the intervals as JSON-ready values; rows are targets, columns
+        sources.
+        """
         limits = {
             name: getattr(self, name) for name in ("confidence", "lower", "upper")
         }
@@ -171,7 +174,8 @@ class LeakageIntervals(Result):
         )
 
     def _headline(self) -> str:
-        shape = f"{len(self.domain)} x {len(self.domain)}, {self.matrix.pairs.records:,} records"
+        size = len(self.domain)
+        shape = f"{size} x {size}, {self.matrix.pairs.records:,} records"
         axes = "rows targets, columns sources"
         return f"LeakageIntervals({shape}, confidence {self.confidence:g}, {axes})"
 
@@ -189,7 +193,9 @@ class LeakageIntervals(Result):
 def population_intervals(
     matrix: "LeakageMatrix", confidence: float
 ) -> LeakageIntervals:
-    """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
+    """Return the simultaneous intervals of all entries, see
+    `LeakageMatrix.interval`.
+    """
     check_domain_stands(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
     with one_blas_thread():

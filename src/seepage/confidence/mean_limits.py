@@ -4,11 +4,12 @@ These limits are one-sided and wrong with probability at most e^-c for every
 distribution: for records drawn independently, and for records drawn without replacement
 [theory-population: One statement].
 
-* `clopper_pearson`: a proportion, from the exact binomial tail (in `proportion_limits`);
-* `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the Chernoff-Hoeffding
-  inequality;
-* `kl_inf_interval`: the mean of a variable with a known empirical distribution, narrower where its
-  variance is small.
+* `clopper_pearson`: a proportion, from the exact binomial tail (in
+  `proportion_limits`);
+* `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the
+  Chernoff-Hoeffding inequality;
+* `kl_inf_interval`: the mean of a variable with a known empirical distribution,
+  narrower where its variance is small.
 
 The latter two are optima over a free parameter, *every value of which* gives a valid
 limit.  So an iteration that stops early gives a wider limit, never a wrong one.  All
@@ -99,7 +100,9 @@ def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
 def kl_interval(
     means: Floats, totals: ArrayLike, c: float, rounds: int = ROUNDS
 ) -> ConfidenceLimits:
-    """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n = 0."""
+    """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n =
+    0.
+    """
     n = np.asarray(totals)
     radius = c / np.maximum(n, 1)
     lower = kl_lower(means, radius, rounds)
@@ -108,7 +111,9 @@ def kl_interval(
 
 
 def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
-    """Return (1 - e^(-h a - r))/(1 - e^-h), an upper limit of the mean for every h > 0."""
+    """Return (1 - e^(-h a - r))/(1 - e^-h), an upper limit of the mean for every h >
+    0.
+    """
     return np.asarray(np.expm1(-(h * a + r)) / np.expm1(-h))
 
 

@@ -15,12 +15,12 @@ The two limits may be one joint statement about the ratio (`joint_ratios`).
 Which limit is used depends on the sizes of attributes and on mechanisms alone, never on
 the counts:
 
-* GRR reports weigh z by the questions on which y and z differ, exp(-sum of their budgets).  With
-  equal budgets only the number of differences matters: KL_inf on the s + 1 counts of
-  people by that number; for a form with unequal budgets, on the 2^s counts by set of
-  questions.
-* Any other reports: KL_inf on all combinations of answers where they are few, else kl on the range
-  of each report's likelihoods.
+* GRR reports weigh z by the questions on which y and z differ, exp(-sum of their
+  budgets).  With equal budgets only the number of differences matters: KL_inf on the s
+  + 1 counts of people by that number; for a form with unequal budgets, on the 2^s
+  counts by set of questions.
+* Any other reports: KL_inf on all combinations of answers where they are few, else kl
+  on the range of each report's likelihoods.
 
 A declared value that never occurred may have any distribution of the other attributes.
 
@@ -90,8 +90,9 @@ def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
         size = max(size, max(values, _report_tuples(columns, target)) * column.k)
     if size > MAX_TUPLE_CELLS:
         raise GuaranteeError(
-            f"exact totals for the population need {size:.3g} combinations of reports, at most "
-            f"{MAX_TUPLE_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
+            f"exact totals for the population need {size:.3g} combinations of reports, "
+            f"at most {MAX_TUPLE_CELLS:.3g} fit; choose fewer attributes, or guarantee "
+            "'merged' or 'worst'"
         )
 
 
@@ -117,7 +118,8 @@ def exact_population_totals(
 
 
 def uses_ranges(columns: Sequence[LikelihoodColumns]) -> bool:
-    """Return whether some total is bounded by kl on the range of a report's likelihoods.
+    """Return whether some total is bounded by kl on the range of a report's
+    likelihoods.
 
     These limits are not known never to fall as budgets grow; those by KL_inf are not
     below the supremum of the totals over a fixed set of distributions, which grows
@@ -294,8 +296,8 @@ def counts_by_difference(
 
     Notes
     -----
-    One pass over the cells for each question, in place of comparing each report with each
-    combination of answers.
+    One pass over the cells for each question, in place of comparing each report with
+    each combination of answers.
     """
     width = counts.shape[-1]
     result = np.asarray(counts, dtype=np.float64)[None]
@@ -382,15 +384,16 @@ def form_total_limits(
 
     Notes
     -----
-    Equal budgets: O(s^2) passes over the cells, then Newton's method on s + 1 weights for each
-    report and value: about 5 ms for six binary questions and 80 values.  Else 2^s weights.  Joint
-    limits cost 2 to 4 ms more, and hardly anything for totals below `enough`.
+    Equal budgets: O(s^2) passes over the cells, then Newton's method on s + 1 weights
+    for each report and value: about 5 ms for six binary questions and 80 values.  Else
+    2^s weights.  Joint limits cost 2 to 4 ms more, and hardly anything for totals below
+    `enough`.
 
-    The likelihood of a report of a person without an answer is the mean w of the weights
-    of her completions.  Counts that are spread put ln(1 - l (w_i - a)) of each completion
-    in place of ln(1 - l (w - a)), which is at least their mean, as it is concave in w: a
-    limit from spread counts is at least that from the mixtures, and n is the number of
-    people.
+    The likelihood of a report of a person without an answer is the mean w of the
+    weights of her completions.  Counts that are spread put ln(1 - l (w_i - a)) of each
+    completion in place of ln(1 - l (w - a)), which is at least their mean, as it is
+    concave in w: a limit from spread counts is at least that from the mixtures, and n
+    is the number of people.
 
     The limit is the supremum of the total over all distributions within a radius of the
     table's, so it grows with the budgets as the total itself does [theory-certificate:

@@ -161,7 +161,9 @@ class Scratch(NamedTuple):
 
 @entry
 def count_rows(columns, rows, groups, totals):
-    """Count all rows; return the first column with a code not below its size, else -1."""
+    """Count all rows; return the first column with a code not below its size, else
+    -1.
+    """
     bits = np.zeros((len(groups.bitmaps), STRETCH), dtype=np.uint64)
     scratch = Scratch(
         np.empty(2, np.int64),
@@ -272,7 +274,9 @@ def _cell(first, second, totals):
 
 @compiled
 def _compare_tile(bits, tile, other, words):
-    """Return the number of common bits of one bitmap with each of the eight of a tile."""
+    """Return the number of common bits of one bitmap with each of the eight of a
+    tile.
+    """
     a = b = c = d = e = f = g = h = np.uint64(0)
     for word in range(words):
         mine = bits[other, word]

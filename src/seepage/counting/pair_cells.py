@@ -47,8 +47,8 @@ class PairCells:
         if cells > MAX_PAIR_CELLS:
             raise DomainError(
                 f"{len(self.capacities)} attributes of up to {max(self.capacities):,} "
-                f"values have {cells:,} pair cells, more than the {MAX_PAIR_CELLS:,} that "
-                "can be counted; choose fewer columns or coarser bins"
+                f"values have {cells:,} pair cells, more than the {MAX_PAIR_CELLS:,} "
+                "that can be counted; choose fewer columns or coarser bins"
             )
         self.marginals = np.zeros(self.starts[-1], dtype=np.int64)
         self.tables = np.zeros(cells, dtype=np.int64)

@@ -153,7 +153,9 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
 
 
 def _indices(matrix: Booleans) -> Integers:
-    """Return row and column of each true entry, C-contiguous as compiled code expects."""
+    """Return row and column of each true entry, C-contiguous as compiled code
+    expects.
+    """
     return np.ascontiguousarray(np.argwhere(matrix), dtype=np.int64)
 
 

@@ -39,7 +39,9 @@ class PublishedFile:
         return packed if packed.is_file() and not plain.is_file() else plain
 
     def read(self) -> bytes:
-        """Return the uncompressed content; a missing, damaged or altered file raises."""
+        """Return the uncompressed content; a missing, damaged or altered file
+        raises.
+        """
         path = self.locate()
         try:
             content = path.read_bytes()

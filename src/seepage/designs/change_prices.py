@@ -32,8 +32,9 @@ MIN_SHARE = 1e-3
 
 
 MIN_OF_LARGEST = 0.1
-"""Minimum share of a form that counts as used, in shares of the largest one: of more than
-a thousand forms each may have less than `MIN_SHARE`."""
+"""Minimum share of a form that counts as used, in shares of the largest one: of more
+than a thousand forms each may have less than `MIN_SHARE`.
+"""
 
 
 MAX_PAIRS = 300

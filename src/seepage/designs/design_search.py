@@ -1,4 +1,6 @@
-"""`designed`, and its `DesignSearch`: start forms, column generation, shaped reports."""
+"""`designed`, and its `DesignSearch`: start forms, column generation, shaped
+reports.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -217,7 +219,9 @@ class DesignSearch:
         self.people = options.people or self.records.records
 
     def with_certifier(self, certifier: Certifier) -> "DesignSearch":
-        """Return another search with the same work, for other constraints or records."""
+        """Return another search with the same work, for other constraints or
+        records.
+        """
         options = replace(self.options, mechanism="grr")
         return DesignSearch(certifier, self.work, options, inner=True)
 

@@ -178,7 +178,9 @@ class OtherStrategies:
         yield self._strategy(CALIBRATED, full.guarantee, errors, full.record)
 
     def one_attribute_each(self, singles: Sequence[Form]) -> Iterator[Strategy]:
-        """Yield SMP with a uniform choice of the attribute, and with the best shares."""
+        """Yield SMP with a uniform choice of the attribute, and with the best
+        shares.
+        """
         problem = self.problem
         ascending = sorted(singles, key=lambda form: float(problem.row(form).max()))
         best = {problem.indices(form): form for form in ascending}
@@ -226,7 +228,9 @@ class OtherStrategies:
         )
 
     def _best_precisions(self, budget: float) -> Floats:
-        """Return the precision of each attribute asked by the best report at a budget."""
+        """Return the precision of each attribute asked by the best report at a
+        budget.
+        """
         best = self.problem.precisions.best
         return np.array([best(j, budget) for j in self.asked.tolist()])
 

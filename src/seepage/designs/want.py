@@ -163,8 +163,8 @@ def warn_of_midpoints(attribute: Attribute, scores: Floats) -> None:
     if most > 0:
         warnings.warn(
             f"numbers of {attribute.name!r} count as the midpoints of their intervals, "
-            f"which may be off by {most:g}: no interval covers that; give scores, such as "
-            "the means within the intervals",
+            f"which may be off by {most:g}: no interval covers that; give scores, such "
+            "as the means within the intervals",
             SeepageWarning,
             stacklevel=3,
         )

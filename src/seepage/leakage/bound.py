@@ -141,7 +141,9 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
 
 
 def _relaxation_share(channel: Floats, value: float, epsilon: float) -> float:
-    """Return (e^l - 1)/(e^eps - 1); at epsilon 0 the largest total variation distance."""
+    """Return (e^l - 1)/(e^eps - 1); at epsilon 0 the largest total variation
+    distance.
+    """
     if epsilon > 0:
         return math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
     distance = hockey_stick_profile(channel, 0.0)

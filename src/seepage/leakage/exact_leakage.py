@@ -92,7 +92,9 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
 
 @dataclass(frozen=True)
 class MixedRatio:
-    """The largest log-ratio of two rows of W = G C: its value, the rows and the report."""
+    """The largest log-ratio of two rows of W = G C: its value, the rows and the
+    report.
+    """
 
     value: float
     likelier: int

@@ -61,7 +61,8 @@ class Witness:
         >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
         'a report that favours Wife is 1.28 times likelier under Female than under Male'
         >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
-        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
+        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under
+        sex 2'
         """
         value = checks.real(value, "value")
         checks.text(source, "source")

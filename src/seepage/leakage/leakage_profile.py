@@ -33,14 +33,19 @@ class LeakageProfile(Result):
         """Return delta by leakage in one line."""
         value, delta = self.point
         shown = f"{value:.4g}{delta_text(delta) or ', delta 0'}"
-        return f"LeakageProfile({len(self.leakages)} points; shown elsewhere: leakage {shown})"
+        return (
+            f"LeakageProfile({len(self.leakages)} points; shown elsewhere: leakage "
+            f"{shown})"
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of delta by leakage in long form."""
         return {"leakage": self.leakages.tolist(), "delta": self.deltas.tolist()}
 
     def chart(self) -> Any:
-        """Return delta against the leakage as an Altair chart, with the point marked."""
+        """Return delta against the leakage as an Altair chart, with the point
+        marked.
+        """
         from seepage.charts.leakage_curves import profile_chart
 
         return profile_chart(self.leakages.tolist(), self.deltas.tolist(), self.point)

@@ -447,7 +447,9 @@ class LeakageMatrix(Result):
             yield high, low, self._channels(turned, smooth.transpose(0, 2, 1))
 
     def _channels(self, cells: Integers, smooth: Floats) -> Floats:
-        """Return the channels of tables, rows targets, from counts and smoothed counts."""
+        """Return the channels of tables, rows targets, from counts and smoothed
+        counts.
+        """
         seen = (cells.sum(axis=2) > 0) & (smooth.sum(axis=2) > 0)
         if not seen.any(axis=1).all():
             least = self.smoothing["truncate"]
@@ -576,7 +578,9 @@ NO_SMOOTHING = {"min_count": 0.0, "prior": 0.0, "truncate": 0.0}
 
 
 def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
-    """Return the leakages of pair counts, without smoothing unless the options have it."""
+    """Return the leakages of pair counts, without smoothing unless the options have
+    it.
+    """
     smoothing = {name: getattr(options, name, 0.0) for name in NO_SMOOTHING}
     _check_records(pairs)
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)

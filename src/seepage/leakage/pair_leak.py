@@ -1,4 +1,6 @@
-"""`Leak`: the leakage of one source about one target, by name; ordered pairs by rank."""
+"""`Leak`: the leakage of one source about one target, by name; ordered pairs by
+rank.
+"""
 
 import math
 from collections.abc import Iterator
@@ -60,7 +62,9 @@ class Leak:
 
     @property
     def lower(self) -> float:
-        """The lower confidence limit; 0, which always holds, where it is not computed."""
+        """The lower confidence limit; 0, which always holds, where it is not
+        computed.
+        """
         return self.interval[0] if self.interval else 0.0
 
     @property
@@ -90,7 +94,8 @@ class Leak:
         """
         if self.witness is not None:
             return self._witness_sentence(self.witness)
-        text = f"{self.source} -> {self.target}: {self.leakage:.2f} nats{delta_text(self.delta)}"
+        nats = f"{self.leakage:.2f} nats{delta_text(self.delta)}"
+        text = f"{self.source} -> {self.target}: {nats}"
         if self.interval is None:
             return text
         limits = f"{floor_text(self.lower, 2)} to {ceiling_text(self.upper, 2)}"

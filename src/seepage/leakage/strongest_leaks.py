@@ -76,7 +76,9 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[Leak]:
 
 
 def _strongest_of_pooled(matrix: LeakageMatrix, count: int) -> list[Leak]:
-    """Return the largest leakages of counts with pooled values, with their witnesses."""
+    """Return the largest leakages of counts with pooled values, with their
+    witnesses.
+    """
     least = witness_records(matrix.pairs)
     leaks = []
     for leak in matrix.strongest(count):
@@ -90,7 +92,9 @@ def _strongest_of_pooled(matrix: LeakageMatrix, count: int) -> list[Leak]:
 def _with_evidence(
     matrix: LeakageMatrix, intervals: LeakageIntervals, *, target: int, source: int
 ) -> Leak:
-    """Return the leak of one pair: its interval, and its witness among frequent values."""
+    """Return the leak of one pair: its interval, and its witness among frequent
+    values.
+    """
     supported = matrix.leak_among(target, source, witness_records(matrix.pairs))
     return replace(
         intervals[target, source],

@@ -150,7 +150,9 @@ def _occurs(matrix: "LeakageMatrix", target: int) -> Booleans:
 
 
 def _radii(matrix: "LeakageMatrix", target: int, source: int) -> Floats:
-    """Return the distance of the row of each target value; 1 where the table has none."""
+    """Return the distance of the row of each target value; 1 where the table has
+    none.
+    """
     assert matrix.uncertainty is not None
     in_table = matrix.pairs.marginals[target] > 0
     radii = matrix.uncertainty.radii(target, source)
@@ -163,7 +165,9 @@ def _occurring_radii(matrix: "LeakageMatrix", target: int, source: int) -> Float
 
 
 def _occurring_rows(matrix: "LeakageMatrix", target: int, source: int) -> Floats:
-    """Return the rows of the values that occur; any row for those that the table lacks."""
+    """Return the rows of the values that occur; any row for those that the table
+    lacks.
+    """
     table = matrix.pairs.table(target, source)[_occurs(matrix, target)]
     cells = table + (table.sum(axis=1, keepdims=True) == 0)
     return np.asarray(cells / cells.sum(axis=1, keepdims=True))

@@ -111,7 +111,9 @@ class MeasuredRows:
         return f"rows within the distances from {first} to {second}"
 
     def coded(self, pairs: PairCounts) -> PairCounts:
-        """Return pair counts in the domain of both tables; others raise a DomainError."""
+        """Return pair counts in the domain of both tables; others raise a
+        DomainError.
+        """
         selected = pairs.select(self.first.domain.names)
         return recoded(selected, self.first.domain)
 

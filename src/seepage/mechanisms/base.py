@@ -76,7 +76,10 @@ class Estimate(Result):
     def _headline(self) -> str:
         """Return frequencies estimated from reports in one line."""
         error = f"largest standard error {self.standard_errors.max():.3g}"
-        return f"Estimate({len(self.frequencies)} values from {self.records:,} reports, {error})"
+        return (
+            f"Estimate({len(self.frequencies)} values from {self.records:,} reports, "
+            f"{error})"
+        )
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of frequencies estimated from reports in long form."""
@@ -202,7 +205,8 @@ class Mechanism(ABC):
             )
         outside = (array < 0) | (array >= self.k)
         if outside.any():
-            rule = f"codes must be from 0 to {self.k - 1}; row {outside.argmax()} is outside"
+            row = outside.argmax()
+            rule = f"codes must be from 0 to {self.k - 1}; row {row} is outside"
             raise InputError(rule, parameter="codes")
         return self.draw(array.astype(np.int64, copy=False), randomness(rng))
 
@@ -324,7 +328,9 @@ class Mechanism(ABC):
 
     @property
     def guess_contrast(self) -> float:
-        """The log-ratio ln a (k - 1)/(1 - a) by which a guess of u favours the value u."""
+        """The log-ratio ln a (k - 1)/(1 - a) by which a guess of u favours the value
+        u.
+        """
         if self.k == 1:
             return 0.0
         if self.miss_rate == 0:
@@ -341,7 +347,9 @@ class Mechanism(ABC):
         return LikelySets("singletons", self.guess_contrast)
 
     def channel(self) -> Floats:
-        """Return P(report given value), k rows; raise where there are too many reports."""
+        """Return P(report given value), k rows; raise where there are too many
+        reports.
+        """
         raise InputError(
             f"{self.name} with k = {self.k} has too many reports for a matrix; use "
             "inferred_channel() for the guessed value, or leakage() for the whole "

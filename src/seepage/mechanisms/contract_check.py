@@ -238,7 +238,10 @@ def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
     values = np.eye(tested.k)
     exceeds = not tested.realised_epsilon <= tested.epsilon <= epsilon * (1 + EXACT)
     if exceeds or tested.delta > delta * (1 + EXACT):
-        return f"({tested.epsilon:.6g}, {tested.delta:.3g}) exceeds ({epsilon:g}, {delta:g})"
+        return (
+            f"({tested.epsilon:.6g}, {tested.delta:.3g}) exceeds ({epsilon:g}, "
+            f"{delta:g})"
+        )
     for group in every_report(tested, seeds=20):
         rows = np.exp(tested.log_likelihood(group)).T
         if delta_of_reports(values, rows, tested.epsilon) > tested.delta + EXACT:

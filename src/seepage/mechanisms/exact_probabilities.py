@@ -172,11 +172,10 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
     Notes
     -----
     The channel is mixed with a share t of its average row, t the smallest of 0, 2^-52,
-    2^-51,
-    ..., 1 for which the rounded ratios are within the limit; t = 1 always is.  A channel that is
-    within the limit up to rounding needs a t of about the rounding error over ln(limit).  Outputs
-    rarer than 2^-32 get the same threshold for all values, since rounding alone would distinguish
-    them.
+    2^-51, ..., 1 for which the rounded ratios are within the limit; t = 1 always is.  A
+    channel that is within the limit up to rounding needs a t of about the rounding
+    error over ln(limit).  Outputs rarer than 2^-32 get the same threshold for all
+    values, since rounding alone would distinguish them.
 
     Examples
     --------

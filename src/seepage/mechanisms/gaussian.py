@@ -229,7 +229,9 @@ class GaussianGrid:
         )
 
     def _table(self, sigma: float, digits: int) -> list[int]:
-        """Return 2^bits times the distribution function at the upper edge of each cell."""
+        """Return 2^bits times the distribution function at the upper edge of each
+        cell.
+        """
         checks.need("flint", "python-flint", "the Gaussian mechanism")
         from flint import arb, ctx, fmpq
 

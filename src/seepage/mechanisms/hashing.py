@@ -19,12 +19,13 @@ These are the steps of SplitMix64 [Steele, Lea and Flood 2014] without its last 
 which affects lower bits only: the values of a seed are hashed to the successive outputs
 of a tested generator that starts at the seed.
 
-* One value: s -> x is a bijection, so over uniform seeds x is exactly uniform, and a bucket has
-  probability 1/g to within 2^-48, exactly if g is a power of 2.  (This bias affects
-  only the estimate, far below any standard error; privacy does not depend on the hash.)
-* Several values: tests detect no dependence, for pairs and for splits of the whole alphabet.
-  Multiply-shift hashing has a proof for pairs, but it can split successive values in
-  few ways only; the attack's hit rate and the leakage need all splits.
+* One value: s -> x is a bijection, so over uniform seeds x is exactly uniform, and a
+  bucket has probability 1/g to within 2^-48, exactly if g is a power of 2.  (This bias
+  affects only the estimate, far below any standard error; privacy does not depend on
+  the hash.)
+* Several values: tests detect no dependence, for pairs and for splits of the whole
+  alphabet. Multiply-shift hashing has a proof for pairs, but it can split successive
+  values in few ways only; the attack's hit rate and the leakage need all splits.
 
 The definition is fixed: report files depend on it.
 
@@ -294,7 +295,9 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The log-probabilities of an output that supports the value, and of another."""
+        """The log-probabilities of an output that supports the value, and of
+        another.
+        """
         inside = 2 * self.true / self.outputs
         outside = 2 * (1 - self.true) / self.outputs
         return log_nearest(inside), log_nearest(outside)

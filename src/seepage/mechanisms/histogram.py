@@ -144,7 +144,9 @@ class HistogramEncoding(Mechanism):
         return np.full(share.shape, self.noise_variance / count)
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this mechanism, or not vectors of k numbers."""
+        """Raise where reports are not of this mechanism, or not vectors of k
+        numbers.
+        """
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
             raise InputError(
@@ -215,7 +217,9 @@ class SHE(HistogramEncoding):
 
     @property
     def epsilon(self) -> float:
-        """The privacy budget 2/b, recomputed from the noise's scale b and rounded up."""
+        """The privacy budget 2/b, recomputed from the noise's scale b and rounded
+        up.
+        """
         if self.k == 1 or math.isinf(self.scale):
             return 0.0
         return float_above(2 / Fraction(self.scale))

@@ -112,10 +112,11 @@ class Randomiser(dict[str, RandomisedAttribute]):
     and one of
 
     * `mechanism` and `epsilon` (and `delta`): a registered mechanism;
-    * `p` and `q`: one bit for each value, 1 with probability p for the true value and q for others;
+    * `p` and `q`: one bit for each value, 1 with probability p for the true value and q
+      for others;
     * `f`, `p`, `q`, and `h`, `cohorts`: RAPPOR [Erlingsson, Pihur and Korolova 2014];
-    * `p`, `p0`, `p1`: forced response, an honest answer with probability p, else no (p0) or yes
-      (p1);
+    * `p`, `p0`, `p1`: forced response, an honest answer with probability p, else no
+      (p0) or yes (p1);
     * `keep`: the true value with this probability, else one of the others uniformly;
     * `matrix`, and `reports` (labels).
 
@@ -505,7 +506,9 @@ def read_content(path: str | os.PathLike[str]) -> Any:
 
 
 def _json_of_unique_keys(content: bytes) -> Any:
-    """Return JSON; an object that has a key twice, of which one would be lost, raises."""
+    """Return JSON; an object that has a key twice, of which one would be lost,
+    raises.
+    """
     decoded = msgspec.json.decode(content)
     json.loads(content, object_pairs_hook=_check_unique)
     return decoded

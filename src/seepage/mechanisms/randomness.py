@@ -1,4 +1,6 @@
-"""Randomness of the operating system or of a seed, and draws with exact probabilities."""
+"""Randomness of the operating system or of a seed, and draws with exact
+probabilities.
+"""
 
 import os
 from typing import Any, Union

@@ -132,7 +132,9 @@ def releases(
 def make_release(
     attribute: Attribute, *, epsilon: float, delta: float, mechanism: Any
 ) -> Release:
-    """Return the release of one attribute by a mechanism, its name, `PUBLIC`, or any."""
+    """Return the release of one attribute by a mechanism, its name, `PUBLIC`, or
+    any.
+    """
     if mechanism is None:
         return Release(epsilon, delta)
     if isinstance(mechanism, str) and mechanism == PUBLIC:

@@ -114,7 +114,9 @@ class ValueReports(Reports):
         return cls(origin, values.astype(np.min_scalar_type(outputs - 1)))
 
     def below(self, outputs: int) -> Integers:
-        """Return the values; raise where one is not an integer from 0 to `outputs` - 1."""
+        """Return the values; raise where one is not an integer from 0 to `outputs` -
+        1.
+        """
         checks.integer(outputs, "outputs", 1, checks.MAX_RECORDS)
         values = self.values
         rule = f"reports must hold integers from 0 to {outputs - 1}"

@@ -113,7 +113,9 @@ class TwoLevelMechanism(Mechanism):
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy budget, recomputed from p and q and rounded up; 0 for one value."""
+        """The privacy budget, recomputed from p and q and rounded up; 0 for one
+        value.
+        """
         return self._epsilon_of(self.true, self.other)
 
     @property
@@ -295,7 +297,9 @@ class TwoLevelMechanism(Mechanism):
         return matrix
 
     def log_likelihood(self, reports: Any) -> Floats:
-        """Return ln P(report given u), one row per report and one column per value u."""
+        """Return ln P(report given u), one row per report and one column per value
+        u.
+        """
         self.check_reports(reports)
         return np.where(self.supported(reports), *self._logarithms)
 

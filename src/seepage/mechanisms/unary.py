@@ -48,8 +48,8 @@ class UnaryEncoding(SetMechanism):
 
     Notes
     -----
-    `perturb` draws one byte per bit, O(k) per report; `estimate` counts 64 bits at a time; `infer`
-    is O(k / 64) per report.
+    `perturb` draws one byte per bit, O(k) per report; `estimate` counts 64 bits at a
+    time; `infer` is O(k / 64) per report.
     """
 
     @cached_property
@@ -232,8 +232,8 @@ class BasicRAPPOR(UnaryEncoding):
 
     Notes
     -----
-    `perturb` draws one report per code directly from q* and p*, without storing a permanent
-    response; of several such reports the budgets add up.
+    `perturb` draws one report per code directly from q* and p*, without storing a
+    permanent response; of several such reports the budgets add up.
 
     Examples
     --------
@@ -261,8 +261,8 @@ class BasicRAPPOR(UnaryEncoding):
         )
         if not (other_bit > 0 and true_bit < 1):
             raise InputError(
-                f"f, p and q must leave every bit random, got f = {self.f}, p = {self.p}, "
-                f"q = {self.q}; take f above 0, or p above 0 and q below 1"
+                f"f, p and q must leave every bit random, got f = {self.f}, p = "
+                f"{self.p}, q = {self.q}; take f above 0, or p above 0 and q below 1"
             )
         super().__init__(k, true_bit, other_bit, f=self.f, p=self.p, q=self.q)
 

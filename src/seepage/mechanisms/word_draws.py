@@ -161,7 +161,9 @@ def _swap(values: list[int], first: int, second: int) -> None:
 
 @dataclass(frozen=True)
 class BitsDraw:
-    """Set the bit of each value if its word is below `true` (the person's) or `other`."""
+    """Set the bit of each value if its word is below `true` (the person's) or
+    `other`.
+    """
 
     kind: ClassVar[str] = "bits"
 

@@ -362,7 +362,8 @@ def about_picture(analysis: Analysis) -> AboutPicture | None:
                 name=name,
                 state="told",
                 value=told[name].value,
-                text=f"{measured_odds(told[name].value)} ×{delta_text(told[name].delta)}",
+                text=f"{measured_odds(told[name].value)} "
+                f"×{delta_text(told[name].delta)}",
             )
             for name in names[:SHOWN_SOURCES]
         ]

@@ -274,8 +274,8 @@ def _cards(check: DataCheck) -> Iterator[DecisionCard]:
         name = check.repeated[0]
         yield DecisionCard(
             title="Several records of one person?",
-            text=f"Values of {short_list(check.repeated)} occur in several records. The "
-            "promise is for one record per person.",
+            text=f"Values of {short_list(check.repeated)} occur in several records. "
+            "The promise is for one record per person.",
             option=f"--person {name}",
         )
     findings = dict[str, list[str]]()

@@ -116,7 +116,8 @@ def _pair_bars(pairs: Sequence[Mapping[str, Any]]) -> OddsBars | None:
                 state="told" if pair["established"] else "compared",
                 value=pair["second"],
                 estimate=pair["first"],
-                text=f"{measured_odds(pair['first'])} × to {measured_odds(pair['second'])} ×",
+                text=f"{measured_odds(pair['first'])} × to "
+                f"{measured_odds(pair['second'])} ×",
             )
             for pair in pairs[:SHOWN_PAIRS]
         ]

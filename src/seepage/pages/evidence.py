@@ -20,16 +20,20 @@ from seepage.workflow.plan import Plan
 
 # Evidence -----------------------------------------------------------------------------
 
-TUNED = """\
-The plan's file goes to every client. Its questions, answers, budgets and shares were tuned on the \
-raw records of the pilot, and it states nominal frequencies in whole percent: what the file tells \
-about the people of the pilot is not accounted for in epsilon."""
+TUNED = (
+    "The plan's file goes to every client. Its questions, answers, budgets and shares "
+    "were tuned on the raw records of the pilot, and it states nominal frequencies in "
+    "whole percent: what the file tells about the people of the pilot is not accounted "
+    "for in epsilon."
+)
 """What no epsilon of a plan covers."""
 
 
-DRAWN = """\
-Reports are drawn by comparing the operating system's random bytes with integer thresholds, which \
-are rounded so that the stated epsilon and delta are never exceeded."""
+DRAWN = (
+    "Reports are drawn by comparing the operating system's random bytes with integer "
+    "thresholds, which are rounded so that the stated epsilon and delta are never "
+    "exceeded."
+)
 """How noise is drawn, unless a seed was given for research."""
 
 

@@ -124,7 +124,9 @@ class QuestionRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Mosaic:
-    """Who is asked what: groups as columns as wide as their shares, questions as rows."""
+    """Who is asked what: groups as columns as wide as their shares, questions as
+    rows.
+    """
 
     rows: tuple[QuestionRow, ...]
     groups: tuple[Group, ...]
@@ -156,8 +158,8 @@ class Mosaic:
         ]
         if any(cell.truthful is not None for cell in cells):
             text += (
-                "; a number says how many of 100 send their true answer, the others send "
-                "another one at random"
+                "; a number says how many of 100 send their true answer, the others "
+                "send another one at random"
             )
         if any(cell.is_shaped for cell in cells):
             text += "; wide boxes without a number are sent together as one report"

@@ -34,7 +34,9 @@ class MapCell:
 
 @dataclass(frozen=True, kw_only=True)
 class MapRow:
-    """The row of a question: a cell for each question that is asked; None for itself."""
+    """The row of a question: a cell for each question that is asked; None for
+    itself.
+    """
 
     name: str
     cells: tuple[MapCell | None, ...]

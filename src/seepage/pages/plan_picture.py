@@ -6,7 +6,9 @@ from seepage.plan.content import PlanContent
 
 
 def plan_picture(plan: PlanContent) -> Any:
-    """Return an Altair chart of forms with their budgets and shares, totals and limits."""
+    """Return an Altair chart of forms with their budgets and shares, totals and
+    limits.
+    """
     from seepage.charts.result_charts import forms_chart
 
     title = f"{plan.guarantee}, {plan.kind}"

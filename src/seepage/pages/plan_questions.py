@@ -227,7 +227,9 @@ def short_answers(answers: Sequence[str]) -> str:
 
 
 def merged_answers(plan: PlanContent) -> dict[str, str]:
-    """Return what counts as which answer, by question, where there is something to say."""
+    """Return what counts as which answer, by question, where there is something to
+    say.
+    """
     texts = {attribute.name: merged_text(attribute) for attribute in plan.collected}
     return {name: text for name, text in texts.items() if text}
 
@@ -255,7 +257,9 @@ def _why_not_asked(planned: PlannedAttribute) -> str:
 
 
 def _half_width(precision: Precision, name: str) -> float:
-    """Return the half-width of an attribute's shares; infinite if it is not estimated."""
+    """Return the half-width of an attribute's shares; infinite if it is not
+    estimated.
+    """
     if name not in precision.sizes:
         return math.inf
     return precision.width(precision.strategies[0], name)

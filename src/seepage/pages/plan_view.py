@@ -119,7 +119,9 @@ def people_bars(precision: Precision) -> PeopleBars:
 
 
 def bars_of_counts(counts: Mapping[str, int], *, this: str) -> PeopleBars:
-    """Return numbers of people by label as bars, and each as a multiple of one of them."""
+    """Return numbers of people by label as bars, and each as a multiple of one of
+    them.
+    """
     own = counts[this]
     alike = [people for people in counts.values() if people <= 4 * own]
     full = _round_number(max(1.15 * max(alike), max(counts.values()) / MAX_LINES))
@@ -191,7 +193,9 @@ def odds_of(total: float) -> Odds:
 
 
 def promised_total(plan: PlanContent) -> float:
-    """Return what a plan promises in nats: its largest limit, else its largest total."""
+    """Return what a plan promises in nats: its largest limit, else its largest
+    total.
+    """
     limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
     if limits and not unlimited(plan):
         return max(limits)
@@ -199,7 +203,9 @@ def promised_total(plan: PlanContent) -> float:
 
 
 def promised_odds(plan: PlanContent) -> Odds:
-    """Return the odds that a plan promises: its largest limit, else its largest total."""
+    """Return the odds that a plan promises: its largest limit, else its largest
+    total.
+    """
     return odds_of(promised_total(plan))
 
 

@@ -123,7 +123,9 @@ def plans_page(plans: Mapping[str, PlanContent]) -> str:
 
 
 def _common_width(precisions: Sequence[Precision]) -> float:
-    """Return the half-width that numbers of people are compared for; infinite for none."""
+    """Return the half-width that numbers of people are compared for; infinite for
+    none.
+    """
     for precision in precisions:
         if is_estimated(precision):
             return precision.half_width
@@ -211,8 +213,8 @@ def _reasons(own: ComparedPlan, other: ComparedPlan) -> tuple[str, ...]:
     reasons = list[str]()
     if own.total < other.total and own.odds.times != other.odds.times:
         reasons.append(
-            f"odds that change {other.odds.times} times tell too much about a question: "
-            f"at most {own.odds.times} times here;"
+            f"odds that change {other.odds.times} times tell too much about a "
+            f"question: at most {own.odds.times} times here;"
         )
     if own.whole < other.whole and own.record.times != other.record.times:
         reasons.append(
@@ -226,7 +228,8 @@ def _reasons(own: ComparedPlan, other: ComparedPlan) -> tuple[str, ...]:
         )
     if own.tables > other.tables:
         reasons.append(
-            f"you want tables of two questions: {own.tables} here, {other.tables} there;"
+            f"you want tables of two questions: {own.tables} here, {other.tables} "
+            "there;"
         )
     if own.questions > other.questions:
         reasons.append(

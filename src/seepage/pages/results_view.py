@@ -1,4 +1,6 @@
-"""What a page of results shows: shares, tables of two questions, whether promises hold."""
+"""What a page of results shows: shares, tables of two questions, whether promises
+hold.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -149,7 +151,9 @@ def _remark(frequencies: Frequencies, name: str, people: int) -> str:
 
 
 def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
-    """Return one share of each question of two answers; None if there is no such one."""
+    """Return one share of each question of two answers; None if there is no such
+    one.
+    """
     rows = list[tuple[str, str]]()
     people = list[int]()
     for name, estimate in frequencies.estimates.items():
@@ -256,7 +260,9 @@ def together_view(table: Table, most_rows: int) -> TogetherView:
 
 
 def _drawn_answers(table: Table, most: int) -> list[str]:
-    """Return the answers to the first question whose shares are drawn, in their order."""
+    """Return the answers to the first question whose shares are drawn, in their
+    order.
+    """
     first, second = table.attributes
     answers = list(first.values)
     if len(answers) == 2:

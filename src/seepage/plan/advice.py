@@ -35,14 +35,14 @@ def assessment(plan: PlanContent, precision: str) -> str:
     exclusions = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
     sentences = [
         f"Collected are {names}{also}, under local differential privacy: noise "
-        f"({mechanism_names(plan)}) is added to a person's answers before they are stored or sent, "
-        "so that no answer can be known with certainty from a report.",
+        f"({mechanism_names(plan)}) is added to a person's answers before they are "
+        "stored or sent, so that no answer can be known with certainty from a report.",
         promise(plan),
         ground(plan),
         f"Not promised: {exclusions}",
         precision,
-        f"Computed with seepage {plan.provenance.seepage}; the plan has SHA-256 {plan.digest}, "
-        f"the counts it was computed from {plan.provenance.digest}.",
+        f"Computed with seepage {plan.provenance.seepage}; the plan has SHA-256 "
+        f"{plan.digest}, the counts it was computed from {plan.provenance.digest}.",
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -68,8 +68,8 @@ def order_sentence(plan: PlanContent, precision: Precision) -> str:
     """Return how many people to ask how many questions."""
     people = rounded_people(precision.people)
     return (
-        f"Ask {people} people {questions_each(plan)}, with noise added before anything is "
-        "sent."
+        f"Ask {people} people {questions_each(plan)}, with noise added before anything "
+        "is sent."
     )
 
 
@@ -107,9 +107,9 @@ def proportion_sentence(precision: Precision) -> str:
         return ""
     times = math.floor(precision.people / without)
     return (
-        f"Privacy is out of proportion here: without it {rounded_people(without)} people "
-        f"give the same precision, with it {times:,} times as many. Fewer questions, fewer "
-        "answers to each, less precision or a higher limit help."
+        f"Privacy is out of proportion here: without it {rounded_people(without)} "
+        f"people give the same precision, with it {times:,} times as many. Fewer "
+        "questions, fewer answers to each, less precision or a higher limit help."
     )
 
 
@@ -123,8 +123,8 @@ def no_better(plan: PlanContent, precision: Precision) -> str:
 
 
 def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
-    """Return that one question each with the noise of a whole set of answers needs fewer
-    people; empty if not.
+    """Return that one question each with the noise of a whole set of answers needs
+    fewer people; empty if not.
     """
     rival = precision.named(RECORD_SMP)
     most = max(len(form.attributes) for form in plan.forms)
@@ -132,10 +132,10 @@ def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
         return ""
     people = math.ceil(precision.ratio(rival) * precision.people)
     return (
-        "Against somebody who already knows all other answers of a person only the whole "
-        f"set of answers counts, {factor(float(rival.record))} times. One question each "
-        f"with as little noise as that needs {rounded_people(people)} people, fewer than "
-        "this plan, but exceeds the limit of single questions."
+        "Against somebody who already knows all other answers of a person only the "
+        f"whole set of answers counts, {factor(float(rival.record))} times. One "
+        f"question each with as little noise as that needs {rounded_people(people)} "
+        "people, fewer than this plan, but exceeds the limit of single questions."
     )
 
 
@@ -151,6 +151,6 @@ def _change(plan: PlanContent) -> str:
             return ""
         return "What would help: more records, from which the limits are certified."
     return (
-        "What would help: no limit on questions that are not sensitive; they tell too much of "
-        "each other for several in one form."
+        "What would help: no limit on questions that are not sensitive; they tell too "
+        "much of each other for several in one form."
     )

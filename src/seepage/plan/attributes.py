@@ -206,7 +206,9 @@ def _mechanism_names(name: str, asking: Sequence[tuple[int, Form]]) -> str | Non
 
 
 def _largest_budget(name: str, asking: Sequence[tuple[int, Form]]) -> float:
-    """Return the largest budget of an attribute; that of a matrix is its whole record's."""
+    """Return the largest budget of an attribute; that of a matrix is its whole
+    record's.
+    """
     largest = 0.0
     for _, form in asking:
         question = form.question(name)

@@ -148,7 +148,9 @@ def _sum_of_budgets(plan: PlanContent, form: Form) -> float:
 
 
 def _own_leakage(plan: PlanContent, question: Question, mechanism: Mechanism) -> float:
-    """Return the leakage of an attribute's own report, or its budget if it has a delta."""
+    """Return the leakage of an attribute's own report, or its budget if it has a
+    delta.
+    """
     if question.delta:
         return question.epsilon
     release = Release(mechanism.epsilon, 0.0, mechanism)

@@ -130,9 +130,9 @@ def left_out_of(plan: PlanContent) -> LeftOut:
 def left_out_sentence(plan: PlanContent) -> str:
     """Return what a plan leaves out, in one sentence; empty if it asks every column.
 
-    With the price of asking what is rare, at most, where the search has computed it, and
-    what not asking a rare question that is asked would save, from a tenth of the people
-    on.
+    With the price of asking what is rare, at most, where the search has computed it,
+    and what not asking a rare question that is asked would save, from a tenth of the
+    people on.
     """
     left_out = left_out_of(plan)
     clauses = [
@@ -155,7 +155,8 @@ def _dear_clauses(plan: PlanContent) -> list[str]:
         if change.kind == "drop" and change.people <= NOTABLE
     }
     dear = [
-        f"{planned.name} has rare answers (without it {people_change(saved[planned.name])})"
+        f"{planned.name} has rare answers (without it "
+        f"{people_change(saved[planned.name])})"
         for planned in plan.attributes
         if planned.name in saved and _has_rare_answers(planned)
     ]

@@ -281,7 +281,9 @@ def people_for(plan: PlanContent, width: float) -> int:
 
 
 def _with_confidence(plan: PlanContent, guarantee: str) -> str:
-    """Return a guarantee with its confidence, or with its kind if it is not certified."""
+    """Return a guarantee with its confidence, or with its kind if it is not
+    certified.
+    """
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
         return f"{guarantee}, with confidence {plan.confidence:.4g}"
     if guarantee not in GUARANTEES:
@@ -295,7 +297,9 @@ def _with_confidence(plan: PlanContent, guarantee: str) -> str:
 def pairs_together(
     plan: PlanContent,
 ) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the pairs of attributes that some form asks for together, and all pairs."""
+    """Return the pairs of attributes that some form asks for together, and all
+    pairs.
+    """
     together = set[tuple[str, str]]()
     for form in plan.forms:
         names = sorted(form.attributes, key=plan.domain.index)

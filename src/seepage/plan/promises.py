@@ -192,7 +192,8 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
         question = f"one of its {len(plan.attributes)} questions"
     times = f"at most {odds_text(max(limits))} times"
     if len(limits) > 1:
-        times = f"at most {odds_text(min(limits))} to {odds_text(max(limits))} times, by question"
+        least = odds_text(min(limits))
+        times = f"at most {least} to {odds_text(max(limits))} times, by question"
     promises = "promises"
     if plan.kind == "assumed":
         promises = "does not prove but assumes"
@@ -235,7 +236,9 @@ def _collection(plan: PlanContent) -> str:
 
 
 def ground(plan: PlanContent) -> str:
-    """Return the second sentence: the guarantee of the totals, and for whom they hold."""
+    """Return the second sentence: the guarantee of the totals, and for whom they
+    hold.
+    """
     delta = largest_delta(plan)
     parts = [_guarantee_sentence(plan)]
     if delta > 0:
@@ -253,7 +256,9 @@ def ground(plan: PlanContent) -> str:
 
 
 def _guarantee_sentence(plan: PlanContent) -> str:
-    """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
+    """Return the sentence of the guarantee; if forms differ, that of the weakest
+    one.
+    """
     names = sorted(
         {form.guarantee for form in plan.forms},
         key=lambda name: (-list(KINDS).index(GUARANTEES[name].kind), name),
@@ -261,7 +266,10 @@ def _guarantee_sentence(plan: PlanContent) -> str:
     weakest = GUARANTEES[names[0]].promise
     if len(names) == 1:
         return weakest
-    return f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {weakest}"
+    return (
+        f"Forms rest on different guarantees ({', '.join(names)}). The weakest: "
+        f"{weakest}"
+    )
 
 
 def whom(plan: PlanContent) -> str:

@@ -165,7 +165,9 @@ class FormVectors(NamedTuple):
         return float(self.variances.sum())
 
     def vectors(self, reports: Sequence[Any]) -> Floats:
-        """Return the vector of each report, one row per report and one column per cell."""
+        """Return the vector of each report, one row per report and one column per
+        cell.
+        """
         parts = [
             entry(column) for entry, column in zip(self.entries, reports, strict=True)
         ]

@@ -65,7 +65,9 @@ def mechanism_wire(mechanism: Mechanism) -> Wire:
 
 
 def drawable(wire: Wire) -> Wire:
-    """Return a wire form; a mechanism that a client cannot draw raises an InputError."""
+    """Return a wire form; a mechanism that a client cannot draw raises an
+    InputError.
+    """
     for question in undrawable(wire):
         known = ", ".join(sorted({kind.name for kind in WORD_DRAWS}))
         raise InputError(

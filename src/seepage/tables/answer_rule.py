@@ -100,7 +100,9 @@ class AnswerRule:
     def _merged(
         self, answers: Attribute, people: Integers, numbers: NumberSummary | None
     ) -> Attribute:
-        """Return the attribute with its answers merged, of values that are not missing."""
+        """Return the attribute with its answers merged, of values that are not
+        missing.
+        """
         options = self.options
         name = answers.name
         if answers.edges and name not in options.order:
@@ -253,7 +255,9 @@ class AnswerRule:
         return Attribute(name, labels, (), merged)
 
     def _pooled_below(self, counts: Integers) -> float:
-        """Return the number of records of the part below which `pool` merges a value."""
+        """Return the number of records of the part below which `pool` merges a
+        value.
+        """
         pool = self.options.pool
         assert pool is not None
         if pool >= 1:
@@ -418,7 +422,9 @@ def _rare_no_answers(
 
 
 def _name_of_others(joining: Sequence[str], values: Sequence[str]) -> str:
-    """Return the label of merged values: "Asian or other" if a common one joins them."""
+    """Return the label of merged values: "Asian or other" if a common one joins
+    them.
+    """
     if not joining or OTHER in joining:
         return OTHER
     name = " or ".join([*joining, "other"])

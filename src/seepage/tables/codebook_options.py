@@ -192,7 +192,9 @@ def _are_ordered(rows: Sequence[CodebookRow]) -> bool:
 
 
 def _place(row: CodebookRow) -> float:
-    """Return the place of a value on its scale; merged ones without a place are last."""
+    """Return the place of a value on its scale; merged ones without a place are
+    last.
+    """
     return float("inf") if row.order is None else row.order
 
 

@@ -217,7 +217,9 @@ class DataCheck(Result):
 
     @property
     def people(self) -> tuple[RepeatedValues, ...]:
-        """The columns that identify people with several records, the likeliest first."""
+        """The columns that identify people with several records, the likeliest
+        first.
+        """
         persons = [column for column in self.repeats if column.is_person]
         return tuple(sorted(persons, key=lambda column: -len(column.constant)))
 
@@ -371,7 +373,9 @@ class DataCheck(Result):
         write_codebook(path, self._codebook(), private=True)
 
     def _codebook(self) -> Iterator[CodebookRow]:
-        """Yield the lines of the codebook, without roles of the columns that are used."""
+        """Yield the lines of the codebook, without roles of the columns that are
+        used.
+        """
         for column in self:
             role: Role = "" if column.used else "never"
             yield CodebookRow(attribute=column.name, kind=column.kind, role=role)

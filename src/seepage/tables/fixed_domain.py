@@ -308,7 +308,9 @@ def _certifying(part_records: int, scale: float, *, whole: bool) -> int:
 
 @dataclass(frozen=True)
 class _Roles:
-    """The domain, and the names of the columns that are not asked, see `FixedDomain`."""
+    """The domain, and the names of the columns that are not asked, see
+    `FixedDomain`.
+    """
 
     domain: Domain
     protected: tuple[str, ...]

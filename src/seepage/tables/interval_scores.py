@@ -132,7 +132,9 @@ def _moments(
 
 
 def _pooled(moments: Sequence[IntervalMoments], index: int) -> IntervalMoments:
-    """Return the numbers of an interval and of those beside it, until they are enough."""
+    """Return the numbers of an interval and of those beside it, until they are
+    enough.
+    """
     pooled = moments[index]
     for distance in range(1, len(moments)):
         for beside in (index - distance, index + distance):

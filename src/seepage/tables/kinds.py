@@ -61,7 +61,8 @@ WORDS_OF_FREE_TEXT = 4
 
 
 ID_NAME = re.compile(
-    r"(?i)(^|[_ .-])(id|ids|uuid|guid|key|nbr|nr|no|serial|seqn|rownames?|index)$|[a-z]I[dD]$"
+    r"(?i)(^|[_ "
+    r".-])(id|ids|uuid|guid|key|nbr|nr|no|serial|seqn|rownames?|index)$|[a-z]I[dD]$"
     r"|^(idnum|case_?id|resp_?id|respondent|participant|subject|patient|person|name|image|file)"
     r"(_?name)?$"
 )
@@ -80,7 +81,8 @@ MAYBE_WEIGHT = re.compile(r"(?i)^(wt|weight)s?$")
 
 
 CODE_NAME = re.compile(
-    r"(?i)(^|[_ .-])(zip|postal|postcode|plz|fips|naics|sic|icd\d*|puma|county)([_ .-]|$)"
+    r"(?i)(^|[_ .-])(zip|postal|postcode|plz|fips|naics|sic|icd\d*|puma|county)([_ "
+    r".-]|$)"
     r"|(zip|post|area|[_ .-])codes?$|^(indp|occp|socp|naicsp)$|[_ .-]id$"
 )
 """Names of codes: numbers without an order."""

@@ -46,7 +46,8 @@ NEARLY_ALWAYS = 0.99
 
 
 LEAST_TERM = 0.05
-"""Share of the records in which each term of a sum is another number than 0, at least."""
+"""Share of the records in which each term of a sum is another number than 0, at least.
+"""
 
 
 def monotone_copies(profiles: Sequence[Profile]) -> dict[int, int]:
@@ -175,7 +176,9 @@ def _changes(profile: Profile, order: Integers) -> int:
 
 
 def _follows(other: Profile, numbers: Floats, order: Integers) -> bool:
-    """Return whether a column changes between numbers only, and once per further value."""
+    """Return whether a column changes between numbers only, and once per further
+    value.
+    """
     if other.counts.min() < MIN_RECORDS or _changes(other, order) != other.values - 1:
         return False
     kept = order[other.codes[order] < other.values]

@@ -97,7 +97,9 @@ class OpenTable:
         return merged
 
     def records(self, engine: str) -> Any:
-        """Return what an engine reads: Spark the files or the frame, others the source."""
+        """Return what an engine reads: Spark the files or the frame, others the
+        source.
+        """
         if engine == SPARK and not self.is_dataset:
             return self.origin
         return self.source

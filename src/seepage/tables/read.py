@@ -245,7 +245,9 @@ def _counted_already(
 def _within(
     counted: PairCounts | Records, domain: Domain | None
 ) -> PairCounts | Records:
-    """Return the counts or records of a domain's attributes; any other domain raises."""
+    """Return the counts or records of a domain's attributes; any other domain
+    raises.
+    """
     if domain is None:
         return counted
     if set(domain.names) < set(counted.domain.names):

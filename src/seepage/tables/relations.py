@@ -1,4 +1,6 @@
-"""What columns tell of each other: which determine others or mark their missing values."""
+"""What columns tell of each other: which determine others or mark their missing
+values.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -194,7 +196,9 @@ def _marks_missing(occurs: Booleans) -> bool:
 
 
 def _values_where_missing(source: Profile, occurs: Booleans) -> str:
-    """Return the column's values, at most three, where the other is missing, in words."""
+    """Return the column's values, at most three, where the other is missing, in
+    words.
+    """
     codes = np.flatnonzero(occurs[:, -1])[:3]
     values = " or ".join(source.labels[code] for code in codes)
     return f"{source.name} is {values}"

@@ -313,7 +313,9 @@ def _in_order(own: Integers, profile: Profile) -> tuple[Integers, Booleans]:
 
 
 def _ranks(profile: Profile) -> Integers:
-    """Return the rank of each value, numbers by size and texts by label; missing last."""
+    """Return the rank of each value, numbers by size and texts by label; missing
+    last.
+    """
     if profile.texts:
         order = np.argsort(np.array(profile.labels, dtype=object), kind="stable")
     else:

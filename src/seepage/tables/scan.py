@@ -312,7 +312,9 @@ def _summarise(
 
 
 def check_records(rows: int, kept: int) -> None:
-    """Raise a TableError for a table without records, or if all records were dropped."""
+    """Raise a TableError for a table without records, or if all records were
+    dropped.
+    """
     if not rows:
         raise TableError("the table has no records")
     if not kept:

@@ -162,7 +162,9 @@ def table_format(file: Path) -> str:
 
 
 def suffix_of(file: Path) -> str:
-    """Return the suffix of a file in small letters, that before `.gz` of a packed one."""
+    """Return the suffix of a file in small letters, that before `.gz` of a packed
+    one.
+    """
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
@@ -216,7 +218,9 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 
 @contextmanager
 def read_errors(file: Path, kind: str) -> Iterator[None]:
-    """Turn errors of reading a file into a TableError of one line that names the file."""
+    """Turn errors of reading a file into a TableError of one line that names the
+    file.
+    """
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError, csv.Error) as reason:

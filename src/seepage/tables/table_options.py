@@ -4,13 +4,14 @@
 files, folders and globs, one batch at a time, and codes each column.  The same table
 gives the same domain from each of them:
 
-* strings are unchanged; booleans are `true` and `false`; dates and times are in ISO form, those
-  with a time zone in UTC (`2020-01-02T02:04:05+00:00`);
-* numbers with few distinct values are ordered categories, others are binned.  Numbers are floats,
-  and the label of a number is the shortest decimal that rounds to it, the same for an
-  integer, a float or a decimal.  A number from 2^53 on that no float equals is a
-  category like a string;
-* nulls, NaN, empty fields of text files and `missing_markers` are `(missing)`, or dropped.
+* strings are unchanged; booleans are `true` and `false`; dates and times are in ISO
+  form, those with a time zone in UTC (`2020-01-02T02:04:05+00:00`);
+* numbers with few distinct values are ordered categories, others are binned.  Numbers
+  are floats, and the label of a number is the shortest decimal that rounds to it, the
+  same for an integer, a float or a decimal.  A number from 2^53 on that no float equals
+  is a category like a string;
+* nulls, NaN, empty fields of text files and `missing_markers` are `(missing)`, or
+  dropped.
 
 Text files have no types: a field that looks like a number is one, and a column is
 numeric if all its fields are.  Values that do not occur are not in the domain, except
@@ -134,7 +135,8 @@ TABLE_CONSTRAINTS: dict[str, checks.Check] = {
     "pool": _pool,
     "person": checks.text,
 }
-"""What each of the `TableOptions` must be; rules of bins are read when they are used."""
+"""What each of the `TableOptions` must be; rules of bins are read when they are used.
+"""
 
 
 class CodingKeywords(TypedDict, total=False):
@@ -489,7 +491,9 @@ def is_spark_frame(data: Any) -> bool:
 
 
 def uses_spark(data: Any, engine: str, person: str | None) -> bool:
-    """Return whether Spark reads `data`; it does not look for a person's first record."""
+    """Return whether Spark reads `data`; it does not look for a person's first
+    record.
+    """
     used = engine == SPARK or is_spark_frame(data)
     if used and person is not None:
         raise TableError(

@@ -20,7 +20,8 @@ ValueShares = tuple[tuple[str, float], ...]
 
 
 ValueLabels = tuple[tuple[str, int | None], ...]
-"""Labels of values, each with its share in whole percent; None if few people have it."""
+"""Labels of values, each with its share in whole percent; None if few people have it.
+"""
 
 MOST_LABELS = 50
 """Maximum number of values of an answer that are listed."""
@@ -89,7 +90,9 @@ def value_shares(profile: Profile, kind: str) -> ValueShares:
 
 
 def _binned(profile: Profile) -> ValueShares:
-    """Return the shares of a number in bins of equal width, infinite ones beside them."""
+    """Return the shares of a number in bins of equal width, infinite ones beside
+    them.
+    """
     finite = np.isfinite(profile.numbers)
     people = profile.counts[finite]
     quarters = profile.numbers[finite] / 4  # whose range is finite too

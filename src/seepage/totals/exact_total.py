@@ -93,8 +93,8 @@ def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None
             shown = f"{size:.3g}"
         raise GuaranteeError(
             f"exact totals of these {len(columns)} attributes need {shown} "
-            f"combinations of reports, at most {MAX_TARGET_CELLS:.3g} fit; use 'sampled' or "
-            "'merged', or choose fewer attributes"
+            f"combinations of reports, at most {MAX_TARGET_CELLS:.3g} fit; use "
+            "'sampled' or 'merged', or choose fewer attributes"
         )
     budgets = sum(column.span for column in columns)
     if budgets + math.log(max(records, 1)) > MAX_SPAN:

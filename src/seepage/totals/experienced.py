@@ -160,7 +160,10 @@ class Experience(Result):
         """Return the realised losses of drawn people in one line."""
         private = [k for k in self.measured if np.isfinite(self.epsilons[k])]
         if not private:
-            return f"Experience({self.people:,} people; no attribute has two values to compare)"
+            return (
+                f"Experience({self.people:,} people; no attribute has two values to "
+                "compare)"
+            )
         top = private[0]
         return (
             f"Experience({self.people:,} people; above 1.1 epsilon most often: "

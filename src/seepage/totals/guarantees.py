@@ -18,9 +18,13 @@ Kind = Literal["certified", "statistical", "assumed", "lower bound"]
 
 KINDS: dict[Kind, str] = {
     "certified": "proven",
-    "statistical": "valid with a stated confidence, and up to a delta where one is stated",
+    "statistical": (
+        "valid with a stated confidence, and up to a delta where one is stated"
+    ),
     "assumed": "valid only under an assumption, which real data often violate",
-    "lower bound": "attained by reports that were found; it refutes smaller totals and bounds none",
+    "lower bound": (
+        "attained by reports that were found; it refutes smaller totals and bounds none"
+    ),
 }
 """Kinds of totals, the strongest first, and what each means."""
 

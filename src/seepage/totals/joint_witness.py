@@ -72,7 +72,8 @@ class JointWitness:
         ...     "Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25
         ... )
         >>> witness.sentence()
-        'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
+        'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than
+        under Sex M'
         """
         favoured = []
         for name, likely in self.reports.items():

@@ -229,7 +229,8 @@ class TotalLeakage(Result):
     def _headline(self) -> str:
         """Return the totals of attributes in one line."""
         top = int(np.argmax(self.values))
-        largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}{self.delta_text}"
+        name = self.domain.names[top]
+        largest = f"largest {self.values[top]:.4g} of {name!r}{self.delta_text}"
         people = ""
         if self.sources is not None:
             people = f", from {short_list(self.sources, 3)}"

@@ -490,7 +490,9 @@ def compute_total(
     matrix: LeakageMatrix,
     settings: TotalSettings,
 ) -> TotalLeakage:
-    """Return the totals of a table; raise a GuaranteeError if they cannot be computed."""
+    """Return the totals of a table; raise a GuaranteeError if they cannot be
+    computed.
+    """
     _need_records(guarantee, data)
     uncertainty = matrix.uncertainty
     if uncertainty is not None and guarantee not in FROM_PAIRS:

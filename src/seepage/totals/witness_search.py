@@ -232,7 +232,9 @@ class _CoordinateAscent:
             yield int(first[index]), int(second[index])
 
     def ascended(self, start: Reports, pair: tuple[int, int]) -> Candidate:
-        """Return the reports that a search ends with, and their log-likelihood ratio."""
+        """Return the reports that a search ends with, and their log-likelihood
+        ratio.
+        """
         reports = self.ascend(start, pair)
         return self.log_ratio(reports, pair, self.weights), reports, pair
 

@@ -140,7 +140,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         name: str | None = None,
         force: bool = False,
     ) -> list[Path]:
-        """Write evidence for an impact assessment and a registry; see `pages.evidence`."""
+        """Write evidence for an impact assessment and a registry; see
+        `pages.evidence`.
+        """
         from seepage.pages.evidence import write_evidence
 
         return write_evidence(self, folder, name=name, force=force)
@@ -311,7 +313,9 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         )
 
     def analyse(self, reports: Any, *, confidence: float = 0.95) -> ReportAnalysis:
-        """Return the leakages estimated from reports; see `collection.report_leakage`."""
+        """Return the leakages estimated from reports; see
+        `collection.report_leakage`.
+        """
         return analyse_reports(self, reports, confidence=confidence)
 
     def write_client(

@@ -202,7 +202,8 @@ def test_another_schema_raises_with_both_schemas(spark, tmp_path):
     pq.write_table(pa.table({"a": ["1", "2"]}), tmp_path / "two.parquet")
     with pytest.raises(
         TableError,
-        match=r"two.parquet does not .* of \S+one.parquet: 'a' is string here and int64 there",
+        match=r"two.parquet does not .* of \S+one.parquet: "
+        "'a' is string here and int64 there",
     ):
         sp.count_pairs(tmp_path, engine="spark")
 

@@ -21,7 +21,8 @@ path = sys.argv[1]
 frame = session.read.parquet(path).where("true")
 for options in ({}, {"missing": "drop"}, {"bins": "width:4"}):
     assert sp.count_pairs(frame, **options) == sp.count_pairs(path, **options)
-    assert sp.count_pairs(path, engine="spark", **options) == sp.count_pairs(path, **options)
+    local = sp.count_pairs(path, **options)
+    assert sp.count_pairs(path, engine="spark", **options) == local
 assert Records.from_data(frame) == Records.from_data(path)
 for bad, line in (
     (frame.selectExpr("nothing"), "Spark failed: [UNRESOLVED_COLUMN"),

@@ -230,7 +230,9 @@ def _joint_names(
 def _ordered_pairs(
     counts: PairCounts, target: str | None, pairs: Iterable[tuple[str, str]] | None
 ) -> list[Key]:
-    """Return the (target, source) indices of the pairs to estimate, without duplicates."""
+    """Return the (target, source) indices of the pairs to estimate, without
+    duplicates.
+    """
     domain = counts.domain
     if not counts.records:
         raise DomainError(
@@ -305,8 +307,8 @@ class Task:
         if len(self.values) * reports > MAX_CHANNEL_CELLS:
             raise InputError(
                 f"{len(self.values):,} source values with {reports:,} reports are too "
-                f"many for one estimate, at most {MAX_CHANNEL_CELLS:,} cells fit; choose fewer "
-                "sources"
+                f"many for one estimate, at most {MAX_CHANNEL_CELLS:,} cells fit; "
+                "choose fewer sources"
             )
         joint = np.ones((len(self.values), 1))
         for mechanism, codes in zip(self.mechanisms, self.values.T, strict=True):

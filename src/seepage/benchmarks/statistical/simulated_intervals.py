@@ -19,9 +19,11 @@ simulated reports.
 l_j - down_j(a) and l_j + up_j(a) at one-sided level a.  The leakage is the maximum of
 the true values, so [Chernozhukov, Lee and Rosen 2013, "Intersection bounds"]
 
-* upper = max_j l_j + up_j(alpha/2) needs no correction: it must hold for the true maximum only;
-* lower = max_j l_j - down_j(a / K) must hold for all j that may attain the maximum; K of them are
-  left after screening out those below the maximum at simultaneous level alpha/20;
+* upper = max_j l_j + up_j(alpha/2) needs no correction: it must hold for the true
+  maximum only;
+* lower = max_j l_j - down_j(a / K) must hold for all j that may attain the maximum; K
+  of them are left after screening out those below the maximum at simultaneous level
+  alpha/20;
 * corrected = max_j l_j - down_j(1 - 2^(-1/K)): the median of the largest of K errors is
   subtracted, so that it exceeds the true leakage with probability at most 1/2.
 

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 CAUSES = {
     "stopped SparkContext": "no master answers there",
-    "JAVA_GATEWAY_EXITED": "Java did not start; it must be 17 or later (JAVA_HOME), and the master "
-    "one such as local[2] or spark://host:7077",
-    "No module named 'seepage'": "its executors have no seepage; install it there, or name the "
-    "Python that has it (PYSPARK_PYTHON)",
+    "JAVA_GATEWAY_EXITED": (
+        "Java did not start; it must be 17 or later (JAVA_HOME), and the master one "
+        "such as local[2] or spark://host:7077"
+    ),
+    "No module named 'seepage'": (
+        "its executors have no seepage; install it there, or name the Python that has "
+        "it (PYSPARK_PYTHON)"
+    ),
 }
 """What parts of Spark's messages mean."""
 
@@ -68,7 +72,9 @@ def _start_session(builder: Any, master: str | None) -> "SparkSession":
 
 @contextmanager
 def without_pandas_warning() -> Iterator[None]:
-    """Suppress PySpark's warning about the version of pandas, which is not used here."""
+    """Suppress PySpark's warning about the version of pandas, which is not used
+    here.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message="PySpark does not yet fully support pandas"

@@ -48,8 +48,8 @@ def balanced_shares(
 
     At the least largest error for a mean error the shares are best for the weights of
     the mean plus some on the questions with the largest errors: the conditions of
-    Karush, Kuhn and Tucker.  Their weight grows until the mean error is `MAX_COST` above
-    the best one.
+    Karush, Kuhn and Tucker.  Their weight grows until the mean error is `MAX_COST`
+    above the best one.
 
     Parameters
     ----------

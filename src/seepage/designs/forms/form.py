@@ -90,7 +90,9 @@ class Form(Stored, frozen=True, kw_only=True):
         totals: Iterable[float],
         deltas: Iterable[float] = (),
     ) -> "Form":
-        """Return a form with these totals, which may be infinite, and without a share."""
+        """Return a form with these totals, which may be infinite, and without a
+        share.
+        """
         total_deltas = tuple(map(float, deltas))
         return cls(
             channel=channel,
@@ -174,7 +176,9 @@ class Form(Stored, frozen=True, kw_only=True):
         )
 
     def question(self, name: str) -> Question | None:
-        """Return the question of an attribute; None if it is not asked, or in a matrix."""
+        """Return the question of an attribute; None if it is not asked, or in a
+        matrix.
+        """
         if not isinstance(self.channel, ProductChannel):
             return None
         return next((q for q in self.channel.questions if q.attribute == name), None)

@@ -59,7 +59,9 @@ class ProductChannel(
 
     @property
     def record(self) -> float:
-        """Leakage of the form about the whole record: the sum of budgets, rounded up."""
+        """Leakage of the form about the whole record: the sum of budgets, rounded
+        up.
+        """
         return summed_up(question.epsilon for question in self.questions)
 
     @property

@@ -208,7 +208,9 @@ class FormCounter:
         return answers * self.stratum_count * self.width
 
     def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the table of a form; its stem, all attributes but the last, is cached."""
+        """Return the table of a form; its stem, all attributes but the last, is
+        cached.
+        """
         order = tuple(attributes)
         self.work.spend(self._table_work(order))
         counts, factor = self._completed(order, self._coded_counts(order))
@@ -239,7 +241,9 @@ class FormCounter:
         )
 
     def _coded_counts(self, order: tuple[int, ...]) -> Floats:
-        """Return the counts of coded records: strata x combinations of codes x columns."""
+        """Return the counts of coded records: strata x combinations of codes x
+        columns.
+        """
         large = order and self.codes.size >= COMPILED_FROM
         if large and checks.is_installed("numba"):
             counts = self._count_compiled(order)
@@ -248,7 +252,9 @@ class FormCounter:
         return counts.reshape(self.stratum_count, -1, self._columns)
 
     def _completed(self, order: tuple[int, ...], counts: Any) -> tuple[Any, int]:
-        """Return counts in which people without an answer are spread, and their factor."""
+        """Return counts in which people without an answer are spread, and their
+        factor.
+        """
         sizes = self._alphabets[list(order)].tolist()
         if sizes == self.answers[list(order)].tolist():
             return counts, 1

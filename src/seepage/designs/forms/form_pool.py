@@ -187,7 +187,9 @@ class FormPool:
                 self.shares = self._balanced(kept, best._replace(shares=pruned.shares))
 
     def _balanced(self, kept: Booleans, best: ShareSolution) -> Floats:
-        """Return shares of some forms with balanced errors, from those of least mean."""
+        """Return shares of some forms with balanced errors, from those of least
+        mean.
+        """
         importance = self.problem.importance
         rows = self.rows[kept]
         start = evaluate(rows, importance, best.shares[kept])
@@ -209,7 +211,9 @@ class FormPool:
         return scale
 
     def _pruned(self, minimum: float) -> ShareSolution | None:
-        """Return the best shares without forms that have a small one; None if none has."""
+        """Return the best shares without forms that have a small one; None if none
+        has.
+        """
         largest: dict[tuple[str, ...], float] = {}
         for form, share in zip(self.forms, self.shares.tolist(), strict=True):
             largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
@@ -238,7 +242,9 @@ class FormPool:
 
     @property
     def error(self) -> float:
-        """The error that is minimised, at the current shares: the mean or the largest."""
+        """The error that is minimised, at the current shares: the mean or the
+        largest.
+        """
         scale = self.problem.scale
         if scale is None:
             return self.solution.objective

@@ -1,4 +1,6 @@
-"""The constraints of a design, the precision of a form, and its largest equal budgets."""
+"""The constraints of a design, the precision of a form, and its largest equal
+budgets.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -152,7 +154,9 @@ class FormProblem:
         )
 
     def is_allowed(self, form: Sequence[int]) -> bool:
-        """Return whether a form is small enough and has no two attributes that clash."""
+        """Return whether a form is small enough and has no two attributes that
+        clash.
+        """
         if (
             len(form) > self.largest
             or not self.scorer.fits(form)
@@ -211,7 +215,9 @@ class FormProblem:
         mechanisms: Sequence[str] = (),
         guarantee: str = "exact",
     ) -> Form:
-        """Return a form of one report per answer, by GRR unless mechanisms are given."""
+        """Return a form of one report per answer, by GRR unless mechanisms are
+        given.
+        """
         names = [self.domain.names[j] for j in attributes]
         how = mechanisms or ("grr",) * len(names)
         channel = ProductChannel.of(names, how, epsilons.tolist())
@@ -251,7 +257,9 @@ class FormProblem:
         return row
 
     def gain(self, form: Form, prices: Floats) -> float:
-        """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the form."""
+        """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the
+        form.
+        """
         return float(self.row(form) @ prices)
 
 

@@ -127,7 +127,9 @@ class FormSearch:
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
     def fit_pairs(self) -> None:
-        """Fit every pair of attributes: their budgets bound those of all larger forms."""
+        """Fit every pair of attributes: their budgets bound those of all larger
+        forms.
+        """
         for index, first in enumerate(self.problem.everything):
             for second in self.problem.everything[:index]:
                 if self.work.expired():

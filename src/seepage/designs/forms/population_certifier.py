@@ -2,9 +2,9 @@
 from.
 
 Any form may be selected on the same records: the level counts all forms of a size
-(`PopulationFormTotals`).  Its budgets are equal, none above its attribute's own limit.  That
-is one ascending family fixed in advance, so the largest budgets that pass may be taken
-[theory-certificate: Families].
+(`PopulationFormTotals`).  Its budgets are equal, none above its attribute's own limit.
+That is one ascending family fixed in advance, so the largest budgets that pass may be
+taken [theory-certificate: Families].
 """
 
 import math
@@ -230,17 +230,20 @@ class PopulationCertifier(Certifier):
         sample.
         """
         if {form.guarantee for form in forms} == {"worst"}:
-            yield "every limit holds for everybody: no total is above the sum of a form's budgets"
+            yield (
+                "every limit holds for everybody: no total is above the sum of a "
+                "form's budgets"
+            )
             yield from self._too_few()
             return
         population = self.records.population
         sampled = "" if population is None else f" (a random sample of {population:,})"
         declared = f"; {DECLARED}" if self.records.origin.fixed is None else ""
         yield (
-            f"every limit holds for the people whom the {self.records.records:,} records{sampled} "
-            f"were drawn from, with confidence {self.confidence:g}, if the records are a random "
-            "sample of them with one record per person, and taking part does not depend on answers"
-            f"{declared}"
+            f"every limit holds for the people whom the {self.records.records:,} "
+            f"records{sampled} were drawn from, with confidence {self.confidence:g}, "
+            "if the records are a random sample of them with one record per person, "
+            f"and taking part does not depend on answers{declared}"
         )
 
     def _too_few(self) -> Iterator[str]:
@@ -263,4 +266,7 @@ class PopulationCertifier(Certifier):
             rarest = self.population.rarest(np.array(rare) if any(rare) else protected)
             yield f"{TOO_FEW}: {rarest}; pool rare values or give more records"
         else:
-            yield f"{TOO_FEW}: {records.records:,} records are too few; give more, or merge answers"
+            yield (
+                f"{TOO_FEW}: {records.records:,} records are too few; give more, or "
+                "merge answers"
+            )

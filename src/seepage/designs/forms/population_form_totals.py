@@ -50,15 +50,15 @@ class PopulationFormTotals:
 
     Notes
     -----
-    Every form that could be asked is one family of equal budgets, fixed beforehand: the choice
-    among them costs the logarithm of their number, and the reports, values and targets of a form
-    cost nothing [theory-certificate: Families].
+    Every form that could be asked is one family of equal budgets, fixed beforehand: the
+    choice among them costs the logarithm of their number, and the reports, values and
+    targets of a form cost nothing [theory-certificate: Families].
 
-    Known values are conditions like the target's value; if a combination of both has no records
-    the limit is the sum of the budgets.
-    Public values are a part of the report: one that never occurred with some value of the target
-    leaves no finite limit [theory-population: What else the adversary has].  Reports about known
-    attributes leak nothing more.
+    Known values are conditions like the target's value; if a combination of both has no
+    records the limit is the sum of the budgets. Public values are a part of the report:
+    one that never occurred with some value of the target leaves no finite limit
+    [theory-population: What else the adversary has].  Reports about known attributes
+    leak nothing more.
 
     The limits are valid for one ascending family of budgets per form that is fixed
     beforehand, such as equal budgets, and for the largest budgets of it that pass.

@@ -119,7 +119,8 @@ cells."""
 
 
 CERTIFIED_WORK = 4
-"""Factor of this work for the population, where each program is solved with new cuts."""
+"""Factor of this work for the population, where each program is solved with new cuts.
+"""
 
 
 class ShapingMeter:
@@ -572,8 +573,8 @@ def _shape_for_population(run: "DesignSearch") -> None:
 
 
 def _used_forms(inner: "DesignSearch", run: "DesignSearch") -> list[Form]:
-    """Return the forms that a search on a part of the records uses: the shaped ones, and
-    the products that are small enough to be certified on all records.
+    """Return the forms that a search on a part of the records uses: the shaped ones,
+    and the products that are small enough to be certified on all records.
     """
     used = list[Form]()
     for form in inner.pool.support(MIN_SHAPED_SHARE):

@@ -178,9 +178,9 @@ class ReportSearch:
     def price(self, gap: float) -> tuple[Floats, float]:
         """Return reports with a positive reduced gain, and the largest reduced gain.
 
-        |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in w for given
-        v, and v = M w.  The largest reduced gain is infinite (unknown) if the search
-        was stopped.
+        |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in
+        w for given v, and v = M w.  The largest reduced gain is infinite (unknown) if
+        the search was stopped.
         """
         cone = self.cone
         coefficients = self.mixture.coefficients

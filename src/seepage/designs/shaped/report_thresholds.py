@@ -121,7 +121,9 @@ def report_totals(
 
 
 def _log_ratio_above(means: Thresholds) -> float:
-    """Return the largest log-ratio of two rows, rounded up; infinite for one of a zero."""
+    """Return the largest log-ratio of two rows, rounded up; infinite for one of a
+    zero.
+    """
     impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
     if impossible.any():
         return math.inf

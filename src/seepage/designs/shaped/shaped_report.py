@@ -198,7 +198,9 @@ class ShapedReport:
 
 
 def _largest_log_ratio(lines: Floats) -> float:
-    """Return the largest log-ratio along the first axis, NaN (not occurring) excluded."""
+    """Return the largest log-ratio along the first axis, NaN (not occurring)
+    excluded.
+    """
     values = np.moveaxis(lines, 0, -1)
     return float(
         largest_log_ratio(values, values, np.array([0]), 0.0, ~np.isnan(values))[0]
