@@ -1,7 +1,7 @@
 """Shares of forms whose mean error is close to the least, and whose largest is smaller.
 
 How many people are asked follows from the least precise share.  The mean error is flat
-around its minimum, so that balancing costs a hundredth of it, and saves a tenth of the
+around its minimum, so that balancing costs a fiftieth of it, and saves a tenth of the
 people or more.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
 
-MAX_COST = 0.01
+MAX_COST = 0.02
 """Maximum relative increase of the mean error."""
 
 
@@ -74,7 +74,7 @@ def balanced_shares(
     [1.5, 0.75]
     >>> bool((1 / (found @ rows)).max() < 1.41)
     True
-    >>> evaluate(rows, np.ones(2), found).objective <= 1.01 * best.objective
+    >>> evaluate(rows, np.ones(2), found).objective <= 1.02 * best.objective
     True
     """
     highest = least * (1 + MAX_COST)
