@@ -115,7 +115,7 @@ def _start_estimate(study: Study) -> None:
         study.data,
         study.used,
         study.exploring,
-        study.estimate_keywords(),
+        study.explored_design_keywords(),
         study.folder,
     )
     study.start_task("plan", task)

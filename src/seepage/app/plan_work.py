@@ -24,7 +24,7 @@ from seepage.pages.mosaic import mosaic_of
 from seepage.pages.plan_view import (
     Odds,
     choices_of,
-    decision_of,
+    decision_view,
     odds_of,
     people_bars,
 )
@@ -122,7 +122,7 @@ def estimate_plan(
             progress=progress,
             **wish,
         )
-    decision = decision_of(plan, plan_precision(plan))
+    decision = decision_view(plan, plan_precision(plan))
     return PlanEstimate(
         order=decision.order,
         precision=decision.precision,
@@ -145,7 +145,7 @@ def write_plan(
     return PlanSummary(
         number=number,
         digest=plan.digest,
-        decision=decision_of(plan, precision),
+        decision=decision_view(plan, precision),
         choices=choices_of(plan, precision),
         odds=_promised_odds(plan),
         record=odds_of(max(form.record for form in plan.forms)),

@@ -281,7 +281,7 @@ class Study:
             "looks": LOOKS,
         }
 
-    def estimate_keywords(self) -> dict[str, Any]:
+    def explored_design_keywords(self) -> dict[str, Any]:
         """Return the keywords of a design of the explored part alone."""
         keywords = self.design_keywords()
         proposed_only = self.names("protect")

@@ -71,25 +71,25 @@ def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
     @wraps(draw)
     def with_printable_names(*args: Drawn.args, **kwargs: Drawn.kwargs) -> Any:
         texts: dict[str, str] = {}
-        _each_text([args, kwargs], lambda text: texts.setdefault(text, text))
+        _with_changed_texts([args, kwargs], lambda text: texts.setdefault(text, text))
         names = _printable(texts)
-        shown = _each_text([args, kwargs], lambda text: names.get(text, text))
+        shown = _with_changed_texts([args, kwargs], lambda text: names.get(text, text))
         return draw(*shown[0], **shown[1])
 
     return with_printable_names
 
 
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+def _with_changed_texts(value: Any, change: Callable[[str], str]) -> Any:
     """Return a value with every text in dicts, lists and tuples changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
         return {
-            _each_text(key, change): _each_text(content, change)
+            _with_changed_texts(key, change): _with_changed_texts(content, change)
             for key, content in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_each_text(item, change) for item in value]
+        return [_with_changed_texts(item, change) for item in value]
     return value
 
 

@@ -88,7 +88,7 @@ def parse_limits(
 
 def parse_client_values(_: Any, __: Any, text: str | None) -> list[Any]:
     """Return values as a client expects them: integers, numbers or texts."""
-    return [_client_value(name) for name in _names(text or "")]
+    return [_json_number_or_text(name) for name in _names(text or "")]
 
 
 # Values by column or attribute --------------------------------------------------------
@@ -244,7 +244,7 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _client_value(text: str) -> Any:
+def _json_number_or_text(text: str) -> Any:
     """Return a text that is a number of JSON as one, and any other as it is: "00"
     too.
     """

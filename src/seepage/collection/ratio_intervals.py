@@ -30,7 +30,7 @@ class SharePair(NamedTuple):
             shares = np.clip(shares, 0.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = float(function(*shares))
-            slopes = _slopes(function, shares)
+            slopes = _ratio_slopes(function, shares)
             gradient = np.ravel(np.column_stack([slopes / m, -slopes * shares / m]))
             variance = float(gradient @ self.covariance @ gradient)
             values = function(*self._plausible())
@@ -69,7 +69,7 @@ class SharePair(NamedTuple):
         return first[within], second[within]
 
 
-def _slopes(function: Callable[[Any, Any], Any], shares: Floats) -> Floats:
+def _ratio_slopes(function: Callable[[Any, Any], Any], shares: Floats) -> Floats:
     """Return the derivatives of a function of two shares by complex steps, exact to
     rounding.
     """

@@ -118,14 +118,14 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits
     a = hits / people
     r = c / people
     root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
-    upper = _simple_upper(a, r, root)
-    complement = _simple_upper(1.0 - a, r, root)
+    upper = _simple_upper_limit(a, r, root)
+    complement = _simple_upper_limit(1.0 - a, r, root)
     empty = totals == 0
     lower = np.where(empty, 0.0, np.maximum(1.0 - complement, 0.0))
     return ConfidenceLimits(lower, np.where(empty, 1.0, np.minimum(upper, 1.0)))
 
 
-def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
+def _simple_upper_limit(a: Floats, r: Floats, root: Floats) -> Floats:
     """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
 
     The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v

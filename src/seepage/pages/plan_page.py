@@ -9,7 +9,7 @@ from seepage.pages.mosaic import mosaic_of
 from seepage.pages.plan_questions import group_details, merged_answers, plan_questions
 from seepage.pages.plan_view import (
     choices_of,
-    decision_of,
+    decision_view,
     people_bars,
     promised_odds,
     strategy_rows,
@@ -48,7 +48,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     (True, False, False)
     """
     precision = plan_precision(plan)
-    decision = decision_of(plan, precision)
+    decision = decision_view(plan, precision)
     view = mosaic_of(plan)
     return render_page(
         "plan.html",

@@ -271,7 +271,7 @@ class Decision:
     proportion: str
 
 
-def decision_of(plan: PlanContent, precision: Precision) -> Decision:
+def decision_view(plan: PlanContent, precision: Precision) -> Decision:
     """Return a plan in the words of who decides.
 
     Examples
@@ -279,7 +279,7 @@ def decision_of(plan: PlanContent, precision: Precision) -> Decision:
     >>> import seepage as sp
     >>> from seepage.plan.plan_precision import plan_precision
     >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"])
-    >>> decision_of(plan, plan_precision(plan)).order
+    >>> decision_view(plan, plan_precision(plan)).order
     'Ask 1,940 people all 2 questions, with noise added before anything is sent.'
     """
     if not is_estimated(precision):
