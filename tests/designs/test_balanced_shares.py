@@ -1,9 +1,11 @@
 """Shares with a smaller largest error at nearly the least mean error."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
 
+import seepage as sp
 from seepage.designs.forms.a_optimal import best_shares, evaluate
 from seepage.designs.forms.balanced_shares import MAX_COST, balanced_shares
 
@@ -70,3 +72,26 @@ def test_equal_errors_stay_as_they_are():
     best = best_shares(rows, np.ones(3), np.ones(3), 1e-9)
     found = balanced_shares(rows, np.ones(3), np.ones(3), best, best.objective)
     assert found == pytest.approx(best.shares)
+
+
+def skewed_table(people=4_000):
+    """Five answers of which one is common, and coins that follow them."""
+    rng = np.random.default_rng(3)
+    columns = {}
+    for number in range(3):
+        answers = rng.choice(5, people, p=[0.8, 0.05, 0.05, 0.05, 0.05])
+        columns[f"many{number}"] = answers.astype(str)
+        follows = rng.random(people) < np.where(answers > 0, 0.6, 0.5)
+        columns[f"few{number}"] = np.where(follows, "yes", "no")
+    return pa.table(columns)
+
+
+def test_the_least_precise_answers_of_questions_are_alike(monkeypatch):
+    """The number of people follows from the largest variance of an answer, which is
+    above the mean of its question where an answer is common.
+    """
+    records = sp.Records.from_data(skewed_table())
+    balanced = sp.design(records, 2.0, scope="table", shape="never", effort=0.2)
+    monkeypatch.setattr("seepage.designs.forms.balanced_shares.MAX_COST", 0.0)
+    least = sp.design(records, 2.0, scope="table", shape="never", effort=0.2)
+    assert balanced.people_for(0.03) < least.people_for(0.03)

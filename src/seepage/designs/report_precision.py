@@ -22,6 +22,14 @@ GRID_SIZE = 1024
 forms."""
 
 
+MAX_EPSILON = 32.0
+"""Budget from which noise is negligible."""
+
+
+BISECTIONS = 50
+"""Halvings of the range of a budget, to the precision of floats."""
+
+
 def grr_chances(k: int, epsilon: float) -> tuple[float, float]:
     """Return q and p - q of GRR: the probability of another value, and what the true
     one adds.
@@ -128,6 +136,49 @@ class Precisions:
         if epsilon <= 0 or self.sizes[j] == 1:
             return 0.0
         return 1 / (self._moment(j, epsilon) - self.squares[j])
+
+    def largest_to_mean(self, j: int, precision: float) -> float:
+        """Return the largest variance of an answer over the mean of all, for GRR reports
+        of a precision.
+
+        v_u = alpha + beta f_u - f_u^2 for answer u, noise and sampling together; 1 for
+        another statistic.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> domain = sp.Domain([sp.Attribute("a", ("0", "1", "2"))])
+        >>> people = sp.Records(domain, [[0], [0], [1], [2]])
+        >>> precisions = Precisions(people)
+        >>> noise = sp.GRR(3, 1.0).variance(1, [0.5, 0.25, 0.25])
+        >>> v = noise + [0.25, 0.1875, 0.1875]
+        >>> float(round(v.max() / v.mean(), 9))
+        1.083446539
+        >>> round(precisions.largest_to_mean(0, 1 / v.sum()), 9)
+        1.083446539
+        """
+        if j in self.rows or precision <= 0:
+            return 1.0
+        epsilon = self._epsilon_of(j, precision)
+        size = self.sizes[j]
+        q, gap = grr_chances(size, epsilon)
+        f = self.frequencies[j]
+        variances = q * (1 - q) / gap / gap + (1 - 2 * q) / gap * f - f * f
+        return float(variances.max() / variances.mean())
+
+    def _epsilon_of(self, j: int, precision: float) -> float:
+        """Return the budget at which GRR has a precision, by bisection; the largest if
+        none has.
+        """
+        low = 0.0
+        high = MAX_EPSILON
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            if self.single(j, middle) < precision:
+                low = middle
+            else:
+                high = middle
+        return high
 
     def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
         """Return the precision of attribute j from one report of a mechanism in

@@ -172,8 +172,9 @@ class FormPool:
 
     def _balance(self, best: ShareSolution) -> None:
         """Balance the errors of the questions over as few forms as cost little."""
+        scale = self._scale()
         everything = np.ones(len(self.shares), dtype=np.bool_)
-        self.shares = self._balanced(everything, best)
+        self.shares = self._balanced(everything, best, scale)
         for minimum in MIN_SHARES:
             for _ in range(MAX_PRUNINGS):
                 kept = self.shares >= minimum
@@ -184,9 +185,10 @@ class FormPool:
                 pruned = self._best_of(kept)
                 if pruned.objective > best.objective * (1 + MAX_PRUNING_COST):
                     break
-                self.shares = self._balanced(kept, best._replace(shares=pruned.shares))
+                least = best._replace(shares=pruned.shares)
+                self.shares = self._balanced(kept, least, scale)
 
-    def _balanced(self, kept: Booleans, best: ShareSolution) -> Floats:
+    def _balanced(self, kept: Booleans, best: ShareSolution, scale: Floats) -> Floats:
         """Return shares of some forms with balanced errors, from those of least
         mean.
         """
@@ -194,20 +196,29 @@ class FormPool:
         rows = self.rows[kept]
         start = evaluate(rows, importance, best.shares[kept])
         shares = np.zeros(len(self.shares))
-        shares[kept] = balanced_shares(
-            rows, importance, self._scale(), start, best.objective
-        )
+        shares[kept] = balanced_shares(rows, importance, scale, start, best.objective)
         shares[shares < NO_SHARE] = 0.0
         return np.asarray(shares / shares.sum())
 
     def _scale(self) -> Floats:
-        """Return the factor of the error of each question that is compared, its
-        importance per answer; 0 for joint tables.
+        """Return the factor of the error of each question that is compared; 0 for joint
+        tables.
+
+        Its importance per answer, and the largest variance of an answer relative to
+        their mean.
         """
         sizes = np.array(self.problem.domain.sizes)
         importance = self.problem.importance
         scale = np.zeros(len(importance))
         scale[: len(sizes)] = importance[: len(sizes)] / sizes
+        information = self.shares @ self.rows
+        squares = self.shares @ self.rows**2
+        for j in np.flatnonzero(scale).tolist():
+            # the mean precision of a report that tells something about it
+            precision = (
+                float(squares[j] / information[j]) if information[j] > 0 else 0.0
+            )
+            scale[j] *= self.problem.precisions.largest_to_mean(j, precision)
         return scale
 
     def _pruned(self, minimum: float) -> ShareSolution | None:
