@@ -459,7 +459,11 @@ def test_any_small_table_gives_valid_numbers(cells, replicas, epsilon):
 
 
 SCRIPT = """
+import signal
 import seepage as sp
+
+# a process that a script starts in the background ignores interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def tell(done, total):
     seen.append(done / total)
