@@ -12,6 +12,7 @@ from scipy.stats import binom
 import seepage as sp
 from seepage._core.errors import InputError
 from seepage.confidence import total_limits as population_module
+from seepage.confidence.maxima import level_of_maxima
 from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
 from seepage.confidence.total_limits import (
     MAX_ATOMS,
@@ -203,6 +204,23 @@ def test_a_form_of_all_attributes_has_the_limits_of_exact_totals():
         counts, people, starts, [0, 1, 2], np.full(3, 0.9), c=level, joint=False
     )
     assert (form < two_limits).all()
+
+
+def test_the_totals_of_some_sources_count_those_of_all_attributes():
+    """Each target's total may be of another run; all of them are read singly."""
+    data = drawn(np.random.default_rng(3), 2000, (2, 2, 3, 2))
+    counts, people, starts = form_counts(data, [0, 1])
+    found = sp.total_leakage(
+        data,
+        0.9,
+        mechanism="grr",
+        scope="population",
+        guarantee="exact",
+        sources=["a0", "a1"],
+    )
+    level = level_of_maxima(4, 0.95)
+    form = form_total_limits(counts, people, starts, [0, 1], np.full(2, 0.9), c=level)
+    assert found.values == pytest.approx(form, abs=1e-5)
 
 
 def test_many_reports_have_limits_by_their_range(monkeypatch):

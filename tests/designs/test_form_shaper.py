@@ -11,6 +11,8 @@ import pytest
 
 import seepage as sp
 from searches import find_design, record, totals
+from seepage.designs.shaped import form_shaper
+from seepage.designs.shaped.certified_report import certified_report
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
 from seepage.plan.plan_check import matrix_totals
 from seepage.workflow.plan import Plan
@@ -206,6 +208,23 @@ def test_population_shaped_forms_are_certified_on_the_other_records(
     plan = plan_of_design(found)
     assert plan.scope == "population"
     assert plan.confidence == 0.95
+
+
+def test_shaped_forms_and_products_share_the_error_probability(many, monkeypatch):
+    """Products at half of it, and all shaped forms that are offered at the other."""
+    levels = list[float]()
+
+    def recorded(selected, limits, rest, whole, level, **options):
+        levels.append(level)
+        return certified_report(selected, limits, rest, whole, level, **options)
+
+    monkeypatch.setattr(form_shaper, "certified_report", recorded)
+    found = find_design(many, LIMIT, seconds=1e4)
+    assert len(levels) > 1
+    assert levels == pytest.approx([math.log(2 * len(levels) / 0.025)] * len(levels))
+    assert found.certifier.population.confidence == pytest.approx(0.975)
+    alone = find_design(many, LIMIT, shape="never", effort=0.1)
+    assert alone.certifier.population.confidence == 0.95
 
 
 @pytest.mark.parametrize("options", [{"shape": "often"}, {"shape": 1}, {"shape": None}])
