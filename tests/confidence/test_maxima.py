@@ -22,19 +22,19 @@ SHARES = np.array([0.42, 0.3])
 LIMIT = math.log(SHARES[0] / SHARES[1]) - 1e-9
 
 
-def most(share):
+def most(share, runs=RUNS):
     """Return as many of the runs as this share exceeds with probability 1e-4."""
-    return int(binom.ppf(1 - 1e-4, RUNS, share))
+    return int(binom.ppf(1 - 1e-4, runs, share))
 
 
 def fewest(share):
     return int(binom.ppf(1e-4, RUNS, share))
 
 
-def drawn(plans, seed):
+def drawn(plans, seed, people=PEOPLE, runs=RUNS):
     """Return the people counted for each statement: shape (runs, plans, 2)."""
     rng = np.random.default_rng(seed)
-    return rng.binomial(PEOPLE, SHARES, size=(RUNS, plans, 2))
+    return rng.binomial(people, SHARES, size=(runs, plans, 2))
 
 
 def split(plans, seeds, seed):
@@ -130,6 +130,15 @@ def test_a_list_that_goes_on_after_failures_counts_them():
     counts = drawn(6, 5)
     assert some_certified(counts, 1, 0.8) > most(0.2)
     assert some_certified(counts, 6, 0.8) <= most(0.2)
+
+
+def test_a_list_that_goes_on_to_its_third_failure_counts_three():
+    """Many people, so that each limit errs with nearly the probability that it may."""
+    runs = 10_000
+    people = np.array([40_000, 400_000_000])
+    counts = drawn(3, 10, people, runs)
+    assert some_certified(counts, 1, people=people) > most(0.05, runs)
+    assert some_certified(counts, 3, people=people) <= most(0.05, runs)
 
 
 @pytest.mark.parametrize("totals", [10, 40, 100])
