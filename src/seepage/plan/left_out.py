@@ -148,14 +148,17 @@ def left_out_sentence(plan: PlanContent) -> str:
 
 
 def _dear_clauses(plan: PlanContent) -> list[str]:
-    """Return what the questions with rare answers save if they are not asked."""
+    """Return what the questions with rare answers save at least if they are not asked.
+
+    Prices are of the forms that the search found: a new search may save more.
+    """
     saved = {
         change.attributes[0]: change.people
         for change in plan.priced
         if change.kind == "drop" and change.people <= NOTABLE
     }
     dear = [
-        f"{planned.name} has rare answers (without it "
+        f"{planned.name} has rare answers (without it at least "
         f"{people_change(saved[planned.name])})"
         for planned in plan.attributes
         if planned.name in saved and _has_rare_answers(planned)
@@ -208,7 +211,7 @@ def _price_of_asking(plan: PlanContent, names: Sequence[str]) -> str:
     together = prices.get(frozenset(names))
     if together is not None:
         subject = "it" if len(names) == 1 else "them"
-        return f" (asking {subject}: {people_change(together)})"
+        return f" (asking {subject}: {people_change(together)} at most)"
     single = [
         prices[frozenset([name])] for name in names if frozenset([name]) in prices
     ]
