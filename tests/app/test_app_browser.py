@@ -17,6 +17,10 @@ def people(tmp_path):
     return table_file(tmp_path, survey)
 
 
+SETTLED = """() =>
+  !document.querySelector(".htmx-added, .htmx-swapping, .htmx-settling")"""
+
+
 def test_from_a_table_to_a_zip(visit, people, tmp_path):
     visit.set_input_files("#file", people)
     visit.wait_for_selector("table.columns", timeout=STEP_TIME)
@@ -29,6 +33,8 @@ def test_from_a_table_to_a_zip(visit, people, tmp_path):
 
     visit.click("text=What do they give away?")
     visit.wait_for_selector("#verdict h1", timeout=STEP_TIME)
+    # until htmx has settled what it swapped in, a moved slider asks for nothing
+    visit.wait_for_function(SETTLED)
     visit.focus("#limit")
     visit.keyboard.press("Home")
     visit.wait_for_selector("#verdict:has-text('limit 1.5 ×')")
