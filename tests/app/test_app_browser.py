@@ -17,7 +17,7 @@ def people(tmp_path):
     return table_file(tmp_path, survey)
 
 
-SETTLED = """() =>
+SETTLED = """() => document.readyState === "complete" &&
   !document.querySelector(".htmx-added, .htmx-swapping, .htmx-settling")"""
 
 
@@ -33,7 +33,7 @@ def test_from_a_table_to_a_zip(visit, people, tmp_path):
 
     visit.click("text=What do they give away?")
     visit.wait_for_selector("#verdict h1", timeout=STEP_TIME)
-    # until htmx has settled what it swapped in, a moved slider asks for nothing
+    # until htmx knows the page, a moved slider asks for nothing
     visit.wait_for_function(SETTLED)
     visit.focus("#limit")
     visit.keyboard.press("Home")
