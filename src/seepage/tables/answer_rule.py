@@ -12,7 +12,7 @@ into "(other)", neighbours of an ordered scale, also one of intervals such as "<
 "10+", with each other; no answer has fewer than 2,000 people of the certifying records,
 between 1 % and 10 % of them.
 
-A missing value is merged with no answer, nor is a label such as "unknown".  A person
+Missing values, and labels such as "unknown", are never merged into an answer.  A person
 without an answer, or with a value that neither the part nor the answers have, is given
 one at random by the shares of the part: "prefer not to say" belongs to every question
 [theory-population: No answer].

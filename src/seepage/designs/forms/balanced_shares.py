@@ -1,8 +1,7 @@
 """Shares of forms whose mean error is close to the least, and whose largest is smaller.
 
-How many people are asked follows from the least precise share.  The mean error is flat
-around its minimum, so that balancing costs a fiftieth of it, and saves a tenth of the
-people or more.
+How many people are asked follows from the least precise answer.  The mean error is flat
+around its minimum, so that a fiftieth of it buys a far smaller largest error.
 """
 
 import numpy as np

@@ -15,10 +15,11 @@ from seepage.confidence.total_limits import form_total_limits
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 
 WORK_PER_LIMITS = 2.0
+"""Work of the limits of a form, whatever its size."""
 
 
 WORK_PER_CELL = 2e-3
-"""Work of the limits of a form: at least, and per entry of its table."""
+"""Further work of the limits of a form, per entry of its table."""
 
 
 def halved(confidence: float) -> float:
