@@ -115,46 +115,69 @@ def repeated_values(
     O(records log records) for each of them whose first pairs agree in other columns.
     """
     is_answer = np.array([judgement.kind in ANSWERS for judgement in judgements])
-    chance = np.array([_chance(profile) for profile in profiles])
-    sizes = np.array([profile.values for profile in profiles])
-    codes = [profile.codes for profile in profiles]
+    answers = [profiles[k] for k in np.flatnonzero(is_answer).tolist()]
     times = list[Profile]()
     for profile, judgement in zip(profiles, judgements, strict=True):
         if judgement.kind in ("time", "date"):
             times.append(profile)
     repeated = list[RepeatedValues]()
     for index, profile in enumerate(profiles):
-        judgement = judgements[index]
-        if not _may_repeat(profile, judgement):
+        if not _may_repeat(profile, judgements[index]):
             continue
-        others = is_answer & (chance < MOST_BY_CHANCE)
-        others &= sizes <= FEWER_VALUES * profile.values
-        others[index] = False
-        constant = _constant_within(codes, index, profile, others)
-        if not _is_named_identifier(profile, judgement):
-            constant &= _changes_between(codes, index, profile, constant, chance)
-        names = [profiles[k].name for k in np.flatnonzero(constant).tolist()]
-        if len(names) < _least_constant(profile, judgement, others):
-            names = []
+        constant = _constant_answers(index, profiles, judgements[index], is_answer)
         once_per = _time_of_each(profile, times)
-        if once_per is None and not names:
+        if not constant and (
+            once_per is None or _is_of_new_records(profile, once_per, answers)
+        ):
             continue
-        if once_per is not None and not names:
-            is_numbered_anew = _counts_each_time(profile, once_per)
-            answers = [profiles[k] for k in np.flatnonzero(is_answer).tolist()]
-            if is_numbered_anew and not _resembles_itself(profile, once_per, answers):
-                continue
         repeated.append(
             RepeatedValues(
                 name=profile.name,
                 values=profile.values,
                 records=profile.present,
-                constant=tuple(names),
+                constant=constant,
                 once_per=None if once_per is None else once_per.name,
                 is_person=_is_person(profile),
             )
         )
     return repeated
+
+
+def _constant_answers(
+    index: int,
+    profiles: Sequence[Profile],
+    judgement: KindJudgement,
+    is_answer: Booleans,
+) -> tuple[str, ...]:
+    """Return the names of the answers that never change within a value of a column.
+
+    None if they are too few to tell that it is of people.
+    """
+    profile = profiles[index]
+    codes = [other.codes for other in profiles]
+    chance = np.array([_chance(other) for other in profiles])
+    sizes = np.array([other.values for other in profiles])
+    others = is_answer & (chance < MOST_BY_CHANCE)
+    others &= sizes <= FEWER_VALUES * profile.values
+    others[index] = False
+    constant = _constant_within(codes, index, profile, others)
+    if not _is_named_identifier(profile, judgement):
+        constant &= _changes_between(codes, index, profile, constant, chance)
+    names = tuple(profiles[k].name for k in np.flatnonzero(constant).tolist())
+    if len(names) < _least_constant(profile, judgement, others):
+        return ()
+    return names
+
+
+def _is_of_new_records(
+    profile: Profile, time: Profile, answers: Sequence[Profile]
+) -> bool:
+    """Return whether a column numbers the records of each time anew, those of other
+    people.
+    """
+    return _counts_each_time(profile, time) and not _resembles_itself(
+        profile, time, answers
+    )
 
 
 def _is_person(profile: Profile) -> bool:
