@@ -106,9 +106,10 @@ def leakage_bound(
         least = checks.inner_probability(c_min, "c_min")
         budget = pure_budget(budget, slack, least)
         slack = 0.0
-    radii = row_radii(uncertainty, len(as_matrix(channel)))
-    if not radii.any():
-        return bounded_leakage(channel, budget, slack)
+    matrix = as_matrix(channel)
+    radii = row_radii(uncertainty, len(matrix))
+    if not np.count_nonzero(radii):
+        return _leakage_of_matrix(matrix, channel, budget, slack)
     return uncertain_leakage(channel, radii, LikelySets("all", budget), delta=slack)
 
 
@@ -156,15 +157,23 @@ def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Lea
     """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see
     `leakage_bound`.
     """
-    matrix = as_matrix(G)
+    return _leakage_of_matrix(as_matrix(G), G, epsilon, delta)
+
+
+def _leakage_of_matrix(
+    matrix: Floats, G: Channel | ArrayLike, epsilon: float, delta: float
+) -> Leakage:
+    """Return the largest leakage of the matrix of G, whose values are named as G names
+    them.
+    """
     best = LikelySets("all", epsilon).best_pair(matrix)
     certified = relaxation(matrix, best.value, epsilon, delta)
-    if best.value == 0:
-        witness = None
-        paper_delta = 0.0
-    else:
+    witness = None
+    paper_delta = 0.0
+    if best.value > 0:
         witness = named_witness(G, best.likelier, best.other, best.likely)
-        paper_delta = delta * float(matrix[best.likelier][best.likely].sum())
+        if delta > 0:
+            paper_delta = delta * float(matrix[best.likelier][best.likely].sum())
     profile = partial(
         delta_from_profile,
         matrix,

@@ -90,7 +90,7 @@ class LikelySets:
             return Pair(0.0, 0, 0, np.zeros(terms, dtype=np.bool_))
         pair = dinkelbach(channel, self.contrast, self._width)
         value = float(_safe(pair.value, self.contrast, terms, self._width))
-        return replace(pair, value=value)
+        return pair._replace(value=value)
 
     def _best_singleton(self, channel: Floats) -> Pair:
         """Return the largest log-ratio of one channel over sets of one input."""

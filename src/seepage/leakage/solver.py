@@ -15,9 +15,8 @@ process did before, so that the same channel always has the same value and witne
 """
 
 import math
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,8 +66,7 @@ NEGLIGIBLE = 2.0**-41
 search."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(NamedTuple):
     """The largest log-ratio of one channel, with the x, x' and S that attain it."""
 
     value: float
@@ -118,12 +116,12 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
             )
             if better:
                 value = better.value
-                best = replace(better, likelier=first + better.likelier)
+                best = better._replace(likelier=first + better.likelier)
             hidden = _hidden(value, epsilon, size)
             # At an infinite value `hidden` is NaN.
             upper = max(upper, value + hidden) if hidden < math.inf else math.inf
         if best and upper - value <= NEGLIGIBLE * value:
-            return replace(best, value=upper)
+            return best._replace(value=upper)
     return best or Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
 
 

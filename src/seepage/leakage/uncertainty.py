@@ -184,13 +184,13 @@ def row_radii(value: Any, rows: int) -> Floats:
     >>> row_radii(0.1, 2).tolist(), row_radii([0, 0.2], 2).tolist()
     ([0.1, 0.1], [0.0, 0.2])
     """
-    items = [value] * rows
     is_text = isinstance(value, str | bytes)
     is_array = isinstance(value, np.ndarray) and value.ndim > 0
-    if is_array or (isinstance(value, Sequence) and not is_text):
-        items = checks.items(value, "uncertainty")
-        if len(items) != rows:
-            raise checks.violation(
-                "uncertainty", f"one number or {rows}, one for each row", value
-            )
+    if not is_array and (is_text or not isinstance(value, Sequence)):
+        return np.full(rows, checks.probability(value, "uncertainty"))
+    items = checks.items(value, "uncertainty")
+    if len(items) != rows:
+        raise checks.violation(
+            "uncertainty", f"one number or {rows}, one for each row", value
+        )
     return np.array([checks.probability(item, "uncertainty") for item in items])
