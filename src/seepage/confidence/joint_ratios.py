@@ -70,6 +70,15 @@ class PeopleOfValue(NamedTuple):
     low: Floats
     high: Floats
 
+    def mean_limits(self, weights: Floats, c: float) -> ConfidenceLimits:
+        """Return limits of the mean of their weights, each wrong with probability at
+        most e^-c.
+        """
+        radius = mixture_radius(self.people, c)
+        return kl_inf_interval(
+            weights, self.shares, radius, self.low, self.high, rounds=BET_ROUNDS
+        )
+
 
 def regrets(people: Floats) -> Floats:
     """Return ln R(n), the price of the mixture over bets; 0 for n = 0.
@@ -336,22 +345,8 @@ def _two_limits(
     """Return an upper limit of m and a lower one of m', each wrong with probability at
     most e^-c.
     """
-    upper = kl_inf_interval(
-        weights,
-        above.shares,
-        mixture_radius(above.people, c),
-        above.low,
-        above.high,
-        rounds=BET_ROUNDS,
-    ).upper
-    lower = kl_inf_interval(
-        weights,
-        below.shares,
-        mixture_radius(below.people, c),
-        below.low,
-        below.high,
-        rounds=BET_ROUNDS,
-    ).lower
+    upper = above.mean_limits(weights, c).upper
+    lower = below.mean_limits(weights, c).lower
     return upper, lower
 
 
