@@ -79,6 +79,17 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     scope = _resolved_scope(options, counted)
     problem = make_calibration_problem(counted, options, scope)
     problem = replace(problem, guarantee=_resolved_guarantee(problem))
+    epsilons, totals = _budgets_and_totals(problem)
+    notes = list[str](settled.notes)
+    if options.audit and _can_be_refuted(problem, totals):
+        notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
+    return Calibration(problem, epsilons, totals, tuple(notes))
+
+
+def _budgets_and_totals(problem: CalibrationProblem) -> tuple[Floats, TotalLeakage]:
+    """Return the largest equal budgets of a calibration, and the totals at these
+    budgets.
+    """
     epsilons = equal_budgets(problem)
     if problem.guarantee == "sampled":
         epsilons, totals = confirmed_budgets(problem, epsilons)
@@ -86,16 +97,18 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
         totals = problem.totals(epsilons)
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
-    if scope == "population" and totals.guarantee != "worst":
+    if problem.scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, totals))
-    notes = list[str](settled.notes)
-    if (
-        options.audit
-        and problem.uncertainty is None
-        and GUARANTEES[totals.guarantee].kind == "assumed"
-    ):
-        notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
-    return Calibration(problem, epsilons, totals, tuple(notes))
+    return epsilons, totals
+
+
+def _can_be_refuted(problem: CalibrationProblem, totals: TotalLeakage) -> bool:
+    """Return whether calibrated totals rest on an assumption about the table that a
+    witness can refute.
+    """
+    return (
+        problem.uncertainty is None and GUARANTEES[totals.guarantee].kind == "assumed"
+    )
 
 
 def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
