@@ -263,17 +263,11 @@ class _PairIntervals:
                 yield high, low, tables.transpose(0, 2, 1)
 
     def compute(self) -> None:
-        """Compute the intervals, of sources with enumerable sets in stacks, of others
-        singly.
+        """Compute the leakage intervals, of sources with enumerable sets in stacks, of
+        others singly.
         """
         enumerated = [self._enumerable_sets(k) for k in range(len(self.sizes))]
-        for targets, sources, counts in self._ordered_tables():
-            for group in by_kind(enumerated, sources):
-                pairs = (targets[group.positions], sources[group.positions])
-                limits = set_intervals(
-                    counts[group.positions], group.sets, self.c[pairs], group.contrasts
-                )
-                self.lower[pairs], self.upper[pairs] = limits
+        self._compute_stacks(enumerated)
         for source, size in enumerate(self.sizes):
             if size > 1 and enumerated[source] is None:
                 self._compute_source(source)
@@ -281,6 +275,22 @@ class _PairIntervals:
             if columns is None:
                 self.lower[:, source] = 0.0
         self._add_unseen()
+        self._limit_by_budgets()
+
+    def _compute_stacks(self, enumerated: Sequence[LikelySets | None]) -> None:
+        """Compute the leakage intervals of the sources with enumerable likely sets."""
+        for targets, sources, counts in self._ordered_tables():
+            for group in by_kind(enumerated, sources):
+                pairs = (targets[group.positions], sources[group.positions])
+                limits = set_intervals(
+                    counts[group.positions], group.sets, self.c[pairs], group.contrasts
+                )
+                self.lower[pairs], self.upper[pairs] = limits
+
+    def _limit_by_budgets(self) -> None:
+        """Limit the leakage intervals of a source with a delta by its budget, which the
+        delta excepts.
+        """
         for source, release in enumerate(self.matrix.releases):
             contrast = self.sets[source].contrast
             if release.delta and contrast > release.epsilon:
