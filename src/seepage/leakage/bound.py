@@ -114,8 +114,8 @@ def leakage_bound(
 
 
 def pure_budget(epsilon: float, delta: float, c_min: float) -> float:
-    """Return eps' = ln(e^epsilon + delta / c_min), rounded up: the epsilon of a
-    mechanism whose reports all have a probability of at least c_min.
+    """Return the bound's budget eps' = ln(e^epsilon + delta / c_min), rounded up: the
+    epsilon of a mechanism whose reports all have a probability of at least c_min.
     """
     if delta == 0:
         return round_up(epsilon, 8)
@@ -123,8 +123,8 @@ def pure_budget(epsilon: float, delta: float, c_min: float) -> float:
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
-    """Return the delta' for which the channel from target to report is (value,
-    delta')-LDP.
+    """Return the delta' that goes with a leakage bound: the channel from target to
+    report is (value, delta')-LDP.
 
     delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]:
     the optimum over all (eps, delta)-LDP mechanisms, and never above the paper's delta
@@ -142,8 +142,8 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
 
 
 def _relaxation_share(channel: Floats, value: float, epsilon: float) -> float:
-    """Return (e^l - 1)/(e^eps - 1); at epsilon 0 the largest total variation
-    distance.
+    """Return (e^l - 1)/(e^eps - 1), the bound's share of delta; at epsilon 0 the
+    largest total variation distance.
     """
     if epsilon > 0:
         return math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
@@ -197,7 +197,8 @@ def relaxed_leakage(
     epsilon: float,
     delta: float,
 ) -> Leakage:
-    """Return the leakage of a known mechanism with a delta, as a pair (l, delta).
+    """Return the leakage of a known mechanism with a delta, as a pair (l, delta): at
+    most the bound.
 
     The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could
     tell, and its delta(l); or (pure, 0) where the supremum over all reports is no
