@@ -92,8 +92,8 @@ def is_installed(module: str) -> bool:
 
 
 def need(module: str, package: str, purpose: str) -> None:
-    """Raise an InputError, with the package to install, unless a module can be
-    imported.
+    """Check that a module can be imported, else raise an InputError with the package to
+    install.
     """
     if not is_installed(module):
         raise InputError(
@@ -102,8 +102,8 @@ def need(module: str, package: str, purpose: str) -> None:
 
 
 def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
-    """Return the error that a parameter breaks a rule; "each of x" is about the
-    parameter x.
+    """Return the error of a check that a parameter breaks a rule; "each of x" is about
+    the parameter x.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
 
 
 def exclusive(name: str, other: str, why: str) -> InputError:
-    """Return the error that two parameters exclude each other.
+    """Return the error of a check that two parameters exclude each other.
 
     Examples
     --------
@@ -522,8 +522,8 @@ def options(
 
 
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the hint "; did you mean ...?" with the closest known name, or an empty
-    string.
+    """Return the hint of a check, "; did you mean ...?" with the closest known name, or
+    an empty string.
     """
     by_folded = {name.casefold(): name for name in known}
     word = value.casefold() if isinstance(value, str) else shown(value)
@@ -534,7 +534,8 @@ def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return the `repr` of an argument for a message, shortened to about 80 characters.
+    """Return the `repr` of a checked argument for a message, shortened to about 80
+    characters.
 
     Examples
     --------

@@ -158,7 +158,9 @@ def limit_as_typed(limit: float) -> str:
 
 
 def _typed_odds(limit: float) -> str | None:
-    """Return the shortest odds whose limit in nats this is exactly; None for none."""
+    """Return the shortest odds whose limit in nats this is exactly; None if no odds
+    are.
+    """
     if not 0 < limit < 700:
         return None
     grown = math.exp(limit)

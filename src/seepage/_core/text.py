@@ -128,7 +128,7 @@ def how_many(counted: Counted) -> str:
 
 
 def sample_caution(counted: Counted) -> str | None:
-    """Return the caveat as text for results computed from a sample; None for a whole
+    """Return the text of a caveat for results computed from a sample; None for a whole
     table.
     """
     if counted.population is None:
@@ -212,7 +212,8 @@ def nats(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return e to a number of nats as text, rounded up to two digits.
+    """Return a number of nats as the text of a factor, e to it rounded up to two
+    digits.
 
     Rounding errors of the exponential, below 1e-15 for factors up to 1,000, are not
     rounded up; totals have larger guards.

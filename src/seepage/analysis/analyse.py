@@ -209,7 +209,9 @@ def analyse(
 
 
 def _records_word(path: str, title: str, *, is_counted: bool) -> str:
-    """Return the word of a command for the records; a file of counts has none."""
+    """Return the word for the records in the command that follows an analysis; a file
+    of counts has none.
+    """
     if path and is_counted:
         return UNNAMED
     return path or title or UNNAMED
@@ -241,8 +243,8 @@ class JudgedData:
 
 
 def _judged_table(table: Any, options: AnalysisOptions) -> JudgedData:
-    """Return a table after the check of its columns, which warns of what is left
-    out.
+    """Return a table to analyse after the check of its columns, which warns of what is
+    left out.
     """
     from seepage.tables.check import settle  # imports readers of files, and pandas
 
@@ -257,7 +259,7 @@ def _judged_table(table: Any, options: AnalysisOptions) -> JudgedData:
 
 
 def _sampling(options: AnalysisOptions) -> dict[str, Any]:
-    """Return the options of counting a sample of the records; none for all records."""
+    """Return the options of analysing a sample of the records; none for all records."""
     if options.sample is None:
         return {}
     return {"sample": options.sample, "rng": options.rng}
@@ -269,7 +271,7 @@ def _experience(
     people: int | None,
     options: AnalysisOptions,
 ) -> Experience | None:
-    """Return the realised privacy loss of people drawn from the table; None without
+    """Return the realised privacy loss of people drawn for an analysis; None without
     people.
     """
     if not people:
@@ -292,7 +294,8 @@ def computed_guarantees(
     has_records: bool,
     is_small: bool,
 ) -> list[str]:
-    """Return the guarantees to compute: those named, or what may decide the limit.
+    """Return the guarantees that an analysis computes: those named, or what may decide
+    the limit.
 
     Parameters
     ----------
@@ -318,7 +321,9 @@ def computed_guarantees(
 
 
 def _are_held(data: Any, options: AnalysisOptions) -> bool:
-    """Return whether the records of a table that is not counted can be held at once."""
+    """Return whether an analysis can hold the records of a table that is not counted at
+    once.
+    """
     if not isinstance(data, OpenTable) or options.engine == SPARK:
         return False
     records = data.source.rows_total
@@ -331,7 +336,7 @@ def _are_held(data: Any, options: AnalysisOptions) -> bool:
 
 
 def _needs_records(guarantees: Sequence[str], options: AnalysisOptions) -> bool:
-    """Return whether pair counts do not suffice."""
+    """Return whether an analysis needs records, pair counts do not suffice."""
     if options.sample is not None or options.people:
         return True
     return not set(guarantees) <= set(FROM_PAIRS)

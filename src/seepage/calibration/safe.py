@@ -112,7 +112,7 @@ def _can_be_refuted(problem: CalibrationProblem, totals: TotalLeakage) -> bool:
 
 
 def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
-    """Return the scope of the options, by default the population if records and
+    """Return the scope of a safe calibration, by default the population if records and
     guarantee allow it.
     """
     scope = options.scope
@@ -125,8 +125,8 @@ def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) 
 
 
 def _resolved_guarantee(problem: CalibrationProblem) -> str:
-    """Return the guarantee that `"auto"` stands for; raise for one that sets no
-    budgets.
+    """Return the guarantee of a safe calibration that `"auto"` stands for; raise for
+    one that sets no budgets.
     """
     guarantee = problem.guarantee
     unproven = _without_monotone_totals(problem)
@@ -150,8 +150,8 @@ def _resolved_guarantee(problem: CalibrationProblem) -> str:
 
 
 def _without_monotone_totals(problem: CalibrationProblem) -> str | None:
-    """Return a mechanism whose totals for the population are not known to grow with its
-    budget.
+    """Return a mechanism whose totals are not known to grow with its budget, so that
+    bisection is not safe.
 
     Budgets for the population are found by bisection, which proves the limits only if
     exact totals grow [theory-certificate: Families]. They do where the family of likely
@@ -172,8 +172,8 @@ def _without_monotone_totals(problem: CalibrationProblem) -> str | None:
 def _likely_families(
     problem: CalibrationProblem, budget: float
 ) -> list[tuple[str, int] | None]:
-    """Return the family of each attribute's likely sets at a budget, None if it has
-    none.
+    """Return the family of each attribute's likely sets at a budget of a calibration,
+    None if it has none.
     """
     epsilons = np.where(problem.collected, budget, 0.0)
     families: list[tuple[str, int] | None] = []
@@ -187,8 +187,8 @@ def _likely_families(
 
 
 def _proven_totals(problem: CalibrationProblem, totals: TotalLeakage) -> Floats:
-    """Return the proven total of each attribute for the population: its limit or sum of
-    budgets.
+    """Return the totals that a safe calibration proves for the population: limits or
+    sums of budgets.
 
     Budgets are the largest that pass on the same records that certify them.  That
     proves the limits, not totals that happen to be lower [theory-certificate:

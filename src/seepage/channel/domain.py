@@ -296,7 +296,7 @@ class Domain:
     """
 
     def __init__(self, attributes: Iterable[Attribute]) -> None:
-        """Check that the attributes of the domain have different names."""
+        """Check that the attributes of the domain are some, with different names."""
         self._attributes: tuple[Attribute, ...] = tuple(
             checks.items(attributes, "attributes")
         )

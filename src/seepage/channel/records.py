@@ -420,7 +420,7 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
 
 
 def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
-    """Return the checked weights of distinct records: a count of at least 1 for
+    """Return the checked weights of distinct records: an integer of at least 0 for
     each.
     """
     if weights is None:

@@ -175,8 +175,8 @@ def _at_budget(mechanism: Any, size: int, epsilon: float, delta: float) -> Any:
 
 
 def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
-    """Return the largest epsilon whose leakage bound is at most
-    `leakage`, rounded down.
+    """Return the largest epsilon whose leakage bound is at most `leakage`, rounded
+    down.
 
     eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [theory: The bound].
 

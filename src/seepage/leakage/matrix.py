@@ -69,9 +69,7 @@ class LeakageMatrix(Result):
         smoothing: Mapping[str, float],
         uncertainty: Uncertainty | None = None,
     ) -> None:
-        """Check that a leakage matrix has a release for each attribute of its pair
-        counts.
-        """
+        """Check the pair counts, the releases and the smoothing of a leakage matrix."""
         self.pairs = checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(checks.items(releases, "releases"))
         self.view: View = view

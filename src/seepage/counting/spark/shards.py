@@ -207,7 +207,7 @@ def open_input(data: Any) -> Input:
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
-    """Return the Parquet files that executors read as shards; none for other data."""
+    """Return the Parquet files that executors read as shards; other data raise."""
     kind = type(data).__name__
     files: Sequence[Path] = ()
     if isinstance(data, (str, os.PathLike, list, tuple)):
