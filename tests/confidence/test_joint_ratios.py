@@ -184,7 +184,7 @@ def test_the_largest_is_that_of_all_statements():
         np.full((9, 7), WEIGHTS[-1]),
         np.full((9, 7), WEIGHTS[0]),
     )
-    found = largest_joint_ratios(ratios, starts, 6.0, 4)
+    found = largest_joint_ratios(ratios, starts, 6.0, rounds=4)
     for k, (start, size) in enumerate(zip(starts.tolist(), sizes, strict=True)):
         truth = 0.0
         values = range(start, start + size)

@@ -400,7 +400,12 @@ class Ratios(NamedTuple):
         Each is wrong with probability at most 2 e^-c.
         """
         return self._limits(
-            reports, first, second, c, joint_log_ratios, separate_log_ratios
+            reports,
+            first,
+            second,
+            c,
+            joint_limits=joint_log_ratios,
+            separate_limits=separate_log_ratios,
         )
 
     def excesses(
@@ -415,7 +420,13 @@ class Ratios(NamedTuple):
         statement.
         """
         return self._limits(
-            reports, first, second, c, joint_excesses, separate_excesses, factors
+            reports,
+            first,
+            second,
+            c,
+            joint_limits=joint_excesses,
+            separate_limits=separate_excesses,
+            factors=[factors],
         )
 
     def _limits(
@@ -424,29 +435,30 @@ class Ratios(NamedTuple):
         first: Integers,
         second: Integers,
         c: float,
+        *,
         joint_limits: Callable[..., Floats],
         separate_limits: Callable[..., Floats],
-        *factors: Floats,
+        factors: Sequence[Floats] = (),
     ) -> Floats:
         """Return the limits of some statements on ratios: joint where that is narrower,
         else by two limits.
         """
-        found = np.zeros(len(reports))
+        limits = np.zeros(len(reports))
         joint_level = c - math.log(2)
         joint = joint_is_narrower(self.people[first], self.people[second], joint_level)
-        for mask, limits, level in (
+        for mask, limits_of, level in (
             (joint, joint_limits, joint_level),
             (~joint, separate_limits, c),
         ):
             if mask.any():
-                found[mask] = limits(
+                limits[mask] = limits_of(
                     self.weights_of(reports[mask]),
                     self.group(reports[mask], first[mask]),
                     self.group(reports[mask], second[mask]),
                     level,
                     *(each[mask] for each in factors),
                 )
-        return found
+        return limits
 
     def bounds(self, starts: Integers, c: float, rounds: int) -> ConfidenceLimits:
         """Return limits of each likelihood that bound all joint ratios about each
@@ -469,6 +481,7 @@ def largest_joint_ratios(
     ratios: Ratios,
     starts: Integers,
     c: float,
+    *,
     rounds: int,
     enough: Floats | None = None,
     own: Floats | None = None,
@@ -515,12 +528,12 @@ def largest_joint_ratios(
         _largest(bounds, least, FIRST_STATEMENTS)
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
-    _raise_to(best, ratios, starts, opening, c, own)
+    _raise_to(best, ratios, starts, opening, c=c, own=own)
     rest = [
         np.flatnonzero(bounds > least)
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
-    _raise_to(best, ratios, starts, rest, c, own)
+    _raise_to(best, ratios, starts, rest, c=c, own=own)
     return best
 
 
@@ -606,6 +619,7 @@ def _raise_to(
     ratios: Ratios,
     starts: Integers,
     statements: Sequence[Integers],
+    *,
     c: float,
     own: Floats | None,
 ) -> None:

@@ -189,7 +189,12 @@ def _joint_total(
             weights[0] * edges,
         )
         found = largest_joint_ratios(
-            ratios, np.zeros(1, dtype=np.int64), c, NEWTON_ITERATIONS, best, own
+            ratios,
+            np.zeros(1, dtype=np.int64),
+            c,
+            rounds=NEWTON_ITERATIONS,
+            enough=best,
+            own=own,
         )
         best = np.maximum(best, found)
     return float(best[0])
@@ -452,7 +457,9 @@ def form_total_limits(
         ratios = Ratios(weights, shares, group_sizes, minimum, maximum)
         if enough is not None:
             enough = np.tile(enough - 2 * guard, len(strata))
-        totals = largest_joint_ratios(ratios, column_starts, c, iterations, enough)
+        totals = largest_joint_ratios(
+            ratios, column_starts, c, rounds=iterations, enough=enough
+        )
         totals = np.where(totals > 0, round_up(totals, 16) + guard, 0.0)
     else:
         radius = mixture_radius(group_sizes, c)
