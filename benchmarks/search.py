@@ -96,12 +96,12 @@ def _tables() -> dict[str, Any]:
         "survey": survey,
         "survey, 6 questions": survey.select(survey.column_names[:6]),
         "survey, last 5 questions": survey.select(survey.column_names[-5:]),
-        "rare illness": _rare_illness(),
-        "traits": _traits(),
+        "rare illness": rare_illness(),
+        "traits": traits(),
     }
 
 
-def _rare_illness() -> pd.DataFrame:
+def rare_illness() -> pd.DataFrame:
     """Return people of whom some 2 % have an illness that depends on another answer."""
     rng = np.random.default_rng(1)
     records = 2 * RECORDS
@@ -113,7 +113,7 @@ def _rare_illness() -> pd.DataFrame:
     return pd.DataFrame({name: values.astype(int) for name, values in columns.items()})
 
 
-def _traits() -> pd.DataFrame:
+def traits() -> pd.DataFrame:
     """Return seven yes-or-no answers with one cause."""
     rng = np.random.default_rng(2)
     cause = rng.normal(size=RECORDS)

@@ -56,9 +56,7 @@ def limit_in_nats(value: Any, name: str = "limit") -> float:
 
 
 def _below_log(odds: float) -> float:
-    """Return the limit in nats of odds from 1 on, rounded down; infinity for
-    infinity.
-    """
+    """Return the logarithm of odds from 1 on, rounded down; infinity for infinity."""
     logarithm = math.log(odds)
     if logarithm in (0.0, math.inf):
         return logarithm
@@ -80,8 +78,8 @@ def odds_text(limit: float) -> str:
 
 
 def odds_at_least(value: float) -> str:
-    """Return the change of odds of a number of nats that is known to be told, rounded
-    down to three digits.
+    """Return e to a number of nats that is known to be told, rounded down to three
+    digits.
 
     Examples
     --------
@@ -97,8 +95,7 @@ def odds_at_least(value: float) -> str:
 
 
 def least_odds(value: float) -> str:
-    """Return the change of odds of a lower bound in nats, rounded down to two digits,
-    from 100 on to three.
+    """Return e to a number of nats, rounded down to two digits, from 100 on to three.
 
     Examples
     --------
@@ -118,8 +115,7 @@ def least_odds(value: float) -> str:
 
 
 def measured_odds(value: float) -> str:
-    """Return the change of odds of a leakage that was measured, rounded up to three
-    digits.
+    """Return e to a leakage that was measured, rounded up to three digits.
 
     Examples
     --------
@@ -142,7 +138,7 @@ def measured_odds(value: float) -> str:
 
 
 def limit_as_typed(limit: float) -> str:
-    """Return a limit as it is typed in a function or a command: odds, else nats.
+    """Return a limit as it is given to a function or a command: odds, else nats.
 
     Examples
     --------
@@ -158,9 +154,7 @@ def limit_as_typed(limit: float) -> str:
 
 
 def _typed_odds(limit: float) -> str | None:
-    """Return the shortest odds whose limit in nats this is exactly; None if no odds
-    are.
-    """
+    """Return the shortest odds whose limit in nats this is exactly; None for none."""
     if not 0 < limit < 700:
         return None
     grown = math.exp(limit)

@@ -60,21 +60,20 @@ class Result:
     __slots__: ClassVar[Sequence[str]] = ()
 
     def _headline(self) -> str:
-        """Return a result's one-line `repr`."""
+        """Return the one-line `repr`."""
         raise NotImplementedError
 
     def _columns(self) -> Mapping[str, Column]:
-        """Return a result in long form: columns of equal length by name, None where
+        """Return the result in long form: columns of equal length by name, None where
         missing.
         """
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        """Return a result in one line."""
         return self._headline()
 
     def to_arrow(self) -> Any:
-        """Return any result in long form as a PyArrow table."""
+        """Return the result in long form as a PyArrow table."""
         import pyarrow as pa
 
         return pa.table(
@@ -82,26 +81,24 @@ class Result:
         )
 
     def to_pandas(self) -> Any:
-        """Return any result in long form as a pandas frame."""
+        """Return the result in long form as a pandas frame."""
         checks.need("pandas", "pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_csv(self) -> str:
-        """Return any result in long form as CSV text."""
+        """Return the result in long form as CSV text."""
         return csv_text(self._columns())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return a result in long form as an Arrow stream, which other frames read."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        """Return the first rows of a result as an HTML table."""
         return html_table(self._columns(), self._headline())
 
 
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
-    """Return the first rows of a result's columns as an HTML table, and the number of
-    the others.
+    """Return the first rows of columns as an HTML table, and the number of the
+    others.
     """
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
     sides = [_side(values) for values in shown]
@@ -122,14 +119,13 @@ def html_table(columns: Mapping[str, Column], caption: str) -> str:
 
 
 def _side(values: Iterable[Any]) -> str:
-    """Return the alignment of a result's column: numbers to the right."""
+    """Return the alignment of a column: numbers to the right."""
     if all(value is None or isinstance(value, Real) for value in values):
         return "right"
     return "left"
 
 
 def _html_row(tag: str, cells: Iterable[str], sides: Iterable[str]) -> str:
-    """Return one row of a result's HTML table."""
     row = list[str]()
     for cell, side in zip(cells, sides, strict=True):
         row.append(f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>')
@@ -137,9 +133,7 @@ def _html_row(tag: str, cells: Iterable[str], sides: Iterable[str]) -> str:
 
 
 def cell_text(value: Any) -> str:
-    """Return a cell of a result's table as text, numbers with four significant
-    digits.
-    """
+    """Return a cell of a table as text, numbers with four significant digits."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -148,8 +142,8 @@ def cell_text(value: Any) -> str:
 
 
 def csv_text(columns: Mapping[str, Column]) -> str:
-    """Return a result's columns of equal length as CSV text with a header line; None is
-    an empty field.
+    """Return columns of equal length as CSV text with a header line; None is an empty
+    field.
 
     A spreadsheet evaluates a cell such as ``=HYPERLINK(...)``, and names and values
     come from a table.  So a text that starts with ``=``, ``+``, ``-``, ``@``, a tab or
@@ -180,17 +174,13 @@ def csv_text(columns: Mapping[str, Column]) -> str:
 
 
 def _quote_formula(cell: Any) -> Any:
-    """Return a cell of a result's CSV text that no spreadsheet evaluates as a
-    formula.
-    """
     if isinstance(cell, str) and FORMULA.match(cell):
         return f"'{cell}"
     return cell
 
 
 def json_ready(value: Any) -> Any:
-    """Return a result as JSON-compatible data: infinities as "inf" and "-inf", NaN as
-    null.
+    """Return JSON-compatible data: infinities as "inf" and "-inf", NaN as null.
 
     Arrays become lists and NumPy scalars Python numbers, at any depth.
 
@@ -216,7 +206,7 @@ def json_ready(value: Any) -> Any:
 
 
 def json_text(content: Any) -> str:
-    """Return a result as indented JSON, encoded by `json_ready`."""
+    """Return a value as indented JSON, encoded by `json_ready`."""
     import msgspec
 
     return msgspec.json.format(

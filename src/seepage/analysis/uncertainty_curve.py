@@ -65,9 +65,7 @@ class UncertaintyCurve(Result):
         return f"UncertaintyCurve(rows within {ends}: largest total {totals}{delta})"
 
     def chart(self) -> Any:
-        """Return the curves over uncertain distances as an Altair chart of three
-        lines.
-        """
+        """Return the three lines as an Altair chart."""
         from seepage.charts.style import curve_panels
 
         lines = {
@@ -94,7 +92,7 @@ class UncertaintyCurve(Result):
 def curve_over_distances(
     matrix: LeakageMatrix, distances: Sequence[float]
 ) -> UncertaintyCurve:
-    """Return the uncertainty curve: leakages and totals at several distances, see
+    """Return leakages and totals at several distances, see
     `Analysis.uncertainty_curve`.
     """
     levels = sorted(

@@ -28,8 +28,7 @@ from seepage.counting.schedule import (
 def count_batch(
     codes: Sequence[Codes], sizes: Sequence[int], cells: PairCells, *, compiled: bool
 ) -> int:
-    """Add a batch of rows to the counts of all codes except 0, by the compiled kernel
-    or NumPy's.
+    """Add a batch of rows to the counts of all codes except 0.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def count_with_numba(
     schedule: PairSchedule,
     cells: PairCells,
 ) -> int:
-    """Call the kernel compiled by Numba for `count_batch`, the GIL released."""
+    """Implement `count_batch` with Numba, the GIL released."""
     from seepage.counting.kernel_numba import (
         TILE,
         KernelColumns,

@@ -58,6 +58,10 @@ WARM_WORK = 0.2
 """Share of the work for a search that starts from the forms of another design."""
 
 
+LARGEST_WORK = 0.5
+"""Share of the work, beyond all of it, for a search for the least largest error."""
+
+
 NONE_FOUND = "no form of several questions was found that is better"
 """The note where the search ended before it had tried all of them."""
 
@@ -157,6 +161,8 @@ def _search_with(
     if shaped:
         shape_forms(search, warm)
     search.search()
+    if options.objective == "largest":
+        search.minimise_largest()
     return search.finished(notes)
 
 
@@ -316,6 +322,23 @@ class DesignSearch:
             for thorough in (False, True)
         )
         self.run_rounds(chain.from_iterable(stages))
+
+    def minimise_largest(self) -> None:
+        """Search on at the prices of the largest error, with further work.
+
+        After the search for the mean, whose balanced shares are a design as well: no
+        objective gives a smaller largest error than this one.
+        """
+        if self.ended == "interrupted":
+            return
+        before = self.ended
+        self.pool.minimise_largest()
+        self.pool.solve_master(1e-4, 300)
+        self.work.begin()
+        with self.work.stage(LARGEST_WORK):
+            self.search()
+        if before == "work" and self.ended == "no better form":
+            self.ended = before
 
     def narrow(self, max_cells: float, ratios: Sequence[float]) -> None:
         """Search only forms of few combinations of answers from now on, whose gains are

@@ -45,7 +45,7 @@ class Witness:
     def sentence(
         self, value: float, source: str = "", target: str = "", delta: float = 0.0
     ) -> str:
-        """Return the witness of a leakage as a sentence.
+        """Return the witness as a sentence.
 
         Parameters
         ----------
@@ -77,9 +77,7 @@ class Witness:
         )
 
     def _favoured(self, source: str) -> str:
-        """Return the likely values of a witness in words, after the name of the
-        source.
-        """
+        """Return the likely values in words, after the name of the source."""
         names = ", ".join(map(str, self.likely[:NAMED_VALUES])) or "nothing"
         text = _value_of(source, names)
         if len(self.likely) > NAMED_VALUES:
@@ -88,14 +86,14 @@ class Witness:
 
 
 def _value_of(attribute: str, value: Label) -> str:
-    """Return a value of a witness after the name of its attribute, if there is one."""
+    """Return a value after the name of its attribute, if there is one."""
     if not attribute:
         return str(value)
     return f"{attribute} {value}"
 
 
 def _times(leakage: float) -> str:
-    """Return a leakage as how many times likelier a report is, in words."""
+    """Return how many times likelier a report is, in words."""
     if math.isinf(leakage):
         return "infinitely"
     return f"{math.exp(min(leakage, 700.0)):.3g} times"
@@ -160,8 +158,7 @@ class Leakage:
         return self.value
 
     def profile(self, leakages: Sequence[float] | None = None) -> LeakageProfile:
-        """Return delta(l), the whole trade of which the leakage's (value, delta) is one
-        point.
+        """Return delta(l), the whole trade of which (value, delta) is one point.
 
         Parameters
         ----------

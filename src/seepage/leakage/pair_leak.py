@@ -62,22 +62,22 @@ class Leak:
 
     @property
     def lower(self) -> float:
-        """The lower confidence limit of a pair's leak; 0, which always holds, where it
-        is not computed.
+        """The lower confidence limit; 0, which always holds, where it is not
+        computed.
         """
         return self.interval[0] if self.interval else 0.0
 
     @property
     def upper(self) -> float:
-        """The upper confidence limit of a pair's leak; infinity, which always holds,
-        where it is not computed.
+        """The upper confidence limit; infinity, which always holds, where it is not
+        computed.
         """
         return self.interval[1] if self.interval else math.inf
 
     @property
     def rank(self) -> float:
-        """The sort key of a pair's leak, min(lower, supported); 0 without a witness, or
-        if it is a missing value.
+        """The sort key min(lower, supported); 0 without a witness, or if it is a
+        missing value.
         """
         if self.witness is None or self.supported is None:
             return 0.0
@@ -86,7 +86,7 @@ class Leak:
         return min(self.lower, self.supported)
 
     def sentence(self) -> str:
-        """Return the leak of a pair in words: the witness, or else the leakage and its
+        """Return the evidence in words: the witness, or else the leakage and its
         interval.
 
         Where rare or missing values have a larger leakage, the witness is given with
@@ -102,9 +102,7 @@ class Leak:
         return f"{text}, {limits} in the population"
 
     def _witness_sentence(self, witness: Witness) -> str:
-        """Return the witness of a pair's leak in words, with its own leakage where that
-        is smaller.
-        """
+        """Return the witness in words, with its own leakage where that is smaller."""
         value = self.leakage if self.supported is None else self.supported
         text = witness.sentence(value, self.source, self.target, self.delta)
         if f"{value:.2f}" == f"{self.leakage:.2f}":
@@ -112,7 +110,7 @@ class Leak:
         return f"{text} ({value:.2f} nats; more for rare or missing values)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the leak of a pair as plain values, its witness in words."""
+        """Return the leak as plain values, its witness in words."""
         return {
             "target": self.target,
             "source": self.source,
@@ -127,7 +125,6 @@ class Leak:
         }
 
     def __repr__(self) -> str:
-        """Return the leak of a pair in one line."""
         parts = [f"target={self.target!r}", f"source={self.source!r}"]
         parts.append(f"leakage={self.leakage!r}")
         if self.interval is not None:
@@ -138,9 +135,7 @@ class Leak:
 
 
 def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
-    """Return the indices of the two attributes of a pair's leak, `name[target,
-    source]`.
-    """
+    """Return the indices of the two attributes of `name[target, source]`."""
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DomainError(
             f"a leakage has a target and a source: give {name}[target, source], "
@@ -150,8 +145,8 @@ def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
 
 
 def ranked_pairs(values: Floats, ties: Floats) -> Iterator[tuple[int, int]]:
-    """Return all pairs (target, source) by descending leak, and by descending `ties`
-    where equal.
+    """Return all (target, source) by descending value, and by descending `ties` where
+    equal.
     """
     off_diagonal = np.flatnonzero(~np.eye(len(values), dtype=np.bool_))
     ranks = np.lexsort((-ties.flat[off_diagonal], -values.flat[off_diagonal]))

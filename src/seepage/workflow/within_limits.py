@@ -278,8 +278,10 @@ def design(
         Factor of each attribute's error in the mean that is minimised; by default 1 for
         all.
     objective
-        The error that is minimised: the `"mean"` over attributes, or the `"largest"`,
-        per value.
+        The error that is minimised: the `"mean"` over attributes, of which a fiftieth
+        is given up for a smaller largest error, or the `"largest"` of an answer, from
+        which the number of people follows.  It takes half as much work more, since
+        the search for the mean comes first: it needs at most as many people.
     people
         The number of people who will be asked, which errors are then for; by default as
         many as the table has records.

@@ -10,6 +10,7 @@ from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
 from seepage.designs.forms.balanced_shares import balanced_shares
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem
+from seepage.designs.forms.minimax_shares import MinimaxShares, minimax_shares
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final
@@ -40,15 +41,12 @@ MAX_PRUNINGS = 8
 """Maximum number of times that forms are dropped and the shares solved again."""
 
 
-MIN_VARIANT_RATIO = 0.1
-"""Minimum share of a form relative to the largest share of a form with the same
-attributes.
-
-Forms that differ in their budgets only are variants; small ones are dropped as well."""
-
-
 MINIMAX_ROUNDS = 30
 """Updates of the weights of errors before each solution for the largest error."""
+
+
+FINAL_MINIMAX_ROUNDS = 300
+"""The same for the final solution."""
 
 
 class FormPool:
@@ -67,6 +65,10 @@ class FormPool:
         best shares found so far.
     keys
         Rounded budgets of every form added so far, to recognise duplicates.
+    minimises_largest
+        Whether the largest error is minimised rather than the mean.
+    balanced
+        The balanced shares of the forms so far when this began.
     """
 
     def __init__(self, problem: FormProblem) -> None:
@@ -75,6 +77,8 @@ class FormPool:
         self.rows = np.zeros((0, len(problem.precisions.quantities)))
         self.shares = np.zeros(0)
         self.keys: set[tuple[Any, ...]] = set()
+        self.minimises_largest = False
+        self.balanced = np.zeros(0)
 
     def add(self, forms: list[Form], weight: float = 0.1) -> None:
         """Add forms that are not in the pool yet; they start with `weight` of the
@@ -110,24 +114,10 @@ class FormPool:
     def solve_master(self, tolerance: float, max_updates: int) -> ShareSolution:
         """Improve the shares; forms with share 0 and a positive reduced gain re-enter.
 
-        For the largest error c_j / P_j the weights are improved first: w_j <- w_j c_j /
-        P_j.  The minimax design is A-optimal at its own weights [Pukelsheim 2006,
-        chapter 9].
+        For the largest error its weights are improved first.
         """
-        problem = self.problem
-        scale = self.problem.scale
-        for _ in range(0 if scale is None else MINIMAX_ROUNDS):
-            assert scale is not None
-            weights = problem.importance
-            self.shares = best_shares(
-                self.rows, weights, self.shares + 1e-3, 1e-2, 100
-            ).shares
-            with np.errstate(divide="ignore", invalid="ignore"):
-                grown = np.where(
-                    weights > 0, weights * scale / (self.shares @ self.rows), 0.0
-                )
-            if np.isfinite(grown).all():
-                problem.weigh(np.maximum(grown / grown.max(), 1e-9 * (weights > 0)))
+        if self.minimises_largest:
+            self._take(self._minimax(MINIMAX_ROUNDS))
         solution = self.solution
         for _ in range(MAX_REENTRIES):
             improving = (self.shares < 1e-9) & (
@@ -152,23 +142,81 @@ class FormPool:
 
         Its gap bounds by how much the mean error is above the least of these forms.
         """
+        if self.minimises_largest:
+            return self._final_minimax()
         best = self.solve_master(1e-4, 20_000)
-        if self.problem.scale is None:
-            self._balance(best)
-        else:
-            self._prune(best.objective * (1 + MAX_PRUNING_COST))
+        self._balance(best)
         final = self.solution
         least = best.objective / (1 + best.gap)
         return final._replace(gap=max(0.0, final.objective / least - 1))
 
-    def _prune(self, highest: float) -> None:
-        """Drop forms with small shares where the objective stays low enough."""
+    # The largest error ----------------------------------------------------------------
+
+    def minimise_largest(self) -> None:
+        """Minimise the largest error from now on, from the best balanced shares.
+
+        These are kept, so that the final solution has no larger one.
+        """
+        self.final_solution()
+        self.balanced = self.shares
+        self.minimises_largest = True
+
+    def _minimax(self, rounds: int) -> MinimaxShares:
+        """Return shares with a smaller largest error than the current ones."""
+        weights = self.problem.importance
+        scale = self._scale()
+        return minimax_shares(self.rows, scale, weights, self.shares, rounds)
+
+    def _take(self, found: MinimaxShares) -> None:
+        """Go on with shares and the weights at which they are best."""
+        self.shares = found.shares
+        self.problem.weigh(found.weights)
+
+    def _final_minimax(self) -> ShareSolution:
+        """Return the shares of least largest error, or the balanced ones of before.
+
+        Its gap bounds by how much this error is above the least of these forms.
+        """
+        found = self._minimax(FINAL_MINIMAX_ROUNDS)
+        least = found.largest / (1 + found.gap)
+        self._take(found)
+        self._prune_minimax(found.largest * (1 + MAX_PRUNING_COST))
+        added = len(self.shares) - len(self.balanced)
+        balanced = np.pad(self.balanced, (0, added))
+        if self._largest(balanced) <= self._largest(self.shares):
+            self.shares = balanced
+        gap = max(0.0, self._largest(self.shares) / least - 1)
+        return self.solution._replace(gap=gap)
+
+    def _prune_minimax(self, highest: float) -> None:
+        """Drop forms with small shares where the largest error stays small enough."""
+        scale = self._scale()
         for minimum in MIN_SHARES:
             for _ in range(MAX_PRUNINGS):
-                pruned = self._pruned(minimum)
-                if pruned is None or pruned.objective > highest:
+                kept = self.shares >= minimum
+                if not kept.any() or not self.shares[~kept].any():
                     break
-                self.shares = pruned.shares
+                start = self.shares[kept] / self.shares[kept].sum()
+                pruned = minimax_shares(
+                    self.rows[kept],
+                    scale,
+                    self.problem.importance,
+                    start,
+                    MINIMAX_ROUNDS,
+                )
+                if pruned.largest > highest:
+                    break
+                self.shares = np.zeros(len(self.shares))
+                self.shares[kept] = pruned.shares
+
+    def _largest(self, shares: Floats) -> float:
+        """Return the largest error of a question at some shares."""
+        scale = self._scale(shares)
+        used = scale > 0
+        with np.errstate(divide="ignore"):
+            return float((scale[used] / (shares @ self.rows)[used]).max())
+
+    # Pruning and balancing ------------------------------------------------------------
 
     def _balance(self, best: ShareSolution) -> None:
         """Balance the errors of the questions over as few forms as cost little."""
@@ -200,42 +248,30 @@ class FormPool:
         shares[shares < NO_SHARE] = 0.0
         return np.asarray(shares / shares.sum())
 
-    def _scale(self) -> Floats:
-        """Return the factor of the error of each question that is compared; 0 for joint
-        tables.
+    def _scale(self, shares: Floats | None = None) -> Floats:
+        """Return the factor of the error of each question that is compared.
 
         Its importance per answer, and the largest variance of an answer relative to
-        their mean.
+        their mean, at some shares or the current ones.  Joint tables count for the
+        objective `"largest"` only, as the mean of their cells.
         """
+        if shares is None:
+            shares = self.shares
         sizes = np.array(self.problem.domain.sizes)
-        importance = self.problem.importance
-        scale = np.zeros(len(importance))
-        scale[: len(sizes)] = importance[: len(sizes)] / sizes
-        information = self.shares @ self.rows
-        squares = self.shares @ self.rows**2
-        for j in np.flatnonzero(scale).tolist():
+        scale = np.zeros(len(self.problem.importance))
+        if self.problem.scale is None:
+            scale[: len(sizes)] = self.problem.importance[: len(sizes)] / sizes
+        else:
+            scale[:] = self.problem.scale
+        information = shares @ self.rows
+        squares = shares @ self.rows**2
+        for j in np.flatnonzero(scale[: len(sizes)]).tolist():
             # the mean precision of a report that tells something about it
             precision = (
                 float(squares[j] / information[j]) if information[j] > 0 else 0.0
             )
             scale[j] *= self.problem.precisions.largest_to_mean(j, precision)
         return scale
-
-    def _pruned(self, minimum: float) -> ShareSolution | None:
-        """Return the best shares without forms that have a small one; None if none
-        has.
-        """
-        largest: dict[tuple[str, ...], float] = {}
-        for form, share in zip(self.forms, self.shares.tolist(), strict=True):
-            largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
-        least = [
-            max(minimum, MIN_VARIANT_RATIO * largest[form.attributes])
-            for form in self.forms
-        ]
-        kept = self.shares >= least
-        if not kept.any() or not self.shares[~kept].any():
-            return None
-        return self._best_of(kept)
 
     def _best_of(self, kept: Booleans) -> ShareSolution:
         """Return the best shares of some forms."""
@@ -256,12 +292,9 @@ class FormPool:
         """The error that is minimised, at the current shares: the mean or the
         largest.
         """
-        scale = self.problem.scale
-        if scale is None:
+        if self.problem.scale is None:
             return self.solution.objective
-        used = scale > 0
-        with np.errstate(divide="ignore"):
-            return float((scale[used] / (self.shares @ self.rows)[used]).max())
+        return self._largest(self.shares)
 
     def support(self, least: float = 1e-4) -> list[Form]:
         """Return the forms with a share above `least`, in descending order of the

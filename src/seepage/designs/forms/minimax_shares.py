@@ -1,0 +1,93 @@
+"""Shares of forms whose largest error is the least."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from seepage._core.arrays import Floats
+from seepage.designs.forms.a_optimal import best_shares
+
+MIN_WEIGHT = 1e-9
+"""Minimum weight of an error, relative to the largest: errors that have become small
+can become large again."""
+
+
+REENTERING = 1e-3
+"""Share of every form with which each solution starts: forms without a share return."""
+
+
+TOLERANCE = 1e-2
+
+
+MAX_UPDATES = 100
+"""Gap and updates of the shares for each weights."""
+
+
+class MinimaxShares(NamedTuple):
+    """Shares with the least largest error, and the weights at which they are best."""
+
+    shares: Floats
+    weights: Floats
+    largest: float
+    """The largest of the errors c_j / P_j."""
+    gap: float
+    """Upper bound of this error over the least of the same forms, minus 1."""
+
+
+def minimax_shares(
+    rows: Floats, scale: Floats, weights: Floats, shares: Floats, rounds: int
+) -> MinimaxShares:
+    """Return shares with a small largest error c_j / P_j, the best of some rounds.
+
+    The minimax design is A-optimal at its own weights [Pukelsheim 2006, chapter 9]:
+    w_j <- w_j c_j / P_j, relative to the largest, and the best shares for them.
+
+    Parameters
+    ----------
+    rows
+        The precision of each quantity from each form.
+    scale
+        The factor c_j of each quantity's error; 0 to leave it out.
+    weights, shares
+        Where the rounds start.
+    rounds
+        Number of times that the weights change.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 4.0]])
+    >>> found = minimax_shares(rows, np.ones(2), np.ones(2), np.ones(2) / 2, 100)
+    >>> found.shares.round(3).tolist(), round(found.largest, 3)
+    ([0.8, 0.2], 1.25)
+    >>> 0 <= found.gap < 0.01
+    True
+    """
+    found = _measured(rows, scale, weights, shares)
+    used = scale > 0
+    for _ in range(rounds):
+        start = shares + REENTERING
+        shares = best_shares(rows, weights, start, TOLERANCE, MAX_UPDATES).shares
+        new = _measured(rows, scale, weights, shares)
+        if new.largest < found.largest:
+            found = new
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = np.where(used, weights * scale / (shares @ rows), 0.0)
+        weights = np.maximum(grown / grown.max(), MIN_WEIGHT * used)
+    return found
+
+
+def _measured(
+    rows: Floats, scale: Floats, weights: Floats, shares: Floats
+) -> MinimaxShares:
+    """Return shares with their largest error, and its gap.
+
+    By weak duality of the game of forms against quantities: for any y_j >= 0 of sum 1,
+    min_j P_j / c_j <= max_f sum_j y_j V[f, j] / c_j; here y_j ~ w_j c_j / P_j^2.
+    """
+    used = scale > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = shares @ rows
+        largest = float((scale[used] / precision[used]).max())
+        prices = np.where(used, weights / precision**2, 0.0)
+    most = float((rows @ prices).max()) / float(scale @ prices)
+    return MinimaxShares(shares, weights, largest, max(0.0, most * largest - 1))
