@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+import seepage as sp
 from command import run
 from pictures import ROOT, script, shown_in
 from seepage.cli import COMMANDS
@@ -26,8 +27,17 @@ def test_the_number_is_real(monkeypatch):
     positions = [printed.index(line) for line in shown]
     assert len(positions) >= 2
     assert positions == sorted(positions)
-    [(part, whole)] = re.findall(r"leaks (\d\.\d\d) of the (\d\.\d\d) nats", README)
-    assert f"relationship -> sex: {part} of at most {whole}" in block
+    [(part, whole)] = re.findall(
+        r"up to (\d\.\d\d) times; .* change them (\d\.\d\d) times", README
+    )
+    assert f"relationship -> sex: {part}x of at most {whole}x" in block
+
+
+def test_the_paper_says_the_same_in_nats():
+    paper = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
+    [(part, whole)] = re.findall(r"leaks (\d\.\d\d) of the (\d\.\d\d) nats", paper)
+    matrix = sp.leakage_matrix("adult", float(whole), mechanism="grr")
+    assert f"{matrix['sex', 'relationship'].value:.2f}" == part
 
 
 @pytest.mark.parametrize(

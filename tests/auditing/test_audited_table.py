@@ -206,7 +206,8 @@ def test_command(folder):
         "race.json: refuted\nrace: claim 1: refuted, epsilon 3.5836"
     )
     assert "race -> income" in done.stdout
-    assert "largest totals as claimed: worst 1.00, independent 1.00" in done.stdout
+    largest = "largest change of odds by all reports, as claimed"
+    assert f"{largest}: worst 2.72x, independent 2.72x" in done.stdout
     assert (folder / "page.html").stat().st_size > 10_000
     failed = run(
         "audit", "race.json", "--claim", "1", "--fail-if", "refuted", cwd=folder

@@ -188,7 +188,7 @@ def test_an_audit_of_two_levels_gives_the_path_total():
     found = sp.audit(whole, claim=4.0)
     assert found.verdict == "holds"
     assert (
-        "one bit of all 12 reports tells at least 6.61 nats about when"
+        "one bit of all 12 reports changes the odds about when at least 745 times"
         in found.notes[0]
     )
 

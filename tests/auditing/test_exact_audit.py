@@ -48,7 +48,10 @@ def test_forced_response_of_a_survey():
     assert found.epsilon == pytest.approx(math.log(5), abs=1e-12)
     assert found.verdict == found["contact"].verdict == "holds"
     found.assert_holds()
-    assert repr(found) == "Audit(holds: contact, claim 1.61, epsilon 1.6095)"
+    assert repr(found) == (
+        "Audit(holds: contact, odds change 5 times, claimed 5; claim 1.61, epsilon "
+        "1.6095)"
+    )
     assert sp.audit(NIGERIA, claim=1.6).verdict == "refuted"
 
 

@@ -16,6 +16,7 @@ import seepage as sp
 from real_data import pairs_of, real_data
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage._core.errors import DomainError, InputError
+from seepage._core.odds import odds_above
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.mechanism_registry import mechanism
 from strategies import exponential, just_above, pair_counts
@@ -569,7 +570,7 @@ def test_leaks_of_pooled_values_have_no_limits():
     assert all(leak.supported <= leak.leakage + 1e-12 for leak in leaks)
     plain = pooled.matrix.strongest(1)[0]
     assert plain.sentence() == (
-        f"{plain.source} -> {plain.target}: {plain.leakage:.2f} nats"
+        f"{plain.source} -> {plain.target}: {odds_above(plain.leakage)}"
     )
     assert plain.to_dict()["upper"] == math.inf
 

@@ -84,7 +84,8 @@ def test_the_budgets_and_totals_of_several_forms():
     with pytest.raises(InputError, match="forms"):
         _ = PLAN.mechanisms
     assert repr(PLAN).startswith(
-        "Plan(3 forms, 4 of 4 attributes collected, epsilon 0.8 to 2"
+        "Plan(3 forms, 4 of 4 attributes collected, odds change at most 34 times, "
+        "epsilon 0.8 to 2"
     )
     assert PLAN.to_arrow()["forms"].to_pylist() == [2, 2, 1, 2]
     assert sum(form.chance for form in PLAN.forms) == 2**64

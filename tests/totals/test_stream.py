@@ -246,7 +246,9 @@ def test_a_stream_is_read_from_any_table(tmp_path):
 
 def test_a_stream_in_one_line():
     found = stream_leakage(STICKY, 0.1, steps=3)
-    assert repr(found).startswith("StreamLeakage(3 steps, assumed, largest total 0.2")
+    assert repr(found).startswith(
+        "StreamLeakage(3 steps, assumed, largest change of odds 1.2"
+    )
 
 
 def test_rows_that_are_equal_but_for_rounding_are_rounded_up():

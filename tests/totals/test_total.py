@@ -200,8 +200,8 @@ def test_frames():
     )
     assert pl.DataFrame(found).height == 9
     assert repr(found) == (
-        "TotalsComparison(largest totals: worst 3, independent 1, witness 1.42; "
-        "refuted: independent)"
+        "TotalsComparison(largest change of odds: worst 20.1x, independent 2.72x, "
+        "witness 4.13x; refuted: independent)"
     )
 
 

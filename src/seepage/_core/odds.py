@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from seepage._core import checks
-from seepage._core.text import factor
+from seepage._core.text import factor, short_exponent
 
 ODDS = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(?:x|×|times)", re.IGNORECASE)
 """Odds as they are typed: 7.4x, 7.4 x, 7.4 ×, 7.4 times."""
@@ -91,7 +91,7 @@ def odds_at_least(value: float) -> str:
     below = math.floor(grown * 10.0**digits * (1 + 1e-15)) / 10.0**digits
     if 100 <= below < 1e6:
         return f"{below:,.0f}"
-    return f"{below:.3g}".replace("e+", "e")
+    return short_exponent(f"{below:.3g}")
 
 
 def least_odds(value: float) -> str:
@@ -108,7 +108,7 @@ def least_odds(value: float) -> str:
     digits = (2 if odds >= 100 else 1) - math.floor(math.log10(odds))
     below = math.floor(odds * 10.0**digits + 1e-9) / 10.0**digits
     if below >= 1e6:
-        return f"{below:.3g}".replace("e+", "e")
+        return short_exponent(f"{below:.3g}")
     if below >= 10:
         return f"{below:,.0f}"
     return f"{below:.2g}"
@@ -133,8 +133,78 @@ def measured_odds(value: float) -> str:
     digits = 2 - math.floor(math.log10(odds))
     above = math.ceil(odds * 10.0**digits * (1 - 1e-12)) / 10.0**digits
     if above >= 1e6:
-        return f"{above:.3g}".replace("e+", "e")
+        return short_exponent(f"{above:.3g}")
     return f"{above:,.6g}"
+
+
+def odds_above(bound: float) -> str:
+    """Return an upper bound in nats as odds, as limits are typed, rounded up.
+
+    Examples
+    --------
+    >>> odds_above(2.0), odds_above(0.0), odds_above(math.inf)
+    ('7.39x', '1x', 'any number')
+    """
+    if not bound < 700:
+        return "any number"
+    return f"{measured_odds(bound)}x"
+
+
+def odds_below(bound: float) -> str:
+    """Return a lower bound in nats as odds, as limits are typed, rounded down.
+
+    Examples
+    --------
+    >>> odds_below(2.0), odds_below(0.0), odds_below(math.inf)
+    ('7.38x', '1x', 'any number')
+    """
+    if not bound < 700:
+        return "any number"
+    return f"{odds_at_least(bound)}x"
+
+
+def odds_cell(leakage: float) -> str:
+    """Return measured odds for a column of numbers: all below 10 have two decimals.
+
+    Examples
+    --------
+    >>> odds_cell(1.0), odds_cell(0.0), odds_cell(3.0), odds_cell(math.inf)
+    ('2.72', '1.00', '20.1', 'any')
+    """
+    if not leakage < 700:
+        return "any"
+    text = measured_odds(leakage)
+    if leakage >= math.log(10):
+        return text
+    return f"{float(text):.2f}"
+
+
+def limit_as_odds(limit: float) -> str:
+    """Return a limit as odds: those that were typed, else rounded up to three digits.
+
+    Examples
+    --------
+    >>> limit_as_odds(limit_in_nats("7.4x")), limit_as_odds(2.0)
+    ('7.4x', '7.39x')
+    """
+    typed = limit_as_typed(limit)
+    if typed.endswith("x"):
+        return typed
+    return odds_above(limit)
+
+
+def limit_and_odds(limit: float) -> str:
+    """Return a limit as it was typed; nats with their odds, rounded up.
+
+    Examples
+    --------
+    >>> limit_and_odds(limit_in_nats("7.4x")), limit_and_odds(2.0)
+    ('7.4x', '2 nats (7.39x)')
+    """
+    typed = limit_as_typed(limit)
+    if typed.endswith("x"):
+        return typed
+    return f"{typed} nats ({odds_above(limit)})"
 
 
 def limit_as_typed(limit: float) -> str:

@@ -5,13 +5,14 @@ all.
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from numbers import Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
 
 from seepage._core import checks
+from seepage._core.odds import odds_above, odds_below
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +60,12 @@ class Result:
 
     __slots__: ClassVar[Sequence[str]] = ()
 
+    UPPER_NATS: ClassVar[Sequence[str]] = ()
+    """The columns in nats that notebooks show as odds, rounded up."""
+
+    LOWER_NATS: ClassVar[Sequence[str]] = ()
+    """The columns in nats that notebooks show as odds, rounded down."""
+
     def _headline(self) -> str:
         """Return the one-line `repr`."""
         raise NotImplementedError
@@ -93,7 +100,26 @@ class Result:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        return html_table(self._columns(), self._headline())
+        """Return the first rows of a result as an HTML table."""
+        return html_table(self._shown_columns(), self._headline())
+
+    def _shown_columns(self) -> Mapping[str, Column]:
+        """Return the columns as notebooks show them: what is told, as odds."""
+        columns = dict(self._columns())
+        for names, as_odds in (
+            (self.UPPER_NATS, odds_above),
+            (self.LOWER_NATS, odds_below),
+        ):
+            for name in names:
+                columns[name] = [_cell_as_odds(cell, as_odds) for cell in columns[name]]
+        return columns
+
+
+def _cell_as_odds(cell: Any, as_odds: Callable[[float], str]) -> str | None:
+    """Return a number of nats as odds; None where it is missing."""
+    if cell is None:
+        return None
+    return as_odds(float(cell))
 
 
 def html_table(columns: Mapping[str, Column], caption: str) -> str:

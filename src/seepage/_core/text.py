@@ -231,7 +231,18 @@ def factor(value: float) -> str:
     above = math.ceil(grown * 10.0**digits * (1 - 1e-15)) / 10.0**digits
     if 10 <= above < 1e6:
         return f"{above:,.0f}"
-    return f"{above:.2g}".replace("e+", "e")
+    return short_exponent(f"{above:.2g}")
+
+
+def short_exponent(number: str) -> str:
+    """Return a number as text with its exponent as short as can be.
+
+    Examples
+    --------
+    >>> short_exponent("3.2e+06"), short_exponent("1e+21"), short_exponent("7.4")
+    ('3.2e6', '1e21', '7.4')
+    """
+    return number.replace("e+0", "e").replace("e+", "e")
 
 
 def two_digits(number: float) -> str:

@@ -17,9 +17,8 @@ import numpy as np
 from seepage import __version__
 from seepage._core import checks
 from seepage._core.files import write_text
-from seepage._core.odds import measured_odds, odds_at_least
+from seepage._core.odds import odds_above, odds_below
 from seepage._core.results import Result, html_table, json_ready, json_text
-from seepage._core.text import lower_text, upper_text
 from seepage.analysis.uncertainty_curve import (
     CURVE_DISTANCES,
     UncertaintyCurve,
@@ -33,7 +32,7 @@ from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
 from seepage.leakage.uncertainty import RowsWithin
 from seepage.totals.experienced import Experience
-from seepage.totals.result import TotalLeakage, TotalsComparison
+from seepage.totals.result import TotalLeakage, TotalsComparison, largest_odds
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -213,7 +212,9 @@ class Analysis(Result):
 
     def _headline(self) -> str:
         """Return an analysis in one line."""
-        largest = [_largest_as_odds(total) for total in self.totals.totals]
+        largest = [
+            f"{total.guarantee} {largest_odds(total)}" for total in self.totals.totals
+        ]
         name = f"{self.name!r}, " if self.name else ""
         about = (
             f"{len(self.matrix.domain)} attributes, epsilon "
@@ -241,11 +242,12 @@ class Analysis(Result):
         verdict = self.verdict
         columns: dict[str, list[Any]] = {
             name: [getattr(leak, name) for leak in leaks]
-            for name in ("source", "target", "leakage")
+            for name in ("source", "target")
         }
         columns |= {
-            "at least": [lower_text(leak.lower) for leak in leaks],
-            "at most": [upper_text(leak.upper) for leak in leaks],
+            "odds change": [odds_above(leak.leakage) for leak in leaks],
+            "at least": [odds_below(leak.lower) for leak in leaks],
+            "at most": [odds_above(leak.upper) for leak in leaks],
             "in words": [leak.sentence() for leak in leaks],
         }
         lines = [
@@ -256,16 +258,7 @@ class Analysis(Result):
             *self.notes,
         ]
         text = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
-        return text + html_table(columns, "Strongest leaks, in nats")
-
-
-def _largest_as_odds(total: TotalLeakage) -> str:
-    """Return the largest total of a guarantee as odds, rounded to its safe side."""
-    largest = float(total.values.max())
-    odds = measured_odds(largest)
-    if total.kind == "lower bound":
-        odds = odds_at_least(largest)
-    return f"{total.guarantee} {odds}x{total.delta_text}"
+        return text + html_table(columns, "Strongest leaks")
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
+from seepage._core.odds import measured_odds, odds_above
 from seepage._core.results import Result, json_ready
 from seepage._core.text import delta_text
 from seepage.analysis.analysis_options import checked_limits
@@ -267,11 +268,11 @@ class TableComparison(Result):
         count = len(self.domain) * (len(self.domain) - 1)
         sentence = f"No pair leaks more on {second} than on {first}"
         if self.understated:
-            largest = float(self.excess.max())
+            largest = measured_odds(float(self.excess.max()))
             sentence = (
                 f"{self.understated:,} of {count:,} ordered pairs leak more on "
-                f"{second} than {first} says, by up to {largest:.2g} nats; established "
-                f"for {int(self.established.sum()):,}"
+                f"{second} than {first} says, with odds that change up to {largest} "
+                f"times as much; established for {int(self.established.sum()):,}"
             )
         if self.limits:
             sentence += (
@@ -291,6 +292,8 @@ class TableComparison(Result):
         order = np.argsort(-self.excess, axis=None, kind="stable").tolist()
         pairs = [divmod(place, count) for place in order]
         return [(target, source) for target, source in pairs if target != source]
+
+    UPPER_NATS = ("first", "second")
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of a comparison of two tables in long form."""
@@ -366,10 +369,11 @@ class TableComparison(Result):
         limits = ""
         if self.limits:
             limits = f", {len(self.broken)} of {len(self.limits)} limits broken"
+        largest = max(0.0, float(self.excess.max(initial=0.0)))
         return (
             f"TableComparison({first!r} to {second!r}, {count} attributes: "
             f"{self.understated} of {count * (count - 1)} pairs understated, by up to "
-            f"{max(0.0, float(self.excess.max(initial=0.0))):.3g}"
+            f"{odds_above(largest)}"
             f"{delta_text(delta)}{limits})"
         )
 
@@ -436,7 +440,7 @@ def compare_tables(
     >>> there = sp.make_survey(4_000, rng=2).select(names)
     >>> comparison = sp.compare_tables(here, there, mechanism="grr", limit=2.0)
     >>> comparison.verdict  # doctest: +ELLIPSIS
-    '... of 6 ordered pairs leak more on the second than the first table says, by ...'
+    '... of 6 ordered pairs leak more on the second than the first table says, with odds ...'
     >>> covering = sp.leakage_matrix(
     ...     sp.count_pairs(here), 1.0, mechanism="grr", uncertainty=comparison
     ... )

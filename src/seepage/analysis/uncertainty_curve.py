@@ -8,6 +8,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
+from seepage._core.odds import odds_above
 from seepage._core.results import Result
 from seepage._core.text import delta_text
 from seepage.leakage.matrix import LeakageMatrix
@@ -38,7 +39,7 @@ class UncertaintyCurve(Result):
     >>> analysis = sp.analyse("adult", columns=["sex", "race", "income"])
     >>> curve = analysis.uncertainty_curve([0, 0.05])
     >>> curve
-    UncertaintyCurve(rows within 0 to 0.05: largest total 1.39 to 1.66)
+    UncertaintyCurve(rows within 0 to 0.05: largest change of odds 4.02x to 5.26x)
     """
 
     distances: Floats
@@ -46,6 +47,8 @@ class UncertaintyCurve(Result):
     mean: Floats
     totals: Floats
     deltas: Floats
+
+    UPPER_NATS = ("largest_leakage", "mean_leakage", "largest_total")
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of leakages and totals by distance in long form."""
@@ -60,9 +63,13 @@ class UncertaintyCurve(Result):
     def _headline(self) -> str:
         """Return leakages and totals by distance in one line."""
         ends = f"{self.distances[0]:g} to {self.distances[-1]:g}"
-        totals = f"{self.totals[0]:.4g} to {self.totals[-1]:.4g}"
+        ends_of_totals = self.totals[[0, -1]].tolist()
+        totals = " to ".join(map(odds_above, ends_of_totals))
         delta = delta_text(float(self.deltas.max(initial=0.0)))
-        return f"UncertaintyCurve(rows within {ends}: largest total {totals}{delta})"
+        return (
+            f"UncertaintyCurve(rows within {ends}: largest change of odds {totals}"
+            f"{delta})"
+        )
 
     def chart(self) -> Any:
         """Return the three lines as an Altair chart."""

@@ -17,10 +17,10 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.errors import Setting, Text
-from seepage._core.odds import limit_as_typed, odds_at_least
+from seepage._core.odds import limit_as_typed, measured_odds, odds_at_least
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import round_down
-from seepage._core.text import delta_text, factor, lower_text, upper_text
+from seepage._core.text import delta_text, lower_text, upper_text
 from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.strongest_leaks import find_leaks
@@ -484,17 +484,18 @@ def _decision_for(judged: Sequence[Judgement], count: str) -> str:
         whole = "the attribute stays within its limit"
     return (
         f"These budgets keep the limits: {whole}; closest is {closest.attribute}, "
-        f"whose odds change at most {factor(value)} times{delta_text(delta)}; "
+        f"whose odds change at most {measured_odds(value)} times{delta_text(delta)}; "
         f"{_limit_in_words(closest)} are allowed."
     )
 
 
 def _limit_in_words(judgement: Judgement) -> str:
-    """Return a limit as it was typed, with its unit."""
-    typed = limit_as_typed(judgement.limit or 0.0)
+    """Return a limit as odds, with the nats that were typed."""
+    limit = judgement.limit or 0.0
+    typed = limit_as_typed(limit)
     if typed.endswith("x"):
         return f"{typed.removesuffix('x')} times"
-    return f"{typed} nats"
+    return f"{measured_odds(limit)} times ({typed} nats)"
 
 
 def _strongest(matrix: LeakageMatrix) -> str:

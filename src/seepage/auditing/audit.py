@@ -119,7 +119,7 @@ def audit(
     >>> keep = {"k": 20, "keep": 0.8808}  # e^2 / (1 + e^2), as for two values
     >>> found = sp.audit(keep, claim=2.0)
     >>> found
-    Audit(refuted: value, claim 2, epsilon 4.9445)
+    Audit(refuted: value, odds change 140 times, claimed 7.4; claim 2, epsilon 4.9445)
     >>> print(found.witness)
     a report 0 is 140 times likelier from value 0 than from value 1; the claim allows
     7.4

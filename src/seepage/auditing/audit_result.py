@@ -188,7 +188,7 @@ class Audit(Result):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     sp.audit({"k": 20, "keep": 0.5}, claim=2.0).save(folder + "/audit.json")
         ...     sp.Audit.load(folder + "/audit.json")
-        Audit(refuted: value, claim 2, epsilon 2.9445)
+        Audit(refuted: value, odds change 19 times, claimed 7.4; claim 2, ...)
         """
         file = checks.input_path(path)
         content = read_small(file)
@@ -204,10 +204,11 @@ class Audit(Result):
     def _headline(self) -> str:
         """Return an audit in one line."""
         worst = self.decisive
-        epsilon = f"epsilon {worst.epsilon_words}"
         name = escaped(worst.attribute)
-        decisive = f"{name}, {worst.claim_words}, {epsilon}"
-        return f"Audit({self.verdict}: {decisive})"
+        budgets = f"{worst.claim_words}, epsilon {worst.epsilon_words}"
+        return (
+            f"Audit({self.verdict}: {name}, odds change {worst.odds_words}; {budgets})"
+        )
 
     def _columns(self) -> Mapping[str, Any]:
         """Return the columns of an audit in long form."""

@@ -32,7 +32,7 @@ from scipy.special import xlogy
 
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, escaped
-from seepage._core.text import floor_text
+from seepage._core.odds import odds_at_least
 from seepage.auditing.exact_audit import ExactPrivacy
 from seepage.mechanisms.randomiser import AnswerChanges, RandomisedAttribute
 from seepage.mechanisms.unary import BasicRAPPOR
@@ -254,10 +254,11 @@ def change_note(attribute: RandomisedAttribute, rounds: int) -> str:
     mechanism = attribute.mechanism
     if isinstance(mechanism, BasicRAPPOR):
         bit = StoredBit(mechanism.f / 2, mechanism.p, mechanism.q)
-        total = floor_text(bit.path_total(rounds), 2)
+        odds = odds_at_least(bit.path_total(rounds))
         return (
             f"{name}: this holds only while answers do not change; however they move, "
-            f"one bit of all {rounds} reports tells at least {total} nats about when"
+            f"one bit of all {rounds} reports changes the odds about when at least "
+            f"{odds} times"
         )
     if attribute.changes is None:
         return (

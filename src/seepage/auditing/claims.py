@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from seepage._core.errors import Setting, Text, escaped
 from seepage._core.log_ratios import LARGE_EPSILON
+from seepage._core.odds import measured_odds
 from seepage._core.text import ceiling_text, delta_text, floor_text
 
 State = Literal["holds", "refuted", "not decided"]
@@ -142,6 +143,20 @@ class AuditedClaim:
         if math.isinf(self.upper):
             return f"at least {lowest}"
         return f"at least {lowest}, at most {highest}"
+
+    @property
+    def odds_words(self) -> str:
+        """How many times a report changes the odds, realised and claimed, in words."""
+        realised = f"{likelihood_ratio(self.upper)} times"
+        if math.isinf(self.upper):
+            realised = "without bound"
+        if self.lower < self.upper:
+            realised = f"at least {proven_likelihood_ratio(self.lower)} times"
+        if self.lower < self.upper < math.inf:
+            realised += f", at most {measured_odds(self.upper)}"
+        if self.claim is None:
+            return realised
+        return f"{realised}, claimed {likelihood_ratio(self.claim)}"
 
     @property
     def delta_words(self) -> str:

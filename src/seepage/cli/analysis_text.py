@@ -2,20 +2,21 @@
 notes.
 """
 
-import math
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from seepage._core.odds import limit_as_typed, measured_odds, odds_at_least
+from seepage._core.odds import (
+    limit_and_odds,
+    odds_above,
+    odds_below,
+    odds_cell,
+)
 from seepage._core.text import (
     delta_text,
     how_many,
-    lower_text,
     sample_caution,
     short_list,
-    upper_text,
 )
 from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned, constants
@@ -47,62 +48,12 @@ MAX_NAME = 24
 """Maximum number of characters of a name in a table."""
 
 
-CELL_WIDTH = 6
-"""Characters of a cell of the matrix."""
+CELL_WIDTH = 4
+"""Minimum number of characters of a cell of the matrix."""
 
 
-UNIT = f"1 nat: {math.e:.2g} times likelier"
-"""Explanation of the unit, printed where nats first occur."""
-
-
-@dataclass(frozen=True)
-class BoundWords:
-    """How the table of limits writes its numbers.
-
-    Attributes
-    ----------
-    head
-        What the numbers are.
-    below, above
-        Functions of a lower and of an upper bound in nats.
-    """
-
-    head: str
-    below: Callable[[float], str]
-    above: Callable[[float], str]
-
-
-def _odds_below(bound: float) -> str:
-    """Return a lower bound in nats as odds, as limits are typed."""
-    return f"{odds_at_least(bound)}x"
-
-
-def _odds_above(bound: float) -> str:
-    """Return an upper bound in nats as odds, as limits are typed."""
-    if not math.isfinite(bound):
-        return "any number"
-    return f"{measured_odds(bound)}x"
-
-
-IN_NATS = BoundWords(f"Limits (nats; {UNIT})", lower_text, upper_text)
-"""Where limits were given in nats."""
-
-
-IN_ODDS = BoundWords(
-    "Limits: how many times all reports of a person change the odds between two values",
-    _odds_below,
-    _odds_above,
-)
-"""Where limits were given as odds."""
-
-
-def words_of_limits(limits: Sequence[float]) -> BoundWords:
-    """Return how bounds beside limits are written: as odds if the limits were typed
-    so.
-    """
-    if all(limit_as_typed(limit).endswith("x") for limit in limits):
-        return IN_ODDS
-    return IN_NATS
+IN_NATS = "the same in nats: --format json"
+"""Where numbers stand in nats, as theory has them."""
 
 
 def analysis_text(analysis: Any) -> str:
@@ -134,10 +85,13 @@ def _heading(analysis: Any) -> str:
     ends = dict.fromkeys([matrix.epsilons.min(), matrix.epsilons.max()])
     epsilon = " to ".join(f"{budget:g}" for budget in ends)
     delta = delta_text(max(release.delta for release in matrix.releases))
+    own = odds_above(float(matrix.epsilons.max()))
     return (
         f"{analysis.name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
-        f"Mechanism: {mechanism}, epsilon {epsilon}{delta}\n"
-        f"View: {matrix.view} ({VIEWS[matrix.view]})"
+        f"Mechanism: {mechanism}, epsilon {epsilon}{delta}: an answer changes the odds "
+        f"between two values at most {own.removesuffix('x')} times\n"
+        f"View: {matrix.view} ({VIEWS[matrix.view]})\n"
+        f"Odds are rounded to the safe side ({IN_NATS})"
     )
 
 
@@ -153,41 +107,43 @@ def _verdict_text(analysis: Any) -> str:
         judged += [each for each in verdict.judgements if each.state == state]
     if not judged:
         return ""
-    words = words_of_limits([judgement.limit for judgement in judged])
     lines = [verdict.decision, verdict.basis, with_option_names(verdict.settle)]
     lines = [line for line in lines if line]
     rows = [
         ["", "limit", "at least", "at most", "but for delta", "probably", ""],
-        *(_judgement_row(judgement, words) for judgement in judged),
+        *(_judgement_row(judgement) for judgement in judged),
     ]
     rows = _without_columns(rows, "-")
-    lines += ["", words.head, *_alike_as_sentences(rows)]
+    lines += ["", LIMITS_HEAD, *_alike_as_sentences(rows)]
     return "\n".join(lines)
 
 
-def _judgement_row(judgement: Any, words: BoundWords) -> list[str]:
+LIMITS_HEAD = (
+    "Limits: how many times all reports of a person change the odds between two values"
+)
+"""What the table of limits states."""
+
+
+def _judgement_row(judgement: Any) -> list[str]:
     """Return limit, what holds for every report, what holds but for a delta, and the
     state.
     """
-    at_least = judgement.at_least or "-"
-    _, upper = judgement.texts
-    if words is IN_ODDS:
-        upper = words.above(judgement.upper)
-        if judgement.at_least:
-            at_least = f"{words.below(judgement.lower)} {judgement.lower_by}"
+    at_least = "-"
+    if judgement.at_least:
+        at_least = f"{odds_below(judgement.lower)} {judgement.lower_by}"
     at_most = "unknown"
     if judgement.upper_by:
-        at_most = f"{upper} {judgement.upper_by}"
+        at_most = f"{odds_above(judgement.upper)} {judgement.upper_by}"
     probably = "-"
     if judgement.state == "not certifiable" and judgement.probable is not None:
-        probably = f"{words.above(judgement.probable)} independent"
+        probably = f"{odds_above(judgement.probable)} independent"
     but_for_delta = "-"
     if judgement.relaxed_by:
-        relaxed = f"{words.above(judgement.relaxed)} {judgement.relaxed_by}"
+        relaxed = f"{odds_above(judgement.relaxed)} {judgement.relaxed_by}"
         but_for_delta = relaxed + delta_text(judgement.delta)
     return [
         _short(judgement.attribute),
-        limit_as_typed(judgement.limit),
+        limit_and_odds(judgement.limit),
         at_least,
         at_most,
         but_for_delta,
@@ -255,7 +211,8 @@ def _leaks_text(analysis: Any) -> str:
         lines += _leak_lines(leak, matrix)
     if matrix.pairs.pooled:
         head = (
-            "Largest leakages of the table, values pooled (source -> target, in nats)"
+            "Largest leakages of the table, values pooled (source -> target: how many "
+            "times a report changes the odds)"
         )
         return "\n".join([head, *lines])
     intervals = matrix.interval()
@@ -263,9 +220,6 @@ def _leaks_text(analysis: Any) -> str:
         return ""
     if not leaks and intervals.lower.any():
         return ""
-    unit = ""
-    if set(analysis.limits) == {None}:
-        unit = f"; {UNIT}"
     condition = (
         f"confidence {intervals.confidence:g} for all intervals at once, "
         f"{intervals.condition}"
@@ -281,7 +235,11 @@ def _leaks_text(analysis: Any) -> str:
     lines += [f"  {text}" for text in skip_patterns(matrix.pairs)[:SHOWN_LEAKS]]
     lines += _too_few_lines(intervals.too_few)
     return "\n".join(
-        [f"Strongest leaks (source -> target, in nats{unit}; {condition})", *lines]
+        [
+            "Strongest leaks (source -> target: how many times a report changes the "
+            f"odds; {condition})",
+            *lines,
+        ]
     )
 
 
@@ -300,11 +258,12 @@ def _leak_lines(leak: Any, matrix: Any) -> list[str]:
     """Return a leak with its interval, and its witness in words."""
     groups = [" = ".join(names) for names in (leak.sources, leak.targets) if names]
     ends = " -> ".join(groups) or f"{leak.source} -> {leak.target}"
-    most = f"{matrix.epsilons[matrix.domain.index(leak.source)]:.2f}"
-    line = f"  {ends}: {leak.leakage:.2f}{delta_text(leak.delta)} of at most {most}"
+    most = odds_above(float(matrix.epsilons[matrix.domain.index(leak.source)]))
+    told = f"{odds_above(leak.leakage)}{delta_text(leak.delta)}"
+    line = f"  {ends}: {told} of at most {most}"
     if leak.interval:
         line += (
-            f", {lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+            f", {odds_below(leak.lower)} to {odds_above(leak.upper)} in the population"
         )
     lines = [line]
     if leak.witness:
@@ -319,15 +278,16 @@ def _matrix_text(matrix: Any, width: int) -> str:
     ]
     if len(names) > SHOWN_ATTRIBUTES:
         return ""
-    fitting = max(1, (width - max(map(len, names)) - 2) // CELL_WIDTH)
-    leakages = [[f"{value:.2f}" for value in row] for row in matrix.values]
+    free = width - max(map(len, names)) - 2
+    odds = [[odds_cell(value) for value in row] for row in matrix.values.tolist()]
     blocks = [
-        "Leakage (nats): rows are targets, columns are sources, numbered as the rows",
-        *_matrix_blocks(names, leakages, fitting),
+        "How many times a report changes the odds: rows are targets, columns are "
+        "sources, numbered as the rows",
+        *_matrix_blocks(names, odds, free),
     ]
     if matrix.deltas.any():
         deltas = [[_bare_delta(delta) for delta in row] for row in matrix.deltas]
-        blocks += ["Delta of each leakage", *_matrix_blocks(names, deltas, fitting)]
+        blocks += ["Delta of each leakage", *_matrix_blocks(names, deltas, free)]
     return "\n".join(blocks)
 
 
@@ -336,9 +296,11 @@ def _bare_delta(delta: float) -> str:
 
 
 def _matrix_blocks(
-    names: Sequence[str], cells: Sequence[Sequence[str]], fitting: int
+    names: Sequence[str], cells: Sequence[Sequence[str]], free: int
 ) -> list[str]:
-    """Return a matrix as aligned blocks of at most so many columns."""
+    """Return a matrix as aligned blocks of cells that fit into so many characters."""
+    widest = max(CELL_WIDTH, *(len(cell) for row in cells for cell in row))
+    fitting = max(1, free // (widest + 2))
     blocks = list[str]()
     for start in range(0, len(names), fitting):
         sources = range(len(names))[start : start + fitting]
@@ -348,14 +310,14 @@ def _matrix_blocks(
             if target in sources:
                 row[sources.index(target)] = "-"
             rows.append([name, *row])
-        blocks.append(aligned(rows, narrowest=CELL_WIDTH - 2))
+        blocks.append(aligned(rows, narrowest=CELL_WIDTH))
     return blocks
 
 
 def _totals_text(analysis: Any) -> str:
     """Return a table of totals by attribute and guarantee, with a legend."""
-    from seepage.analysis.verdict import total_text
     from seepage.totals.guarantees import GUARANTEES
+    from seepage.totals.result import odds_of_total
 
     comparison = analysis.totals
     matrix = analysis.matrix
@@ -364,9 +326,10 @@ def _totals_text(analysis: Any) -> str:
     ]
     for k, release in enumerate(matrix.releases):
         name = matrix.domain.names[k]
-        row = [_short(name), f"{release.epsilon:.2f}{delta_text(release.delta)}"]
+        own = odds_above(float(release.epsilon))
+        row = [_short(name), own + delta_text(release.delta)]
         for total in comparison.totals:
-            cell = total_text(total, k) + delta_text(total.deltas[k])
+            cell = odds_of_total(total, k) + delta_text(total.deltas[k])
             if name in comparison.refuted.get(total.guarantee, ()):
                 cell += " !"
             row.append(cell)
@@ -380,7 +343,10 @@ def _totals_text(analysis: Any) -> str:
     ]
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
-    head = f"Total leakage of each attribute in this {table} (nats)"
+    head = (
+        "How many times all reports of a person change the odds about each attribute "
+        f"in this {table}"
+    )
     legend += [
         f"  {name}: {with_option_names(why)}"
         for name, why in comparison.unavailable.items()
@@ -408,13 +374,16 @@ def _uncertainty_text(analysis: Any) -> str:
     matrix = analysis.matrix
     growth = within.values - matrix.values
     names = matrix.domain.names
-    lines = [f"For all {within.uncertainty.words} (assumed; total variation, in nats)"]
+    lines = [
+        f"For all {within.uncertainty.words} (assumed; total variation): how many "
+        "times the odds change"
+    ]
     for place in growth.ravel().argsort(kind="stable")[::-1][:SHOWN_LEAKS].tolist():
         target, source = divmod(place, len(names))
         if growth[target, source] <= 0:
             break
-        own = upper_text(matrix.values[target, source])
-        most = upper_text(within.values[target, source])
+        own = odds_above(float(matrix.values[target, source]))
+        most = odds_above(float(within.values[target, source]))
         delta = delta_text(within.deltas[target, source])
         ends = f"{_short(names[source])} -> {_short(names[target])}"
         lines.append(f"  {ends}: {own} in the table, at most {most}{delta}")
@@ -425,7 +394,7 @@ def _uncertainty_text(analysis: Any) -> str:
         ("largest leakage", curve.largest),
         ("mean leakage", curve.mean),
     ):
-        rows.append([label, *map(upper_text, values.tolist())])
+        rows.append([label, *map(odds_above, values.tolist())])
     return "\n".join([*lines, aligned(rows)])
 
 
@@ -448,11 +417,12 @@ def _experience_text(experience: Any) -> str:
             experience.together[k, ESTIMATE],
         ]
         row = [_short(experience.attributes[k])]
-        row += [f"{loss:.2f}" for loss in losses]
+        row += [odds_above(float(loss)) for loss in losses]
         row += [f"{share:.0%}" for share in shares]
         rows.append(row)
     legend = (
-        "promised: epsilon; median, 95%: realised loss of all reports, in nats",
+        "promised: how many times the own answer changes the odds, at most; median, "
+        "95%: how many times all reports did",
         "above: share of people with more than 1.1 epsilon; unrelated: on permuted "
         "columns",
         "before, own, all: how often the best guess is right (before: in the table)",

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from seepage._core.text import lower_text, upper_text
+from seepage._core.odds import odds_above, odds_below
 from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import SHOWN_LEAKS
 from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
@@ -166,25 +166,29 @@ def _audit_text(result: Any) -> str:
     lines += [with_option_names(sentence) for sentence in result.sentences()]
     if result.analysis is None or result.claimed is None:
         return "\n".join(lines)
-    rows = [["reports tell (nats)", "as audited", "in the population", "as claimed"]]
+    rows = [["odds change", "as audited", "in the population", "as claimed"]]
     rows += [
         [
             f"{leak.source} -> {leak.target}",
-            upper_text(leak.audited),
-            f"{lower_text(leak.lower)} to {upper_text(leak.upper)}",
-            upper_text(leak.claimed),
+            odds_above(leak.audited),
+            f"{odds_below(leak.lower)} to {odds_above(leak.upper)}",
+            odds_above(leak.claimed),
         ]
         for leak in result.leaks[:SHOWN_LEAKS]
     ]
     lines.append(console.aligned(rows))
-    lines.append(f"largest totals as audited: {_largest_totals(result.analysis)}")
-    lines.append(f"largest totals as claimed: {_largest_totals(result.claimed)}")
+    for how, analysis in (("audited", result.analysis), ("claimed", result.claimed)):
+        lines.append(
+            f"largest change of odds by all reports, as {how}: "
+            f"{_largest_totals(analysis)}"
+        )
     return "\n".join(lines)
 
 
 def _largest_totals(analysis: Any) -> str:
     """Return the largest total of an analysis under each guarantee."""
+    from seepage.totals.result import largest_odds
+
     return ", ".join(
-        f"{total.guarantee} {upper_text(total.values.max())}"
-        for total in analysis.totals.totals
+        f"{total.guarantee} {largest_odds(total)}" for total in analysis.totals.totals
     )

@@ -5,11 +5,11 @@ from typing import Any
 import click
 
 from seepage._core.errors import InputError
-from seepage._core.odds import limit_as_typed
+from seepage._core.odds import limit_and_odds, odds_above
 from seepage._core.progress import progress_bar
-from seepage._core.text import delta_text, short_list, upper_text
+from seepage._core.text import delta_text, short_list
 from seepage.cli import console, options, parsing
-from seepage.cli.analysis_text import words_of_limits
+from seepage.cli.analysis_text import IN_NATS
 from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.console import aligned
 from seepage.cli.keywords import explicit_keywords
@@ -132,14 +132,13 @@ def _limits_text(comparison: Any) -> str:
     if not comparison.limits:
         return ""
     first, second = comparison.tables.names
-    words = words_of_limits([limit.limit for limit in comparison.limits])
     rows = [["", "limit", "budget", f"total on {second}", ""]]
     for limit in comparison.limits:
         name = "all at once" if limit.attribute is None else limit.attribute
-        total = words.above(limit.total)
+        total = odds_above(limit.total)
         state = "holds" if limit.holds else "exceeded"
         rows.append(
-            [name, limit_as_typed(limit.limit), f"{limit.epsilon:.3f}", total, state]
+            [name, limit_and_odds(limit.limit), f"{limit.epsilon:.3f}", total, state]
         )
     head = f"Limits with the largest budgets that keep them on {first} (independent)"
     return f"{head}\n{aligned(rows, most=SHOWN_PAIRS)}"
@@ -160,8 +159,8 @@ def _pairs_text(comparison: Any) -> str:
         rows.append(
             [
                 f"{pair['source']} -> {pair['target']}",
-                upper_text(pair["first"]),
-                upper_text(pair["second"]) + delta_text(pair["delta"]),
+                odds_above(pair["first"]),
+                odds_above(pair["second"]) + delta_text(pair["delta"]),
                 distance,
                 "established" if pair["established"] else "",
             ]
@@ -172,7 +171,10 @@ def _pairs_text(comparison: Any) -> str:
         "  distance: total variation of the rows P(source given target), the largest "
         f"over values with {comparison.support:,} records in both"
     )
-    head = f"Leakages that {first} understates (nats)"
+    head = (
+        f"Leakages that {first} understates: how many times a report changes the odds "
+        f"({IN_NATS})"
+    )
     return "\n".join([head, aligned(rows, most=SHOWN_PAIRS), legend])
 
 
@@ -181,9 +183,12 @@ def _totals_text(comparison: Any) -> str:
     first, second = comparison.tables.names
     rows = [["attribute", first, second]]
     for total in comparison.totals:
-        more = upper_text(total.second) + delta_text(total.delta)
-        rows.append([total.attribute, upper_text(total.first), more])
-    head = "Totals of each attribute (independent, assumed; nats)"
+        more = odds_above(total.second) + delta_text(total.delta)
+        rows.append([total.attribute, odds_above(total.first), more])
+    head = (
+        "How many times all reports of a person change the odds about each attribute "
+        "(independent, assumed)"
+    )
     return f"{head}\n{aligned(rows, most=SHOWN_PAIRS)}"
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from seepage._core.odds import limit_as_typed, odds_text
+from seepage._core.odds import limit_and_odds, limit_as_typed, odds_above, odds_text
 from seepage._core.text import (
     delta_text,
     floor_text,
@@ -180,15 +180,15 @@ def calibration_text(plan: Any, name: str) -> str:
     """Return the budgets and totals of a calibrated plan as text."""
     from seepage.plan.promises import promised
 
-    rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
+    rows = [["attribute", "mechanism", "epsilon", "odds change at most", "limit"]]
     for planned in plan.attributes:
         how = planned.mechanism or ("public" if planned.public else "not collected")
-        total = shortest_above(planned.total) + delta_text(planned.total_delta)
-        limit = "-" if planned.limit is None else f"{planned.limit:g}"
+        total = odds_above(planned.total) + delta_text(planned.total_delta)
+        limit = "-" if planned.limit is None else limit_and_odds(planned.limit)
         rows.append([planned.name, how, floor_text(planned.epsilon), total, limit])
     lines = [
         promised(plan, "The plan"),
-        f"{name}: budgets whose totals stay within the limit (all in nats)",
+        f"{name}: budgets with which no odds change more than the limit",
         f"Guarantee: {plan.guarantee} "
         f"({', '.join(filter(None, (plan.kind, plan.whom)))})",
         aligned(rows),

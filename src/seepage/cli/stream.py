@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from seepage.cli import console, options, reading
+from seepage.cli.analysis_text import IN_NATS
 from seepage.cli.command import FileCommand
 from seepage.cli.number_types import NUMBER_TYPE
 
@@ -33,8 +34,9 @@ def stream(data: str, epsilon: float, **_: Any) -> None:
 
     leakage = stream_leakage(reading.count_data(data), epsilon)
     head = (
-        "Leakage over time (nats), assumed: each value depends on the previous one only"
+        "How many times reports change the odds about the value of each step, assumed: "
+        f"each value depends on the previous one only ({IN_NATS})"
     )
     console.write_result(
-        leakage, lambda: f"{head}\n{console.aligned_columns(leakage._columns())}"
+        leakage, lambda: f"{head}\n{console.aligned_columns(leakage._shown_columns())}"
     )

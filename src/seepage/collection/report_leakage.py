@@ -40,6 +40,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError
+from seepage._core.odds import odds_above
 from seepage._core.results import Result
 from seepage.collection.cell_sums import add_reports
 from seepage.collection.ratio_intervals import ratio_intervals
@@ -385,8 +386,11 @@ class ReportAnalysis(Result):
         largest = max((leak.leakage for leak in self.leaks.values()), default=0.0)
         return (
             f"ReportAnalysis({self.records:,} reports, {len(self.releases)} "
-            f"attributes, largest leakage {largest:.4g})"
+            f"attributes, largest change of odds {odds_above(largest)})"
         )
+
+    UPPER_NATS = ("leakage", "upper")
+    LOWER_NATS = ("lower",)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of the leakages estimated from reports in long form."""

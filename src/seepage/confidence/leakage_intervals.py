@@ -179,6 +179,9 @@ class LeakageIntervals(Result):
         axes = "rows targets, columns sources"
         return f"LeakageIntervals({shape}, confidence {self.confidence:g}, {axes})"
 
+    UPPER_NATS = ("leakage", "upper")
+    LOWER_NATS = ("lower",)
+
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
         columns = dict(self.matrix._columns())

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from seepage._core import checks
 from seepage._core.arrays import Booleans
 from seepage._core.errors import InputError
+from seepage._core.odds import measured_odds
 from seepage._core.text import delta_text
 from seepage.channel.channel import Channel
 from seepage.leakage.leakage_profile import PROFILE_POINTS, LeakageProfile
@@ -59,9 +60,9 @@ class Witness:
         Examples
         --------
         >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
-        'a report that favours Wife is 1.28 times likelier under Female than under Male'
+        'a report that favours Wife is 1.29 times likelier under Female than under Male'
         >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
-        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under
+        'a report that favours smoker yes is 1.29 times likelier under sex 1 than under
         sex 2'
         """
         value = checks.real(value, "value")
@@ -93,10 +94,10 @@ def _value_of(attribute: str, value: Label) -> str:
 
 
 def _times(leakage: float) -> str:
-    """Return how many times likelier a report is, in words."""
+    """Return how many times likelier a report is, rounded up, in words."""
     if math.isinf(leakage):
         return "infinitely"
-    return f"{math.exp(min(leakage, 700.0)):.3g} times"
+    return f"{measured_odds(leakage)} times"
 
 
 def named_witness(

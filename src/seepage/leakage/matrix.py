@@ -11,6 +11,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import DomainError, InputError
+from seepage._core.odds import odds_cell
 from seepage._core.results import SHOWN_ROWS, Result, html_table
 from seepage._core.text import delta_text, how_many
 from seepage.channel.channel import Channel
@@ -355,8 +356,9 @@ class LeakageMatrix(Result):
 
     def _repr_html_(self) -> str:
         names = self.domain.names[:SHOWN_ROWS]
-        cells = zip(names, self.values.T.tolist(), strict=False)
-        heading = f"{self._headline()}, in nats"
+        odds = [[odds_cell(value) for value in row] for row in self.values.T.tolist()]
+        cells = zip(names, odds, strict=False)
+        heading = f"{self._headline()}: how many times a report changes the odds"
         hidden = len(self.domain) - len(names)
         if hidden:
             heading += f"; {hidden:,} more sources"
@@ -549,7 +551,7 @@ def leakage_matrix(
     ... )
     (0.4, 0.96)
     >>> matrix.strongest(1)
-    [Leak(target='workclass', source='occupation', leakage=1.0)]
+    [Leak('occupation' -> 'workclass', odds change 2.72x)]
     """
     from seepage.tables.read import as_pairs
 

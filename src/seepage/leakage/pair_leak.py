@@ -12,7 +12,8 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import DomainError
-from seepage._core.text import ceiling_text, delta_text, floor_text
+from seepage._core.odds import odds_above, odds_below
+from seepage._core.text import delta_text
 from seepage.channel.domain import MISSING, Domain
 from seepage.leakage.leakage import Witness
 
@@ -47,7 +48,7 @@ class Leak:
     >>> import seepage as sp
     >>> matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr")
     >>> matrix.interval()["sex", "relationship"].sentence()
-    'relationship -> sex: 0.71 nats, 0.69 to 0.73 in the population'
+    'relationship -> sex: 2.04x, 2.01x to 2.06x in the population'
     """
 
     target: str
@@ -86,28 +87,30 @@ class Leak:
         return min(self.lower, self.supported)
 
     def sentence(self) -> str:
-        """Return the evidence in words: the witness, or else the leakage and its
-        interval.
+        """Return the evidence in words: the witness, or else how many times the odds
+        change, with the interval.
 
         Where rare or missing values have a larger leakage, the witness is given with
         its own.
         """
         if self.witness is not None:
             return self._witness_sentence(self.witness)
-        nats = f"{self.leakage:.2f} nats{delta_text(self.delta)}"
-        text = f"{self.source} -> {self.target}: {nats}"
+        text = (
+            f"{self.source} -> {self.target}: {odds_above(self.leakage)}"
+            f"{delta_text(self.delta)}"
+        )
         if self.interval is None:
             return text
-        limits = f"{floor_text(self.lower, 2)} to {ceiling_text(self.upper, 2)}"
+        limits = f"{odds_below(self.lower)} to {odds_above(self.upper)}"
         return f"{text}, {limits} in the population"
 
     def _witness_sentence(self, witness: Witness) -> str:
         """Return the witness in words, with its own leakage where that is smaller."""
         value = self.leakage if self.supported is None else self.supported
         text = witness.sentence(value, self.source, self.target, self.delta)
-        if f"{value:.2f}" == f"{self.leakage:.2f}":
+        if odds_above(value) == odds_above(self.leakage):
             return text
-        return f"{text} ({value:.2f} nats; more for rare or missing values)"
+        return f"{text} (more for rare or missing values)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the leak as plain values, its witness in words."""
@@ -125,13 +128,12 @@ class Leak:
         }
 
     def __repr__(self) -> str:
-        parts = [f"target={self.target!r}", f"source={self.source!r}"]
-        parts.append(f"leakage={self.leakage!r}")
+        """Return the leak of a pair in one line."""
+        told = f"odds change {odds_above(self.leakage)}{delta_text(self.delta)}"
         if self.interval is not None:
-            parts.append(f"interval={self.interval!r}")
-        if self.delta:
-            parts.append(f"delta={self.delta!r}")
-        return f"Leak({', '.join(parts)})"
+            lower, upper = self.interval
+            told += f", {odds_below(lower)} to {odds_above(upper)} in the population"
+        return f"Leak({self.source!r} -> {self.target!r}, {told})"
 
 
 def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:

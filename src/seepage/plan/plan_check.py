@@ -16,6 +16,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
+from seepage._core.odds import limit_as_odds, odds_above
 from seepage._core.results import Result, json_ready
 from seepage._core.text import short_list
 from seepage.calibration.calibration_options import (
@@ -85,7 +86,7 @@ class PlanCheck(Result):
     >>> check.within, check.margin < 0.01
     (True, True)
     >>> plan.check(sp.make_survey(2_000, rng=2))  # doctest: +ELLIPSIS
-    PlanCheck(exceeded: coffee 2.077 above 2, ...; exact on 2,000 records)
+    PlanCheck(exceeded: coffee 7.99x above 7.39x, ...; exact on 2,000 records)
     """
 
     domain: Domain
@@ -127,6 +128,8 @@ class PlanCheck(Result):
         """Return the total of one attribute in nats."""
         return float(self.totals[self.domain.index(name)])
 
+    UPPER_NATS = ("total", "limit")
+
     def _columns(self) -> dict[str, Sequence[Any]]:
         """Return the columns of the totals of a plan on a table in long form."""
         return {
@@ -165,7 +168,8 @@ class PlanCheck(Result):
     def _headline(self) -> str:
         """Return the totals of a plan on a table in one line."""
         above = [
-            f"{name} {self[name]:.4g} above {self.limits[self.domain.index(name)]:g}"
+            f"{name} {odds_above(self[name])} above "
+            f"{limit_as_odds(float(self.limits[self.domain.index(name)]))}"
             for name in self.exceeded
         ]
         verdict = "every total within its limit"

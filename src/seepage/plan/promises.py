@@ -38,9 +38,10 @@ def headline(plan: PlanContent) -> str:
     if plan.whom:
         claim = f"{plan.kind}, {plan.whom}"
     return (
-        f"Plan({forms}{_columns_collected(plan)}, {_budgets(plan)}, "
+        f"Plan({forms}{_columns_collected(plan)}, "
         f"odds change at most {_largest_odds(plan)} times"
-        f"{delta_text(largest_delta(plan))}, guarantee {plan.guarantee} ({claim}))"
+        f"{delta_text(largest_delta(plan))}, {_budgets(plan)}, "
+        f"guarantee {plan.guarantee} ({claim}))"
     )
 
 

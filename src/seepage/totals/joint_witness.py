@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import exp, isinf
+from math import isinf
 from typing import Any
 
 import numpy as np
 
 from seepage._core.arrays import Booleans
+from seepage._core.odds import odds_at_least
 from seepage._core.results import json_ready
 from seepage._core.text import short_list
 from seepage.channel.domain import Domain
@@ -80,7 +81,7 @@ class JointWitness:
             if likely:
                 favoured.append(f"{name} {' or '.join(likely)}")
         shown = short_list(favoured, 5)
-        times = f"{exp(min(self.value, 700.0)):.3g} times"
+        times = f"{odds_at_least(self.value)} times"
         if isinf(self.value):
             times = "infinitely"
         sentence = (

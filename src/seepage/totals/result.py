@@ -15,7 +15,7 @@ reports: `confidence.total_limits`.  Realised losses, which are no guarantee:
 `experienced`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -25,6 +25,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import GuaranteeError
+from seepage._core.odds import odds_above, odds_below
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import summed_up
 from seepage._core.text import delta_text, short_list
@@ -226,11 +227,14 @@ class TotalLeakage(Result):
             "worst": self.worst.tolist(),
         }
 
+    def _shown_columns(self) -> dict[str, Sequence[Any]]:
+        """Return the totals as notebooks show them, as odds."""
+        return _totals_as_odds(self._columns())
+
     def _headline(self) -> str:
         """Return the totals of attributes in one line."""
-        top = int(np.argmax(self.values))
-        name = self.domain.names[top]
-        largest = f"largest {self.values[top]:.4g} of {name!r}{self.delta_text}"
+        name = self.domain.names[int(np.argmax(self.values))]
+        largest = f"largest change of odds {largest_odds(self)}, about {name!r}"
         people = ""
         if self.sources is not None:
             people = f", from {short_list(self.sources, 3)}"
@@ -239,6 +243,35 @@ class TotalLeakage(Result):
         if self.scope == "population":
             people += f", for the population with confidence {self.confidence}"
         return f"TotalLeakage({self.guarantee!r}, {self.kind}{people}, {largest})"
+
+
+def odds_of_total(total: TotalLeakage, attribute: int) -> str:
+    """Return how many times the odds about an attribute change, rounded to the safe
+    side: a lower bound down, others up.
+    """
+    value = float(total.values[attribute])
+    if total.kind == "lower bound":
+        return odds_below(value)
+    return odds_above(value)
+
+
+def _totals_as_odds(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Return columns of totals with odds in place of nats, lower bounds rounded
+    down.
+    """
+    shown = dict(columns)
+    for name in ("dpl", "cpl", "worst"):
+        shown[name] = [odds_above(value) for value in columns[name]]
+    shown["total"] = [
+        odds_below(value) if kind == "lower bound" else odds_above(value)
+        for kind, value in zip(columns["kind"], columns["total"], strict=True)
+    ]
+    return shown
+
+
+def largest_odds(total: TotalLeakage) -> str:
+    """Return the largest total as odds, with the largest delta."""
+    return f"{odds_of_total(total, int(np.argmax(total.values)))}{total.delta_text}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -296,14 +329,15 @@ class TotalsComparison(Result):
             refuted += [name in refuted_names for name in total.domain.names]
         return {**columns, "refuted": refuted}
 
+    def _shown_columns(self) -> dict[str, Sequence[Any]]:
+        """Return the totals as notebooks show them, as odds."""
+        return _totals_as_odds(self._columns())
+
     def _headline(self) -> str:
         """Return totals by guarantee in one line."""
-        largest = [
-            f"{total.guarantee} {total.values.max():.4g}{total.delta_text}"
-            for total in self.totals
-        ]
+        largest = [f"{total.guarantee} {largest_odds(total)}" for total in self.totals]
         refuted = ""
         if self.refuted:
             refuted = f"; refuted: {', '.join(self.refuted)}"
         shown = ", ".join(largest) or "none"
-        return f"TotalsComparison(largest totals: {shown}{refuted})"
+        return f"TotalsComparison(largest change of odds: {shown}{refuted})"

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, Setting
+from seepage._core.odds import odds_above
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import UNIT, round_up, summed_up
 from seepage._core.text import sample_caution
@@ -142,6 +143,8 @@ class StreamLeakage(Result):
             json_ready({"kind": self.kind, **self._series(), "notes": self.notes})
         )
 
+    UPPER_NATS = ("backward", "forward", "total")
+
     def _columns(self) -> dict[str, Sequence[Any]]:
         """Return the columns of the leakage of a stream by step in long form."""
         series = {name: values.tolist() for name, values in self._series().items()}
@@ -149,7 +152,7 @@ class StreamLeakage(Result):
 
     def _headline(self) -> str:
         """Return the leakage of a stream by step in one line."""
-        largest = f"largest total {self.total.max():.4g}"
+        largest = f"largest change of odds {odds_above(float(self.total.max()))}"
         return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 
 

@@ -52,6 +52,8 @@ class LimitComparison(Result):
     width: float
     confidence: float | None
 
+    UPPER_NATS = ("limit", "record")
+
     def _columns(self) -> dict[str, Sequence[Any]]:
         """Return the columns of the plans of several limits in long form."""
         from seepage.plan.plan_precision import plan_precision

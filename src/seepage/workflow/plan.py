@@ -83,7 +83,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
     >>> plan = sp.calibrate(pairs, 4.0, guarantee="worst")
     >>> plan  # doctest: +NORMALIZE_WHITESPACE
-    Plan(2 of 2 attributes collected, epsilon 2, odds change at most 55 times,
+    Plan(2 of 2 attributes collected, odds change at most 55 times, epsilon 2,
          guarantee worst (certified, for everybody))
     >>> plan["ill"].mechanism, plan.epsilons.tolist()
     ('grr', [2.0, 2.0])
@@ -99,6 +99,8 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
     def _headline(self) -> str:
         """Return a plan in one line."""
         return headline(self)
+
+    UPPER_NATS = ("limit", "total")
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of a plan in long form."""

@@ -386,7 +386,7 @@ def design(
     question:
 
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
-    Plan(3 forms, ... odds change at most 2.8 times, guarantee worst (certified, ...))
+    Plan(3 forms, ... odds change at most 2.8 times, epsilon 1, guarantee worst (...))
     """
     from seepage.designs.design_search import designed  # imports SciPy
 
