@@ -32,7 +32,7 @@ from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
 from seepage.leakage.uncertainty import RowsWithin
 from seepage.totals.experienced import Experience
-from seepage.totals.result import TotalLeakage, TotalsComparison, largest_odds
+from seepage.totals.result import TotalLeakage, TotalsComparison, largest_total_odds
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -213,7 +213,8 @@ class Analysis(Result):
     def _headline(self) -> str:
         """Return an analysis in one line."""
         largest = [
-            f"{total.guarantee} {largest_odds(total)}" for total in self.totals.totals
+            f"{total.guarantee} {largest_total_odds(total)}"
+            for total in self.totals.totals
         ]
         name = f"{self.name!r}, " if self.name else ""
         about = (

@@ -440,7 +440,7 @@ def compare_tables(
     >>> there = sp.make_survey(4_000, rng=2).select(names)
     >>> comparison = sp.compare_tables(here, there, mechanism="grr", limit=2.0)
     >>> comparison.verdict  # doctest: +ELLIPSIS
-    '... of 6 ordered pairs leak more on the second than the first table says, with odds ...'
+    '... of 6 ordered pairs leak more on the second than the first table says, ...'
     >>> covering = sp.leakage_matrix(
     ...     sp.count_pairs(here), 1.0, mechanism="grr", uncertainty=comparison
     ... )

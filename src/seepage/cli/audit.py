@@ -187,8 +187,9 @@ def _audit_text(result: Any) -> str:
 
 def _largest_totals(analysis: Any) -> str:
     """Return the largest total of an analysis under each guarantee."""
-    from seepage.totals.result import largest_odds
+    from seepage.totals.result import largest_total_odds
 
     return ", ".join(
-        f"{total.guarantee} {largest_odds(total)}" for total in analysis.totals.totals
+        f"{total.guarantee} {largest_total_odds(total)}"
+        for total in analysis.totals.totals
     )

@@ -234,7 +234,7 @@ class TotalLeakage(Result):
     def _headline(self) -> str:
         """Return the totals of attributes in one line."""
         name = self.domain.names[int(np.argmax(self.values))]
-        largest = f"largest change of odds {largest_odds(self)}, about {name!r}"
+        largest = f"largest change of odds {largest_total_odds(self)}, about {name!r}"
         people = ""
         if self.sources is not None:
             people = f", from {short_list(self.sources, 3)}"
@@ -269,7 +269,7 @@ def _totals_as_odds(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[
     return shown
 
 
-def largest_odds(total: TotalLeakage) -> str:
+def largest_total_odds(total: TotalLeakage) -> str:
     """Return the largest total as odds, with the largest delta."""
     return f"{odds_of_total(total, int(np.argmax(total.values)))}{total.delta_text}"
 
@@ -335,7 +335,9 @@ class TotalsComparison(Result):
 
     def _headline(self) -> str:
         """Return totals by guarantee in one line."""
-        largest = [f"{total.guarantee} {largest_odds(total)}" for total in self.totals]
+        largest = [
+            f"{total.guarantee} {largest_total_odds(total)}" for total in self.totals
+        ]
         refuted = ""
         if self.refuted:
             refuted = f"; refuted: {', '.join(self.refuted)}"
