@@ -43,26 +43,24 @@ def by_grid(above, below, c):
     return np.log(upper / lower).max(axis=1)
 
 
+def limits_by_radius(group, parts):
+    """Return the limits of a group's mean, one for each part of C."""
+    return kl_inf_interval(
+        WEIGHTS,
+        group.shares[:, None],
+        parts / group.people[:, None],
+        group.low[:, None],
+        group.high[:, None],
+        rounds=10,
+    )
+
+
 def on_the_boundary(above, below, c):
     """Return the two means along the boundary of the region, one row per statement."""
     total = (c + regrets(above.people) + regrets(below.people))[:, None]
     share = np.linspace(5e-4, 1 - 5e-4, 2000)
-    upper = kl_inf_interval(
-        WEIGHTS,
-        above.shares[:, None],
-        share * total / above.people[:, None],
-        above.low[:, None],
-        above.high[:, None],
-        rounds=10,
-    ).upper
-    lower = kl_inf_interval(
-        WEIGHTS,
-        below.shares[:, None],
-        (1 - share) * total / below.people[:, None],
-        below.low[:, None],
-        below.high[:, None],
-        rounds=10,
-    ).lower
+    upper = limits_by_radius(above, share * total).upper
+    lower = limits_by_radius(below, (1 - share) * total).lower
     return upper, lower
 
 
@@ -186,7 +184,7 @@ def test_the_largest_is_that_of_all_statements():
         np.full((9, 7), WEIGHTS[-1]),
         np.full((9, 7), WEIGHTS[0]),
     )
-    found = largest_joint_ratios(ratios, starts, 6.0, 4)
+    found = largest_joint_ratios(ratios, starts, 6.0, rounds=4)
     for k, (start, size) in enumerate(zip(starts.tolist(), sizes, strict=True)):
         truth = 0.0
         values = range(start, start + size)

@@ -17,7 +17,7 @@ def random_forms(seed, forms=12, questions=6):
 
 
 def least_largest(rows, scale):
-    """Max t with P_j >= c_j t over the simplex, a linear program; the error is 1 / t."""
+    """Max t with P_j >= c_j t over the simplex, a linear program; error 1 / t."""
     forms = len(rows)
     found = linprog(
         np.append(np.zeros(forms), -1.0),

@@ -62,7 +62,7 @@ Check: TypeAlias = Callable[[Any, str], Any]
 
 
 def constrain(options: Any, constraints: Mapping[str, Check]) -> None:
-    """Replace the fields of a frozen dataclass by what their checks return, or raise.
+    """Check the fields of a frozen dataclass by a table of checks, or raise.
 
     For its `__post_init__`; a default is not checked.
 
@@ -92,8 +92,8 @@ def is_installed(module: str) -> bool:
 
 
 def need(module: str, package: str, purpose: str) -> None:
-    """Raise an InputError, with the package to install, unless a module can be
-    imported.
+    """Check that a module can be imported, else raise an InputError with the package to
+    install.
     """
     if not is_installed(module):
         raise InputError(
@@ -102,8 +102,8 @@ def need(module: str, package: str, purpose: str) -> None:
 
 
 def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
-    """Return the error that a parameter breaks a rule; "each of x" is about the
-    parameter x.
+    """Return the error of a check that a parameter breaks a rule; "each of x" is about
+    the parameter x.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
 
 
 def exclusive(name: str, other: str, why: str) -> InputError:
-    """Return the error that two parameters exclude each other.
+    """Return the error of a check that two parameters exclude each other.
 
     Examples
     --------
@@ -129,16 +129,17 @@ def exclusive(name: str, other: str, why: str) -> InputError:
 
 
 def epsilon(value: Any, name: str = "epsilon") -> float:
-    """Return a privacy budget as a float, in [0, 1e300]."""
+    """Return a checked argument as a privacy budget, a float in [0, 1e300]."""
     return _nonnegative(value, name, MAX_EPSILON)
 
 
 def weight(value: Any, name: str) -> float:
-    """Return a (possibly fractional) number of records as a float, in [0, 1e15]."""
+    """Return a checked argument as a number of records, a float in [0, 1e15]."""
     return _nonnegative(value, name, MAX_WEIGHT)
 
 
 def _nonnegative(value: Any, name: str, maximum: float) -> float:
+    """Return a checked argument as a float from 0 to a maximum."""
     number = real(
         value, name, "a finite number of at least 0", lambda x: 0 <= x < math.inf
     )
@@ -148,22 +149,22 @@ def _nonnegative(value: Any, name: str, maximum: float) -> float:
 
 
 def delta(value: Any, name: str = "delta") -> float:
-    """Return the delta of approximate LDP as a float, in [0, 1)."""
+    """Return a checked argument as the delta of approximate LDP, in [0, 1)."""
     return real(value, name, "at least 0 and below 1", lambda x: 0 <= x < 1)
 
 
 def probability(value: Any, name: str) -> float:
-    """Return a probability as a float, in [0, 1]."""
+    """Return a checked argument as a probability in [0, 1]."""
     return real(value, name, "between 0 and 1", lambda x: 0 <= x <= 1)
 
 
 def inner_probability(value: Any, name: str) -> float:
-    """Return a probability as a float, in (0, 1)."""
+    """Return a checked argument as a probability in (0, 1)."""
     return real(value, name, "above 0 and below 1", lambda x: 0 < x < 1)
 
 
 def confidence(value: Any, name: str) -> float:
-    """Return the confidence of a limit as a float, in [0.5, 1)."""
+    """Return a checked argument as the confidence of a limit, in [0.5, 1)."""
     inner_probability(value, name)
     return real(value, name, "at least 0.5", lambda x: x >= 0.5)
 
@@ -187,12 +188,14 @@ def real(
 
 
 def positive(value: Any, name: str) -> float:
-    """Return a number above 0."""
+    """Return a checked argument as a number above 0."""
     return real(value, name, "above 0", lambda number: number > 0)
 
 
 def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
-    """Return an integer in [minimum, maximum]; booleans and floats raise."""
+    """Return a checked argument as an integer in [minimum, maximum]; booleans and
+    floats raise.
+    """
     rule = f"an integer of at least {minimum}"
     if maximum is not None:
         rule = f"an integer from {minimum} to {maximum}"
@@ -208,17 +211,19 @@ def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> 
 
 
 def draws(value: Any, name: str, minimum: int = 0) -> int:
-    """Return a number of records, reports or people to draw."""
+    """Return a checked argument as a number of records, reports or people to draw."""
     return integer(value, name, minimum, MAX_DRAWS)
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return a bool; 0 and 1 raise."""
+    """Return a checked argument as a bool; 0 and 1 raise."""
     return instance(value, name, bool, "True or False")
 
 
 def text(value: Any, name: str) -> str:
-    """Return a string; one with a lone surrogate, which no file can hold, raises."""
+    """Return a checked argument as a string; one with a lone surrogate, which no file
+    can hold, raises.
+    """
     string = instance(value, name, str, "a string")
     if not string.isascii():
         try:
@@ -229,7 +234,8 @@ def text(value: Any, name: str) -> str:
 
 
 def path(value: Any, name: str = "path") -> Path:
-    """Return a path; an empty text, or one that no file can be named by, raises.
+    """Return a checked argument as a path; an empty text, or one that no file can be
+    named by, raises.
 
     The empty text would be the current folder.  Lone surrogates that are no bytes of a
     file name have no encoding.
@@ -247,7 +253,8 @@ def path(value: Any, name: str = "path") -> Path:
 
 
 def input_path(value: Any, name: str = "path") -> Path:
-    """Return a path that the file system can look up, existing or not.
+    """Return a checked argument as a path that the file system can look up, existing or
+    not.
 
     A name too long, one that is no Unicode, or a folder that may not be read raises.
     """
@@ -263,11 +270,12 @@ def input_path(value: Any, name: str = "path") -> Path:
 
 
 def _is_longer(numbers: range, most: int) -> bool:
+    """Return whether an argument that is a range has too many items."""
     return bool(numbers[most : most + 1])
 
 
 def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
-    """Return the items of an iterable as a list; a string or bytes raise.
+    """Return a checked argument, an iterable, as a list; a string or bytes raise.
 
     More than `MAX_ITEMS` raise, before they are in memory.
 
@@ -291,7 +299,7 @@ def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
 
 
 def texts(value: Any, name: str) -> list[str]:
-    """Return a list of strings."""
+    """Return a checked argument as a list of strings."""
     return [
         text(item, f"each of {name}")
         for item in items(value, name, "a sequence of strings")
@@ -299,7 +307,7 @@ def texts(value: Any, name: str) -> list[str]:
 
 
 def numbers(value: Any, name: str) -> list[float]:
-    """Return a list of floats."""
+    """Return a checked argument as a list of floats."""
     return [
         real(item, f"each of {name}")
         for item in items(value, name, "a sequence of numbers")
@@ -307,7 +315,9 @@ def numbers(value: Any, name: str) -> list[float]:
 
 
 def array(value: Any, name: str) -> "NDArray[Any]":
-    """Return a NumPy array of any dtype; ragged sequences and endless ranges raise."""
+    """Return a checked argument as a NumPy array of any dtype; ragged sequences and
+    endless ranges raise.
+    """
     import numpy as np
 
     if isinstance(value, range) and _is_longer(value, MAX_DRAWS):
@@ -319,7 +329,7 @@ def array(value: Any, name: str) -> "NDArray[Any]":
 
 
 def read_only(value: Any, name: str) -> "NDArray[Any]":
-    """Return a NumPy array that can no longer be written to."""
+    """Return a checked argument as a NumPy array that can no longer be written to."""
     import numpy as np
 
     array = instance(value, name, np.ndarray, "an array")
@@ -328,7 +338,9 @@ def read_only(value: Any, name: str) -> "NDArray[Any]":
 
 
 def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
-    """Return one probability or an array of them, each in [0, 1]."""
+    """Return a checked argument as one probability or an array of them, each in [0,
+    1].
+    """
     import numpy as np
 
     numeric = array(value, name)
@@ -338,7 +350,8 @@ def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
 
 
 def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
-    """Return a read-only matrix of probabilities whose rows sum to 1 within 1e-9.
+    """Return a checked argument as a matrix of probabilities whose rows sum to 1 within
+    1e-9, read-only.
 
     Anything else raises a ChannelError.
     """
@@ -366,7 +379,7 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
 
 
 def _float_matrix(value: Any) -> "NDArray[np.float64]":
-    """Return numbers as an array of floats; anything else raises a TypeError or the
+    """Return an argument as a matrix of floats; anything else raises a TypeError or the
     like.
     """
     import numpy as np
@@ -378,6 +391,7 @@ def _float_matrix(value: Any) -> "NDArray[np.float64]":
 
 
 def _are_one(sums: "NDArray[np.float64]") -> bool:
+    """Return whether the row sums of a matrix argument are 1, up to rounding."""
     each = sums.tolist()
     return bool(
         1 - min(each) <= ROW_SUM_TOLERANCE and max(each) - 1 <= ROW_SUM_TOLERANCE
@@ -385,6 +399,9 @@ def _are_one(sums: "NDArray[np.float64]") -> bool:
 
 
 def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
+    """Return the error for an argument whose rows are no probabilities that sum to
+    1.
+    """
     import numpy as np
 
     bad = matrix[~(matrix >= 0) | (matrix == np.inf)]
@@ -402,15 +419,15 @@ def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
 
 
 def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]:
-    """Return a mapping."""
+    """Return a checked argument as a mapping."""
     if not isinstance(value, Mapping):
         raise violation(name, what, value)
     return value
 
 
 def progress(value: Any, name: str = "progress") -> Any:
-    """Return a progress callback: None, or a function of the steps done and their
-    total.
+    """Return a checked argument as a progress callback: None, or a function of the
+    steps done and their total.
     """
     if value is None:
         return None
@@ -427,7 +444,9 @@ def progress(value: Any, name: str = "progress") -> Any:
 
 
 def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
-    """Return an instance of a class; `what` describes the class in the message."""
+    """Return a checked argument as an instance of a class; `what` describes the class
+    in the message.
+    """
     if not isinstance(value, kind):
         raise violation(name, what, value)
     return value
@@ -447,8 +466,8 @@ def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
 
 
 def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
-    """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or
-    None.
+    """Return a checked seed: an integer of at least 0, drawn for a
+    `numpy.random.Generator`; or None.
     """
     if rng is None:
         return None
@@ -456,15 +475,15 @@ def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
 
 
 def required_seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int:
-    """Return an integer of at least 0, drawn for a `numpy.random.Generator`."""
+    """Return a checked seed that is not None, drawn for a `numpy.random.Generator`."""
     if type(rng).__name__ == "Generator" and hasattr(rng, "integers"):
         rng = int(rng.integers(2**63))
     return integer(rng, name, 0, maximum)
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:
-    """Return one of the options; for any other value the message suggests the closest
-    one.
+    """Return a checked argument, one of the options; for any other value the message
+    suggests the closest one.
     """
     known = list(options)
     if not isinstance(value, str) or value not in known:
@@ -475,7 +494,9 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
 
 
 def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
-    """Return one of the options or several as a list; all of them for `"all"`."""
+    """Return a checked argument, one of the options or several as a list; all of them
+    for `"all"`.
+    """
     known = list(options)
     names = [value]
     if not isinstance(value, str):
@@ -501,8 +522,8 @@ def options(
 
 
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the hint "; did you mean ...?" with the closest known name, or an empty
-    string.
+    """Return the hint of a check, "; did you mean ...?" with the closest known name, or
+    an empty string.
     """
     by_folded = {name.casefold(): name for name in known}
     word = value.casefold() if isinstance(value, str) else shown(value)
@@ -513,7 +534,8 @@ def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return the `repr` of an argument for a message, shortened to about 80 characters.
+    """Return the `repr` of a checked argument for a message, shortened to about 80
+    characters.
 
     Examples
     --------

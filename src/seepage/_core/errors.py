@@ -43,6 +43,7 @@ class Setting(NamedTuple):
     value: Any = None
 
     def __str__(self) -> str:
+        """Return the setting of a parameter as an error's message in Python has it."""
         if self.value is None:
             return self.parameter
         return f"{self.parameter}={self.value!r}"
@@ -64,7 +65,7 @@ class Text(str):
     parts: tuple[str | Setting, ...]
 
     def __new__(cls, *parts: "str | Setting") -> "Text":
-        """Return the text of these parts."""
+        """Return the text of an error with these parts, strings and settings."""
         text = super().__new__(cls, "".join(map(str, parts)))
         inner = list[str | Setting]()
         for part in parts:
@@ -76,7 +77,9 @@ class Text(str):
         return text
 
     def naming(self, names: Mapping[str, str]) -> str:
-        """Return the text with other names of parameters, the options of a command."""
+        """Return an error's text with other names of parameters, the options of a
+        command.
+        """
         words = list[str]()
         for part in self.parts:
             words.append(_named(part, names) if isinstance(part, Setting) else part)
@@ -84,11 +87,14 @@ class Text(str):
 
 
 def naming(text: str, names: Mapping[str, str]) -> str:
-    """Return any text with other names of the parameters that it names as such."""
+    """Return the text of any error with other names of the parameters that it names as
+    such.
+    """
     return text.naming(names) if isinstance(text, Text) else text
 
 
 def _named(setting: Setting, names: Mapping[str, str]) -> str:
+    """Return a setting in an error's text under another name of its parameter."""
     name = names.get(setting.parameter)
     if name is None:
         return str(setting)
@@ -128,6 +134,7 @@ class SeepageError(Exception):
     parameter: str | None = None
 
     def __init__(self, *message: object, parameter: str | None = None) -> None:
+        """Join the parts of the error's message in one line."""
         parts = list[str | Setting]()
         for part in message:
             parts.append(part if isinstance(part, (str, Setting)) else str(part))
@@ -138,14 +145,16 @@ class SeepageError(Exception):
             self.text = _with_subject(self.text, self.parameter)
 
     def naming(self, names: Mapping[str, str]) -> str:
-        """Return the message with other names of parameters, the options of a
+        """Return the error's message with other names of parameters, the options of a
         command.
         """
         return _in_one_line(self.text.naming(names))
 
 
 def _with_subject(text: Text, parameter: str) -> Text:
-    """Return a text whose subject, the parameter at its start, is one of its parts."""
+    """Return an error's text whose subject, the parameter at its start, is one of its
+    parts.
+    """
     first, *others = text.parts or ("",)
     before, subject, after = str(first).partition(parameter)
     if isinstance(first, Setting) or not subject or before not in ("", EACH):
@@ -188,7 +197,7 @@ class GuaranteeError(InputError):
 
 
 def _in_one_line(message: str) -> str:
-    """Return a message without line breaks and control characters, long words
+    """Return an error's message without line breaks and control characters, long words
     shortened.
     """
     printable = escaped(message.translate(dict.fromkeys(map(ord, "\n\r\t"), " ")))
@@ -197,7 +206,7 @@ def _in_one_line(message: str) -> str:
 
 
 def _shortened(text: str, size: int) -> str:
-    """Return at most `size` characters of a string: its start, `...` and its last
+    """Return a long word of an error's message as its start, `...` and its last
     third.
     """
     if len(text) <= size:

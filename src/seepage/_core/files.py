@@ -61,8 +61,8 @@ def whole_file(
 
 
 def _mode(path: Path, *, private: bool) -> int | None:
-    """Return the permissions to set: those of the file that is replaced, or the owner's
-    only.
+    """Return the permissions of a file to write: those of the one that is replaced, or
+    the owner's only.
     """
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
@@ -127,7 +127,7 @@ def write_folder(
 
 
 def read_small(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a plan, result, key or codebook.
+    """Return the content of a small file: a plan, result, key or codebook.
 
     A device, a pipe or a file above `MAX_SMALL` raises an InputError: it would fill the
     memory.

@@ -16,7 +16,9 @@ LARGE_EPSILON = 690.0
 
 
 def quotient(upper: Floats, lower: Floats) -> Floats:
-    """Return upper / lower; 0 for 0/0, infinite for a positive number over 0."""
+    """Return the ratio upper / lower; 0 for 0/0, infinite for a positive number over
+    0.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = upper / lower
     return np.where(upper == 0, 0.0, ratio)
@@ -92,8 +94,8 @@ def largest_log_ratio(
 def _largest_of_different(
     upper: Floats, lower: Floats, starts: Integers, sizes: Integers
 ) -> Floats:
-    """Return max over y and x != x' of upper_x(y) / lower_x'(y), at least 1, by
-    target.
+    """Return the largest ratio upper_x(y) / lower_x'(y) over y and x != x', at least 1,
+    by target.
     """
     largest = np.ones(len(starts))
     for size in np.unique(sizes[sizes > 1]).tolist():
@@ -113,7 +115,7 @@ def _largest_of_different(
 
 @lru_cache(maxsize=256)
 def one_minus_exp(epsilon: float) -> float:
-    """Return 1 - e^-eps as NumPy computes it for arrays."""
+    """Return 1 - e^-eps for log-ratios, as NumPy computes it for arrays."""
     return float(-np.expm1(-epsilon))
 
 

@@ -34,7 +34,7 @@ def number_of_text(text: str) -> float | None:
 
 
 def is_count(text: str) -> bool:
-    """Return whether a text is an integer of at least 0 in the digits 0 to 9.
+    """Return whether a text spells an integer of at least 0 in the digits 0 to 9.
 
     Examples
     --------

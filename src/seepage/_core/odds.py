@@ -56,7 +56,9 @@ def limit_in_nats(value: Any, name: str = "limit") -> float:
 
 
 def _below_log(odds: float) -> float:
-    """Return the logarithm of odds from 1 on, rounded down; infinity for infinity."""
+    """Return the limit in nats of odds from 1 on, rounded down; infinity for
+    infinity.
+    """
     logarithm = math.log(odds)
     if logarithm in (0.0, math.inf):
         return logarithm
@@ -78,8 +80,8 @@ def odds_text(limit: float) -> str:
 
 
 def odds_at_least(value: float) -> str:
-    """Return e to a number of nats that is known to be told, rounded down to three
-    digits.
+    """Return the change of odds of a number of nats that is known to be told, rounded
+    down to three digits.
 
     Examples
     --------
@@ -95,7 +97,8 @@ def odds_at_least(value: float) -> str:
 
 
 def least_odds(value: float) -> str:
-    """Return e to a number of nats, rounded down to two digits, from 100 on to three.
+    """Return the change of odds of a lower bound in nats, rounded down to two digits,
+    from 100 on to three.
 
     Examples
     --------
@@ -115,7 +118,8 @@ def least_odds(value: float) -> str:
 
 
 def measured_odds(value: float) -> str:
-    """Return e to a leakage that was measured, rounded up to three digits.
+    """Return the change of odds of a leakage that was measured, rounded up to three
+    digits.
 
     Examples
     --------
@@ -208,7 +212,7 @@ def limit_and_odds(limit: float) -> str:
 
 
 def limit_as_typed(limit: float) -> str:
-    """Return a limit as it is given to a function or a command: odds, else nats.
+    """Return a limit as it is typed in a function or a command: odds, else nats.
 
     Examples
     --------
@@ -224,7 +228,9 @@ def limit_as_typed(limit: float) -> str:
 
 
 def _typed_odds(limit: float) -> str | None:
-    """Return the shortest odds whose limit in nats this is exactly; None for none."""
+    """Return the shortest odds whose limit in nats this is exactly; None if no odds
+    are.
+    """
     if not 0 < limit < 700:
         return None
     grown = math.exp(limit)

@@ -46,18 +46,21 @@ class StagedBar:
     """Progress on a terminal: one bar, which restarts for each stage."""
 
     def __init__(self, bar: Any, what: str) -> None:
+        """Wrap a progress bar, and what it is of."""
         self._bar = bar
         self._task = bar.add_task(what, total=None)
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show the number of steps done and their total, None if unknown."""
+        """Show on the progress bar the number of steps done and their total, None if
+        unknown.
+        """
         self._bar.update(self._task, completed=done, total=total)
 
     def stage(self, name: str) -> None:
-        """Restart the bar with the name of a stage."""
+        """Restart the progress bar with the name of a stage."""
         self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=None)
 
     def describe(self, text: str) -> None:
-        """Set the text before the bar."""
+        """Set the text before the progress bar."""
         self._bar.update(self._task, description=text)

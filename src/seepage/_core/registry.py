@@ -32,6 +32,9 @@ class Registry(Mapping[str, Item]):
     """
 
     def __init__(self, kind: str, group: str, register: Callable[[Any], Any]) -> None:
+        """Prepare an empty registry of one kind, with the entry points of a group to
+        load.
+        """
         self.kind = kind
         self.group = group
         self.register = register
@@ -39,8 +42,8 @@ class Registry(Mapping[str, Item]):
         self._unusable: str | None = None  # until the entry points are loaded
 
     def add(self, name: str, item: Item, *, replace: bool = False) -> Item:
-        """Register an item; a name that is taken raises an InputError unless it is
-        replaced.
+        """Register an item in a registry; a name that is taken raises an InputError
+        unless it is replaced.
         """
         if checks.flag(replace, "replace"):
             self._items[name.casefold()] = item
@@ -53,12 +56,12 @@ class Registry(Mapping[str, Item]):
         return item
 
     def remove(self, name: str) -> None:
-        """Unregister an item."""
+        """Remove the item of a name from a registry."""
         del self._items[name.casefold()]
 
     def find(self, name: Any) -> Item:
-        """Return the item of a name, or raise an InputError that lists the known
-        names.
+        """Return the registered item of a name, or raise an InputError that lists the
+        known names.
         """
         if isinstance(name, str):
             name = name.casefold()
@@ -71,26 +74,29 @@ class Registry(Mapping[str, Item]):
 
     @property
     def unusable(self) -> str:
-        """The first entry point that cannot be loaded and why, for a message; else
-        empty.
+        """The first entry point of the registry that cannot be loaded and why, for a
+        message; else empty.
         """
         self._load()
         return self._unusable or ""
 
     def __getitem__(self, name: str) -> Item:
+        """Return the registered item of a name."""
         self._load()
         return self._items[name.casefold()]
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the registered names."""
         self._load()
         return iter(self._items)
 
     def __len__(self) -> int:
+        """Return the number of registered items."""
         self._load()
         return len(self._items)
 
     def _load(self) -> None:
-        """Register the entry points, once."""
+        """Register the items of the entry points, once."""
         if self._unusable is not None:
             return
         self._unusable = ""

@@ -67,20 +67,21 @@ class Result:
     """The columns in nats that notebooks show as odds, rounded down."""
 
     def _headline(self) -> str:
-        """Return the one-line `repr`."""
+        """Return a result's one-line `repr`."""
         raise NotImplementedError
 
     def _columns(self) -> Mapping[str, Column]:
-        """Return the result in long form: columns of equal length by name, None where
+        """Return a result in long form: columns of equal length by name, None where
         missing.
         """
         raise NotImplementedError
 
     def __repr__(self) -> str:
+        """Return a result in one line."""
         return self._headline()
 
     def to_arrow(self) -> Any:
-        """Return the result in long form as a PyArrow table."""
+        """Return any result in long form as a PyArrow table."""
         import pyarrow as pa
 
         return pa.table(
@@ -88,15 +89,16 @@ class Result:
         )
 
     def to_pandas(self) -> Any:
-        """Return the result in long form as a pandas frame."""
+        """Return any result in long form as a pandas frame."""
         checks.need("pandas", "pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_csv(self) -> str:
-        """Return the result in long form as CSV text."""
+        """Return any result in long form as CSV text."""
         return csv_text(self._columns())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a result in long form as an Arrow stream, which other frames read."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
@@ -123,8 +125,8 @@ def _cell_as_odds(cell: Any, as_odds: Callable[[float], str]) -> str | None:
 
 
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
-    """Return the first rows of columns as an HTML table, and the number of the
-    others.
+    """Return the first rows of a result's columns as an HTML table, and the number of
+    the others.
     """
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
     sides = [_side(values) for values in shown]
@@ -145,13 +147,14 @@ def html_table(columns: Mapping[str, Column], caption: str) -> str:
 
 
 def _side(values: Iterable[Any]) -> str:
-    """Return the alignment of a column: numbers to the right."""
+    """Return the alignment of a result's column: numbers to the right."""
     if all(value is None or isinstance(value, Real) for value in values):
         return "right"
     return "left"
 
 
 def _html_row(tag: str, cells: Iterable[str], sides: Iterable[str]) -> str:
+    """Return one row of a result's HTML table."""
     row = list[str]()
     for cell, side in zip(cells, sides, strict=True):
         row.append(f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>')
@@ -159,7 +162,9 @@ def _html_row(tag: str, cells: Iterable[str], sides: Iterable[str]) -> str:
 
 
 def cell_text(value: Any) -> str:
-    """Return a cell of a table as text, numbers with four significant digits."""
+    """Return a cell of a result's table as text, numbers with four significant
+    digits.
+    """
     if value is None:
         return ""
     if isinstance(value, float):
@@ -168,8 +173,8 @@ def cell_text(value: Any) -> str:
 
 
 def csv_text(columns: Mapping[str, Column]) -> str:
-    """Return columns of equal length as CSV text with a header line; None is an empty
-    field.
+    """Return a result's columns of equal length as CSV text with a header line; None is
+    an empty field.
 
     A spreadsheet evaluates a cell such as ``=HYPERLINK(...)``, and names and values
     come from a table.  So a text that starts with ``=``, ``+``, ``-``, ``@``, a tab or
@@ -200,13 +205,17 @@ def csv_text(columns: Mapping[str, Column]) -> str:
 
 
 def _quote_formula(cell: Any) -> Any:
+    """Return a cell of a result's CSV text that no spreadsheet evaluates as a
+    formula.
+    """
     if isinstance(cell, str) and FORMULA.match(cell):
         return f"'{cell}"
     return cell
 
 
 def json_ready(value: Any) -> Any:
-    """Return JSON-compatible data: infinities as "inf" and "-inf", NaN as null.
+    """Return a result as JSON-compatible data: infinities as "inf" and "-inf", NaN as
+    null.
 
     Arrays become lists and NumPy scalars Python numbers, at any depth.
 
@@ -232,7 +241,7 @@ def json_ready(value: Any) -> Any:
 
 
 def json_text(content: Any) -> str:
-    """Return a value as indented JSON, encoded by `json_ready`."""
+    """Return a result as indented JSON, encoded by `json_ready`."""
     import msgspec
 
     return msgspec.json.format(

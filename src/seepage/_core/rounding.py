@@ -19,21 +19,22 @@ operation."""
 
 
 def round_up(value: Number, operations: int) -> Number:
-    """Return value (1 + 2 (n + 8) u), raised by more than the error of n rounded
+    """Return a number rounded up: value (1 + 2 (n + 8) u), above the error of n rounded
     operations.
     """
     return value * (1.0 + 2.0 * (operations + 8) * UNIT)
 
 
 def round_down(value: Number, operations: int) -> Number:
-    """Return value (1 - 2 (n + 8) u), lowered by more than the error of n rounded
-    operations.
+    """Return a number rounded down: value (1 - 2 (n + 8) u), below the error of n
+    rounded operations.
     """
     return value * (1.0 - 2.0 * (operations + 8) * UNIT)
 
 
 def summed_up(terms: Iterable[float]) -> float:
-    """Return the smallest number that is not below the exact sum of the terms.
+    """Return a sum rounded up: the smallest number that is not below the exact sum of
+    the terms.
 
     Examples
     --------
@@ -54,8 +55,7 @@ def summed_up(terms: Iterable[float]) -> float:
 
 
 def rounding(sizes: Iterable[int]) -> float:
-    """Return an upper bound on the absolute rounding error of a log-ratio of two
-    likelihoods.
+    """Return an upper bound on the rounding error of a log-ratio of two likelihoods.
 
     A likelihood p(y given x) is a sum of nonnegative products over the values of each
     attribute, with alphabet sizes `sizes`: a product with a column of k entries adds at

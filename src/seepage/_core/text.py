@@ -32,6 +32,7 @@ def floor_text(value: float, decimals: int = 4) -> str:
 
 
 def _rounded_text(value: float, decimals: int, rounding: str) -> str:
+    """Return a number as text, its shortest decimal rounded in a direction."""
     if not math.isfinite(value):
         return str(float(value))
     exact = Context(prec=400, rounding=rounding)  # the largest float has 309 digits
@@ -40,7 +41,7 @@ def _rounded_text(value: float, decimals: int, rounding: str) -> str:
 
 
 def shortest_above(value: float) -> str:
-    """Return a number as text, rounded up to three decimals, without trailing zeros.
+    """Return a number as text in three decimals, rounded up, without trailing zeros.
 
     Examples
     --------
@@ -54,8 +55,8 @@ def shortest_above(value: float) -> str:
 
 
 def delta_text(delta: float, digits: int = 2) -> str:
-    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of
-    0.
+    """Return a delta as text, ", delta d" rounded up, but for an excess of 1e-9 of it;
+    "" for a delta of 0.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def delta_text(delta: float, digits: int = 2) -> str:
 
 
 def lower_text(value: float) -> str:
-    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is
+    """Return a lower bound as text, two decimals rounded down; a shortfall of 1e-11 is
     ignored.
     """
     if not math.isfinite(value):
@@ -81,7 +82,7 @@ def lower_text(value: float) -> str:
 
 
 def upper_text(value: float) -> str:
-    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is
+    """Return an upper bound as text, two decimals rounded up; an excess of 1e-11 is
     ignored.
     """
     if not value < 1e15:
@@ -98,16 +99,17 @@ class Counted(Protocol):
 
     @property
     def records(self) -> int:
-        """Number of records counted."""
+        """Number of records counted, which a text names."""
 
     @property
     def population(self) -> int | None:
-        """Number of records that the sample was drawn from; None for a whole table."""
+        """Number of records that the sample of a text was drawn from; None for a whole
+        table.
+        """
 
 
 def how_many(counted: Counted) -> str:
-    """Return the number of records as a phrase, with the population if they are a
-    sample.
+    """Return the number of records as text, with the population if they are a sample.
 
     Examples
     --------
@@ -126,7 +128,9 @@ def how_many(counted: Counted) -> str:
 
 
 def sample_caution(counted: Counted) -> str | None:
-    """Return the caveat for results computed from a sample; None for a whole table."""
+    """Return the text of a caveat for results computed from a sample; None for a whole
+    table.
+    """
     if counted.population is None:
         return None
     return (
@@ -136,7 +140,8 @@ def sample_caution(counted: Counted) -> str | None:
 
 
 def short_list(names: Sequence[str], maximum: int = 3) -> str:
-    """Return the first names, separated by commas, and the number of the others.
+    """Return the first names as text, separated by commas, and the number of the
+    others.
 
     Examples
     --------
@@ -151,7 +156,7 @@ def short_list(names: Sequence[str], maximum: int = 3) -> str:
 
 
 def number_of(number: int, noun: str, plural: str = "") -> str:
-    """Return a number of things, the noun in the singular for one.
+    """Return a number of things as text, the noun in the singular for one.
 
     Parameters
     ----------
@@ -175,7 +180,7 @@ FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
 
 def span(numbers: Iterable[float | None]) -> str:
-    """Return the range of some numbers, None left out.
+    """Return the range of some numbers as text, None left out.
 
     Examples
     --------
@@ -193,8 +198,8 @@ def span(numbers: Iterable[float | None]) -> str:
 
 
 def nats(value: float) -> str:
-    """Return a number of nats, rounded up at the third decimal and without trailing
-    zeros.
+    """Return a number of nats as text, rounded up at the third decimal and without
+    trailing zeros.
 
     Examples
     --------
@@ -207,7 +212,8 @@ def nats(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return e to a number of nats, rounded up to two digits.
+    """Return a number of nats as the text of a factor, e to it rounded up to two
+    digits.
 
     Rounding errors of the exponential, below 1e-15 for factors up to 1,000, are not
     rounded up; totals have larger guards.
@@ -246,7 +252,7 @@ def short_exponent(number: str) -> str:
 
 
 def two_digits(number: float) -> str:
-    """Return a positive number rounded to two digits, without an exponent.
+    """Return a positive number as text of two digits, without an exponent.
 
     Examples
     --------
@@ -260,7 +266,7 @@ def two_digits(number: float) -> str:
 
 
 def points(width: float) -> str:
-    """Return a half-width in percentage points with two digits, rounded up.
+    """Return a half-width in percentage points as text of two digits, rounded up.
 
     Examples
     --------
@@ -277,7 +283,7 @@ def points(width: float) -> str:
 
 
 def whole_points(width: float) -> str:
-    """Return a half-width in percentage points without a zero behind the point.
+    """Return a half-width in percentage points as text without a zero behind the point.
 
     Examples
     --------
@@ -288,7 +294,7 @@ def whole_points(width: float) -> str:
 
 
 def rounded_people(number: int) -> str:
-    """Return a number of people, rounded up to three digits.
+    """Return a number of people as text, rounded up to three digits.
 
     Examples
     --------

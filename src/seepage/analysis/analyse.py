@@ -1,6 +1,7 @@
 """`analyse`: leakage of every pair and totals of every attribute as one object."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,12 +14,14 @@ from seepage.analysis.analysis_options import (
     stated_distances,
 )
 from seepage.analysis.design_command import UNNAMED, design_command, reading_words
-from seepage.leakage.matrix import matrix_of
+from seepage.channel.pairs import PairCounts
+from seepage.channel.records import Records
+from seepage.leakage.matrix import LeakageMatrix, matrix_of
 from seepage.mechanisms.release import View
 from seepage.tables.opened_table import OpenTable, merged_reading
 from seepage.tables.read import as_counted, as_pairs, is_counted, is_dataset, path_of
 from seepage.tables.table_options import SPARK, TableKeywords, check_keywords
-from seepage.totals.experienced import default_people, experience_of
+from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total import FROM_PAIRS, compare_totals
 
@@ -168,50 +171,29 @@ def analyse(
     guarantees = checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
     is_counted_already = is_counted(data)
     title = options.name if options.name is not None else Path(path_of(data)).name
-    records_word = path_of(data) or title or UNNAMED
-    if is_counted_already and path_of(data):
-        records_word = UNNAMED
+    records_word = _records_word(path_of(data), title, is_counted=is_counted_already)
     table_words = (records_word, *reading_words(options.reading))
-    reading = dict(options.reading)
-    notes = list[Text]()
-    has_records = False
-    is_small = False
-    if not is_counted_already and not is_dataset(data):
-        from seepage.tables.check import settle  # imports readers of files, and pandas
-
-        settled = settle(data, options, asked=False, stacklevel=3)
-        data = settled.data
-        notes = settled.notes
-        is_small = settled.is_small
-        has_records = _are_held(data, options)
-        reading |= settled.table
-    if options.sample is not None:
-        reading["sample"] = options.sample
-        reading["rng"] = options.rng
+    if is_counted_already or is_dataset(data):
+        judged = JudgedData(data, dict(options.reading))
+    else:
+        judged = _judged_table(data, options)
     names = computed_guarantees(
-        guarantees, options, has_records=has_records, is_small=is_small
+        guarantees,
+        options,
+        has_records=judged.has_records,
+        is_small=judged.is_small,
     )
     needs_records = _needs_records(names, options)
-    counted = as_counted(data, records=needs_records, **reading)
+    reading = {**judged.reading, **_sampling(options)}
+    counted = as_counted(judged.data, records=needs_records, **reading)
     matrix = matrix_of(as_pairs(counted), options)
     limits = checked_limits(options.limit, matrix)
     distances = stated_distances(options.uncertainty, matrix)
     totals = compare_totals(counted, matrix, names, options)
-    experienced = None
-    draws = options.people
-    is_quick = is_small or not has_records or "auto" not in guarantees
-    if draws is None and needs_records and is_quick:
-        draws = default_people(counted, matrix.releases)
-    if draws:
-        experienced = experience_of(
-            counted,
-            matrix.releases,
-            options.view,
-            draws,
-            confidence=options.confidence,
-            rng=options.rng,
-            progress=options.progress,
-        )
+    people = options.people
+    is_quick = judged.is_small or not judged.has_records or "auto" not in guarantees
+    if people is None and needs_records and is_quick:
+        people = default_people(counted, matrix.releases)
     return Analysis(
         matrix=matrix,
         totals=totals,
@@ -219,10 +201,89 @@ def analyse(
         distances=distances,
         name=title,
         command=options.command,
-        experienced=experienced,
-        notes=tuple(notes),
+        experienced=_experience(counted, matrix, people, options),
+        notes=tuple(judged.notes),
         table=table_words,
         design_step=design_command(table_words, matrix.domain.names, limits),
+    )
+
+
+def _records_word(path: str, title: str, *, is_counted: bool) -> str:
+    """Return the word for the records in the command that follows an analysis; a file
+    of counts has none.
+    """
+    if path and is_counted:
+        return UNNAMED
+    return path or title or UNNAMED
+
+
+@dataclass(frozen=True)
+class JudgedData:
+    """Data to analyse, after the check of their columns.
+
+    Parameters
+    ----------
+    data
+        The data to count: a table as it was opened for the check.
+    reading
+        The options of reading; of a table also those that leave out what is no answer.
+    notes
+        What was left out and what must be decided.
+    has_records
+        Whether the data are a table whose distinct records fit on this machine.
+    is_small
+        Whether the table has few enough records for exact totals.
+    """
+
+    data: Any
+    reading: Mapping[str, Any]
+    notes: Sequence[Text] = ()
+    has_records: bool = False
+    is_small: bool = False
+
+
+def _judged_table(table: Any, options: AnalysisOptions) -> JudgedData:
+    """Return a table to analyse after the check of its columns, which warns of what is
+    left out.
+    """
+    from seepage.tables.check import settle  # imports readers of files, and pandas
+
+    settled = settle(table, options, asked=False, stacklevel=4)
+    return JudgedData(
+        data=settled.data,
+        reading={**options.reading, **settled.table},
+        notes=settled.notes,
+        has_records=_are_held(settled.data, options),
+        is_small=settled.is_small,
+    )
+
+
+def _sampling(options: AnalysisOptions) -> dict[str, Any]:
+    """Return the options of analysing a sample of the records; none for all records."""
+    if options.sample is None:
+        return {}
+    return {"sample": options.sample, "rng": options.rng}
+
+
+def _experience(
+    counted: PairCounts | Records,
+    matrix: LeakageMatrix,
+    people: int | None,
+    options: AnalysisOptions,
+) -> Experience | None:
+    """Return the realised privacy loss of people drawn for an analysis; None without
+    people.
+    """
+    if not people:
+        return None
+    return experience_of(
+        counted,
+        matrix.releases,
+        options.view,
+        people,
+        confidence=options.confidence,
+        rng=options.rng,
+        progress=options.progress,
     )
 
 
@@ -233,7 +294,8 @@ def computed_guarantees(
     has_records: bool,
     is_small: bool,
 ) -> list[str]:
-    """Return the guarantees to compute: those named, or what may decide the limit.
+    """Return the guarantees that an analysis computes: those named, or what may decide
+    the limit.
 
     Parameters
     ----------
@@ -259,7 +321,9 @@ def computed_guarantees(
 
 
 def _are_held(data: Any, options: AnalysisOptions) -> bool:
-    """Return whether the records of a table that is not counted can be held at once."""
+    """Return whether an analysis can hold the records of a table that is not counted at
+    once.
+    """
     if not isinstance(data, OpenTable) or options.engine == SPARK:
         return False
     records = data.source.rows_total
@@ -272,7 +336,7 @@ def _are_held(data: Any, options: AnalysisOptions) -> bool:
 
 
 def _needs_records(guarantees: Sequence[str], options: AnalysisOptions) -> bool:
-    """Return whether pair counts do not suffice."""
+    """Return whether an analysis needs records, pair counts do not suffice."""
     if options.sample is not None or options.people:
         return True
     return not set(guarantees) <= set(FROM_PAIRS)

@@ -88,14 +88,16 @@ class Analysis(Result):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The decision, its basis, and the state of every limit, see
+        """The decision of an analysis, its basis, and the state of every limit, see
         `seepage.analysis.verdict`.
         """
         return judge(self.matrix, self.totals, self.limits, self.design_step)
 
     @cached_property
     def within(self) -> LeakageMatrix | None:
-        """The leakages over all rows within the stated distances; None without any."""
+        """The leakages of an analysis over all rows within the stated distances; None
+        without any.
+        """
         if not self.distances:
             return None
         return self.matrix.within(RowsWithin(self.distances))
@@ -103,7 +105,8 @@ class Analysis(Result):
     def uncertainty_curve(
         self, distances: Sequence[float] = CURVE_DISTANCES
     ) -> UncertaintyCurve:
-        """Return leakages and totals for rows within several distances of the table's.
+        """Return an analysis's leakages and totals for rows within several distances of
+        the table's.
 
         Parameters
         ----------
@@ -113,13 +116,13 @@ class Analysis(Result):
         return curve_over_distances(self.matrix, distances)
 
     def leaks(self, count: int = 10) -> list[Leak]:
-        """Return the leaks with the largest lower confidence limits, see
+        """Return the leaks of an analysis with the largest lower confidence limits, see
         `find_leaks`.
         """
         return find_leaks(self.matrix, count)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, one self-contained HTML page, atomically."""
+        """Write the report of an analysis, one self-contained HTML page, atomically."""
         from seepage.pages.analysis_page import report_page
 
         write_text(checks.path(path), report_page(self))
@@ -146,8 +149,8 @@ class Analysis(Result):
         return read_analysis(path)
 
     def chart(self) -> Any:
-        """Return the leakage matrix as an Altair chart; `totals` and `experienced` have
-        theirs.
+        """Return the leakage matrix of an analysis as an Altair chart; `totals` and
+        `experienced` have theirs.
         """
         return self.matrix.chart(self.name)
 
@@ -236,8 +239,8 @@ class Analysis(Result):
         return columns
 
     def _repr_html_(self) -> str:
-        """Return the verdict, the strongest leaks and the notes of the check as
-        HTML.
+        """Return an analysis as HTML: the verdict, the strongest leaks and the notes of
+        the check.
         """
         leaks = self.leaks()
         verdict = self.verdict
@@ -263,19 +266,22 @@ class Analysis(Result):
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:
-    """Return a total's JSON without the fields that it shares with the analysis."""
+    """Return the JSON of a total in an analysis without the fields that they share."""
     shared = {"attributes", "cpl", "tcpl", "tcpl_delta", "epsilon", "mechanism"}
     shared |= {"view", "guarantee"}
     return {key: value for key, value in total.to_dict().items() if key not in shared}
 
 
 def _packed(pairs: PairCounts) -> str:
+    """Return the pair counts of an analysis as JSON-compatible data."""
     numbers = np.concatenate([*pairs.marginals, pairs.counts]).astype("<i8")
     return base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a file with the checksum (SHA-256) of its other fields."""
+    """Return the content of a saved analysis with the checksum (SHA-256) of its other
+    fields.
+    """
     import msgspec
 
     stated = {key: value for key, value in content.items() if key != "checksum"}
@@ -284,5 +290,7 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def common_or_list(values: list[Any]) -> Any:
-    """Return the common value if all are equal, else the list."""
+    """Return a field of an analysis: the common value if all are equal, else the
+    list.
+    """
     return values[0] if all(value == values[0] for value in values) else values

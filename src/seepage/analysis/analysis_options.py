@@ -34,18 +34,21 @@ class AnalysisOptions(ChannelOptions, TotalSettings):
     command: str = ""
 
     def __post_init__(self) -> None:
+        """Check the options of an analysis."""
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...]:
-    """Return the limit of each attribute, None where it has none."""
+    """Return the option `limit` of an analysis by attribute, None where it has none."""
     values = for_each(matrix.domain, limit, "limit")
     return tuple(None if value is None else limit_in_nats(value) for value in values)
 
 
 def stated_distances(uncertainty: Any, matrix: LeakageMatrix) -> tuple[float, ...]:
-    """Return the stated distance of the rows about each target; () if all are 0."""
+    """Return the option `uncertainty` of an analysis, the distance of the rows about
+    each target; () if all are 0.
+    """
     stated = uncertainty_of(matrix.domain, uncertainty)
     if stated is None:
         return ()

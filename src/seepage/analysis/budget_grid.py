@@ -13,8 +13,8 @@ GRID = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 
 
 def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
-    """Return the matrix at each budget of `GRID`, all budgets in proportion, and
-    itself.
+    """Return the leakage matrix at each budget of a grid, all budgets in proportion,
+    and itself.
 
     In ascending order of budgets.  Only the matrix itself if its mechanisms are not
     those that the registry creates by name; a budget that a mechanism does not accept
@@ -42,7 +42,9 @@ def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
 
 
 def _scaled(matrix: LeakageMatrix, budget: float) -> LeakageMatrix:
-    """Return a matrix whose largest budget is the given one, all in proportion."""
+    """Return the leakage matrix at a budget of the grid: its largest one, all others in
+    proportion.
+    """
     largest = float(matrix.epsilons.max())
     if budget == largest:
         epsilons = matrix.epsilons

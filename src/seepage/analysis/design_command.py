@@ -32,7 +32,7 @@ NOT_TYPED = ("domain", "progress")
 
 
 def reading_words(reading: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the words of a command line for keywords of reading a table.
+    """Return the words of the design command for keywords of reading a table.
 
     Examples
     --------
@@ -58,7 +58,9 @@ def reading_words(reading: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _texts(setting: Any, *, repeated: bool) -> Iterator[str]:
-    """Yield the texts of a setting: one for each value, or one of all with commas."""
+    """Yield the words of the design command for a setting: one for each value, or one
+    of all with commas.
+    """
     if not isinstance(setting, (list, tuple)):
         yield _text(setting)
     elif repeated:
@@ -69,6 +71,7 @@ def _texts(setting: Any, *, repeated: bool) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
+    """Return a value as the design command has it."""
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 

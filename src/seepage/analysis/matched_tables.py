@@ -43,7 +43,9 @@ class MatchedTables:
 
     @property
     def new_values(self) -> dict[str, tuple[str, ...]]:
-        """The values that occur in the second table only, by attribute."""
+        """The values that occur in the second of two matched tables only, by
+        attribute.
+        """
         values = dict[str, tuple[str, ...]]()
         for index, attribute in enumerate(self.first.domain):
             new = (self.first.marginals[index] == 0) & (
@@ -95,13 +97,17 @@ def matched_tables(a: Any, b: Any, options: Any) -> MatchedTables:
 
 
 def _of_counts(options: Any) -> dict[str, Any]:
-    """Return the options that counts have too: their columns."""
+    """Return those options of matching two tables that counts have too: their
+    columns.
+    """
     reading = options.reading
     return {name: reading[name] for name in ("columns", "drop") if name in reading}
 
 
 def _with_open_ends(data: Any, options: Any, notes: list[str]) -> PairCounts:
-    """Return the counts of a table whose outer bins hold all numbers."""
+    """Return the counts of a table to match another one, whose outer bins hold all
+    numbers.
+    """
     settled = settle(data, options, asked=False, stacklevel=5)
     notes += map(str, settled.notes)
     reading = options.reading | settled.table
@@ -119,7 +125,9 @@ def _with_open_ends(data: Any, options: Any, notes: list[str]) -> PairCounts:
 
 
 def _count_like(base: PairCounts, data: Any, options: Any) -> PairCounts:
-    """Return the counts of other data: a table with the columns and bins of `base`."""
+    """Return the counts of the second table in the columns and bins of the first, to
+    match it.
+    """
     if is_counted(data, datasets=True):
         return as_pairs(data, **_of_counts(options))
     opened = data if isinstance(data, OpenTable) else read(data, **_format(options))
@@ -136,19 +144,23 @@ def _count_like(base: PairCounts, data: Any, options: Any) -> PairCounts:
 
 
 def _format(options: Any) -> dict[str, Any]:
-    """Return the options of opening a text file."""
+    """Return the options of opening the text file of a table to match."""
     names = ("delimiter", "column_names", "encoding")
     reading = options.reading
     return {name: reading[name] for name in names if name in reading}
 
 
 def _without(pairs: PairCounts, shared: list[str]) -> tuple[str, ...]:
-    """Return the attributes of one table that the other does not have."""
+    """Return the attributes of one of two matched tables that the other does not
+    have.
+    """
     return tuple(name for name in pairs.domain.names if name not in shared)
 
 
 def _name_of(data: Any, default: str) -> str:
-    """Return the name of a file or dataset, or a default."""
+    """Return the name of one of two matched tables: of a file or dataset, or a
+    default.
+    """
     origin = data.origin if isinstance(data, OpenTable) else data
     if isinstance(origin, str | os.PathLike):
         return Path(origin).name

@@ -70,8 +70,8 @@ class SavedAnalysis(msgspec.Struct):
 
 
 def _array(kind: Any, value: Any) -> Floats:
-    """Return the numbers of nested lists, in which infinity is "inf"; msgspec adds the
-    place.
+    """Return the numbers of a saved analysis, nested lists in which infinity is "inf";
+    msgspec adds the place.
     """
     try:
         return np.array(value, dtype=np.float64)
@@ -80,8 +80,8 @@ def _array(kind: Any, value: Any) -> Floats:
 
 
 def read_analysis(path: str | os.PathLike[str]) -> Analysis:
-    """Return the analysis of a file, see `Analysis.load`; raise an InputError for any
-    other file.
+    """Return the analysis saved in a file, see `Analysis.load`; raise an InputError for
+    any other file.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
 
 
 def _pairs(saved: SavedAnalysis) -> PairCounts:
-    """Return the pair counts of a saved result."""
+    """Return the pair counts of a saved analysis."""
     domain = Domain.from_dicts(saved.domain)
     numbers = np.frombuffer(
         zlib.decompress(base64.b64decode(saved.counts)), dtype="<i8"
@@ -152,7 +152,9 @@ def _pairs(saved: SavedAnalysis) -> PairCounts:
 
 
 def _total(name: str, saved: SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
-    """Return a saved total; infinite numbers of its witnesses are saved as text."""
+    """Return a total of a saved analysis; infinite numbers of its witnesses are saved
+    as text.
+    """
     evidence = msgspec.convert(
         saved.evidence, tuple[JointWitness | None, ...], strict=False
     )

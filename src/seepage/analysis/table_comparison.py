@@ -48,6 +48,7 @@ class ComparisonOptions(ReleaseOptions):
     keep: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        """Check the options of comparing two tables."""
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
         if self.domain is not None:
@@ -100,7 +101,9 @@ class TransferredLimit:
 
     @property
     def holds(self) -> bool:
-        """Whether the total is within the limit in the second table too."""
+        """Whether a limit on the first of two compared tables holds in the second one
+        too.
+        """
         return self.total <= self.limit
 
 
@@ -138,17 +141,21 @@ class TableComparison(Result):
 
     @property
     def domain(self) -> Domain:
-        """The common attributes, with the values of both tables."""
+        """The common attributes of two compared tables, with the values of both."""
         return self.first.domain
 
     @property
     def measured(self) -> MeasuredRows:
-        """The distance of each row, as the `uncertainty` of other functions."""
+        """The distance of each row of two compared tables, as the `uncertainty` of
+        other functions.
+        """
         return MeasuredRows(self.tables.first, self.tables.second, self.tables.names)
 
     @cached_property
     def support(self) -> int:
-        """Least number of records of a target value in both tables for `distance`."""
+        """Least number of records of a target value in both compared tables for
+        `distance`.
+        """
         least = [
             witness_records(table) for table in (self.tables.first, self.tables.second)
         ]
@@ -158,15 +165,17 @@ class TableComparison(Result):
 
     @cached_property
     def _radius_c(self) -> float:
-        """The logarithm of 1 / (error probability) of each row of each table."""
+        """Logarithm of 1 / (error probability) of the distance of each row of two
+        compared tables.
+        """
         count = len(self.domain)
         rows = count + sum(size * (count - 1) for size in self.domain.sizes)
         return math.log(2 * rows) - math.log((1 - self.confidence) / 2)
 
     @cached_property
     def attributes(self) -> dict[str, tuple[float, float, float]]:
-        """The total variation distance of each attribute's distribution, with its
-        limits.
+        """Total variation distance of each attribute's distribution in two compared
+        tables, with its limits.
         """
         distances = dict[str, tuple[float, float, float]]()
         for index, name in enumerate(self.domain.names):
@@ -179,7 +188,9 @@ class TableComparison(Result):
 
     @cached_property
     def distances(self) -> Floats:
-        """Distance, its limits, and the mean over people, by pair: shape (4, n, n)."""
+        """Distance of two compared tables, its limits, and the mean over people, by
+        pair: shape (4, n, n).
+        """
         count = len(self.domain)
         distances = np.zeros((4, count, count))
         for target in range(count):
@@ -189,6 +200,9 @@ class TableComparison(Result):
         return distances
 
     def _distance(self, target: int, source: int) -> tuple[float, float, float, float]:
+        """Return the distance of one pair in two compared tables, its limits, and the
+        mean over people.
+        """
         first = self.tables.first.table(target, source)
         second = self.tables.second.table(target, source)
         by_row = row_distances(first, second)
@@ -207,8 +221,8 @@ class TableComparison(Result):
 
     @cached_property
     def intervals(self) -> tuple[LeakageIntervals, LeakageIntervals] | None:
-        """Confidence limits of the leakages of both populations; None where values were
-        pooled by the same counts.
+        """Confidence limits of the leakages of both compared populations; None where
+        values were pooled by the same counts.
         """
         if self.tables.first.pooled or self.tables.second.pooled:
             return None
@@ -217,15 +231,15 @@ class TableComparison(Result):
 
     @property
     def excess(self) -> Floats:
-        """The leakage of the second table less that of the first, by pair."""
+        """The leakage of the second compared table less that of the first, by pair."""
         with np.errstate(invalid="ignore"):
             excess = self.second.values - self.first.values
         return np.where(np.isnan(excess), 0.0, excess)
 
     @cached_property
     def established(self) -> Booleans:
-        """Whether the second population leaks more than the first, by pair: its lower
-        confidence limit is above the other's upper one.
+        """Whether the second compared population leaks more than the first, by pair:
+        its lower confidence limit is above the other's upper one.
         """
         if self.intervals is None:
             return np.zeros_like(self.excess, dtype=np.bool_)
@@ -234,13 +248,13 @@ class TableComparison(Result):
 
     @property
     def understated(self) -> int:
-        """The number of ordered pairs that leak more in the second table."""
+        """The number of ordered pairs that leak more in the second compared table."""
         return int((self.excess > 0).sum())
 
     @cached_property
     def totals(self) -> tuple[ShiftedTotal, ...]:
-        """The `independent` total of each attribute in both tables, the one that grows
-        most first.
+        """The `independent` total of each attribute in both compared tables, the one
+        that grows most first.
         """
         first, first_deltas = independent_totals(self.first)
         second, second_deltas = independent_totals(self.second)
@@ -258,12 +272,14 @@ class TableComparison(Result):
 
     @property
     def broken(self) -> tuple[TransferredLimit, ...]:
-        """The limits that the first table's budgets do not keep on the second one."""
+        """The limits that the budgets of the first compared table do not keep on the
+        second one.
+        """
         return tuple(limit for limit in self.limits if not limit.holds)
 
     @property
     def verdict(self) -> str:
-        """What the first table misses, in a sentence."""
+        """What the first of two compared tables misses, in a sentence."""
         first, second = self.tables.names
         count = len(self.domain) * (len(self.domain) - 1)
         sentence = f"No pair leaks more on {second} than on {first}"
@@ -287,7 +303,9 @@ class TableComparison(Result):
     # As a result ----------------------------------------------------------------------
 
     def _order(self) -> list[tuple[int, int]]:
-        """Return the ordered pairs, the most understated first."""
+        """Return the ordered pairs of two compared tables, the most understated
+        first.
+        """
         count = len(self.domain)
         order = np.argsort(-self.excess, axis=None, kind="stable").tolist()
         pairs = [divmod(place, count) for place in order]
@@ -317,7 +335,7 @@ class TableComparison(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain JSON."""
+        """Return the comparison of two tables as plain JSON."""
         first, second = self.tables.names
         content = {
             "first": first,
@@ -339,8 +357,8 @@ class TableComparison(Result):
         return dict(json_ready(content))
 
     def chart(self) -> Any:
-        """Return the leakages of both tables as an Altair chart: a point for each
-        pair.
+        """Return the leakages of both compared tables as an Altair chart: a point for
+        each pair.
         """
         from seepage.charts.comparison_chart import comparison_chart
 
@@ -353,7 +371,9 @@ class TableComparison(Result):
         return comparison_chart(rows, *self.tables.names)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the comparison as one self-contained HTML page, atomically."""
+        """Write the comparison of two tables as one self-contained HTML page,
+        atomically.
+        """
         from seepage.pages.comparison_page import comparison_page
 
         write_text(checks.path(path), comparison_page(self))
@@ -477,8 +497,8 @@ def compare_tables(
 def _transferred(
     first: LeakageMatrix, second: LeakageMatrix, options: ComparisonOptions
 ) -> tuple[TransferredLimit, ...]:
-    """Return the limits of the first table on the second one, those most exceeded
-    first; that of all at once before them.
+    """Return the limits of the first compared table on the second one, those most
+    exceeded first; that of all at once before them.
     """
     limits = [
         math.inf if value is None else value
@@ -503,17 +523,22 @@ class _TotalsByBudget:
     def __init__(
         self, matrix: LeakageMatrix, options: ReleaseOptions, largest: float
     ) -> None:
+        """Prepare the totals of one of two compared tables at a grid of budgets."""
         self._matrix = matrix
         self._options = options
         self._largest = largest
         self._known = dict[int, Floats]()
 
     def budget(self, level: int) -> float:
-        """Return the budget of a level, 0 to `LEVELS`."""
+        """Return the budget of a level of the grid for compared tables, 0 to
+        `LEVELS`.
+        """
         return self._largest * level / LEVELS
 
     def totals_at(self, level: int) -> Floats:
-        """Return the totals of all attributes at the budget of a level."""
+        """Return the totals of all attributes of a compared table at the budget of a
+        level.
+        """
         if level not in self._known:
             released = ReleaseOptions(
                 epsilon=self.budget(level),
@@ -525,7 +550,9 @@ class _TotalsByBudget:
         return self._known[level]
 
     def largest_level(self, limits: Floats) -> int:
-        """Return the largest level whose totals are within limits, by bisection."""
+        """Return the largest level of budgets whose totals on a compared table are
+        within limits, by bisection.
+        """
         low = 0
         high = LEVELS + 1
         while high - low > 1:
@@ -540,7 +567,9 @@ class _TotalsByBudget:
 def _transferred_limit(
     totals: Sequence[_TotalsByBudget], k: int, name: str, limit: float
 ) -> TransferredLimit:
-    """Return the limit of one attribute alone."""
+    """Return the limit of one attribute alone, transferred from one compared table to
+    the other.
+    """
     first, second = totals
     limits = np.full(len(first.totals_at(1)), np.inf)
     limits[k] = limit
@@ -552,7 +581,9 @@ def _transferred_limit(
 def _transferred_limits(
     totals: Sequence[_TotalsByBudget], limits: Sequence[float]
 ) -> TransferredLimit:
-    """Return the limits of all attributes at once: that with the largest excess."""
+    """Return the limits of all attributes at once, transferred between compared tables:
+    that with the largest excess.
+    """
     first, second = totals
     level = first.largest_level(np.array(limits))
     values = second.totals_at(level)

@@ -72,7 +72,9 @@ class UncertaintyCurve(Result):
         )
 
     def chart(self) -> Any:
-        """Return the three lines as an Altair chart."""
+        """Return the curves over uncertain distances as an Altair chart of three
+        lines.
+        """
         from seepage.charts.style import curve_panels
 
         lines = {
@@ -99,7 +101,7 @@ class UncertaintyCurve(Result):
 def curve_over_distances(
     matrix: LeakageMatrix, distances: Sequence[float]
 ) -> UncertaintyCurve:
-    """Return leakages and totals at several distances, see
+    """Return the uncertainty curve: leakages and totals at several distances, see
     `Analysis.uncertainty_curve`.
     """
     levels = sorted(

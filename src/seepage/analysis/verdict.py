@@ -83,22 +83,26 @@ class Judgement:
 
     @property
     def probably_exceeded(self) -> bool:
-        """Whether the limit is not decided, and the probable total is above it."""
+        """Whether the verdict on a limit is open, and the probable total is above
+        it.
+        """
         if self.state != "not certifiable" or self.limit is None:
             return False
         return self.probable is not None and self.probable > self.limit
 
     @property
     def standing(self) -> str:
-        """The state in words, with what is probable where nothing is proven."""
+        """The state of a limit in the verdict's words, with what is probable where
+        nothing is proven.
+        """
         if self.probably_exceeded:
             return "probably exceeded"
         return self.state or "no limit"
 
     @property
     def proof(self) -> tuple[float, str, float]:
-        """The total that may keep the limit, its guarantee and delta; with delta 0 if
-        it does.
+        """The total by which the verdict may say that a limit is kept, its guarantee
+        and delta; with delta 0 if it does.
         """
         if self.upper <= self.relaxed or (
             self.limit is not None and self.upper <= self.limit
@@ -108,8 +112,8 @@ class Judgement:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both bounds with two decimals: rounded outwards, or to nearest if they are
-        one number.
+        """Both bounds of a judgement with two decimals: rounded outwards, or to nearest
+        if they are one number.
         """
         if self.upper - self.lower <= 1e-9 * self.upper < math.inf:
             nearest = f"{self.lower:.2f}"
@@ -118,8 +122,8 @@ class Judgement:
 
     @property
     def at_least(self) -> str:
-        """The lower bound and what attains it, in words; "" if nothing is certain, as
-        of reports that hold but for a delta.
+        """The lower bound of a judgement and what attains it, in words; "" if nothing
+        is certain, as of reports that hold but for a delta.
         """
         if self.lower <= 0:
             return ""
@@ -153,13 +157,15 @@ class Verdict(Result):
     judgements: tuple[Judgement, ...]
 
     def __getitem__(self, name: str) -> Judgement:
-        """Return the judgement of one attribute."""
+        """Return the verdict's judgement of one attribute."""
         names = [judgement.attribute for judgement in self.judgements]
         known_name = checks.choice(name, "attribute", names)
         return self.judgements[names.index(known_name)]
 
     def names(self, state: State) -> list[str]:
-        """Return the names of the attributes whose limit is in a state."""
+        """Return the names of the attributes whose limit is in a state of the
+        verdict.
+        """
         checks.choice(state, "state", STATES)
         in_state = _in_state(self.judgements, state)
         return [judgement.attribute for judgement in in_state]
@@ -264,8 +270,8 @@ def judge(
 
 
 def _state(limit: float | None, lower: float, upper: float) -> State | None:
-    """Return the state of a limit from the bounds on what reports tell; None without a
-    limit.
+    """Return the verdict on a limit from the bounds on what reports tell; None without
+    a limit.
     """
     if limit is None:
         return None
@@ -277,7 +283,7 @@ def _state(limit: float | None, lower: float, upper: float) -> State | None:
 
 
 def _in_state(judgements: Sequence[Judgement], state: State | None) -> list[Judgement]:
-    """Return the judgements whose limit is in a state."""
+    """Return the verdict's judgements whose limit is in a state."""
     return [judgement for judgement in judgements if judgement.state == state]
 
 
@@ -287,7 +293,9 @@ def _settle(
     totals: TotalsComparison,
     design: str,
 ) -> str:
-    """Return the next step for limits that are exceeded, undecided or not set."""
+    """Return the verdict's next step for limits that are exceeded, undecided or not
+    set.
+    """
     states = {judgement.state for judgement in judgements}
     by_design = (
         f"Next: {design} asks each person some of the questions and keeps every limit."
@@ -302,7 +310,9 @@ def _settle(
 
 
 def _upper_bounds(totals: TotalsComparison, k: int) -> list[UpperBound]:
-    """Return the certified and statistical totals of an attribute."""
+    """Return the certified and statistical totals of an attribute, by which the verdict
+    says that its limit is kept.
+    """
     return [
         UpperBound(float(total.values[k]), total.guarantee, float(total.deltas[k]))
         for total in totals.totals
@@ -311,8 +321,8 @@ def _upper_bounds(totals: TotalsComparison, k: int) -> list[UpperBound]:
 
 
 def _probable_totals(totals: TotalsComparison, count: int) -> list[float | None]:
-    """Return the total of each attribute if sources are independent given it; None
-    where it was not computed or has a delta.
+    """Return the total of each attribute that the verdict calls probable, of sources
+    independent given it; None where it was not computed or has a delta.
     """
     probable: list[float | None] = [None] * count
     for total in totals.totals:
@@ -325,7 +335,9 @@ def _probable_totals(totals: TotalsComparison, count: int) -> list[float | None]
 
 
 def _smallest(bounds: Sequence[UpperBound]) -> UpperBound:
-    """Return the smallest bound, of equal ones the first guarantee by name."""
+    """Return the smallest upper bound for a verdict, of equal ones the first guarantee
+    by name.
+    """
     return min(
         bounds,
         key=lambda bound: (bound.value, bound.guarantee, bound.delta),
@@ -334,7 +346,8 @@ def _smallest(bounds: Sequence[UpperBound]) -> UpperBound:
 
 
 def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[LowerBound]:
-    """Return the lower bound on each attribute's total, and the reports that attain it.
+    """Return the lower bound on each attribute's total, by which the verdict refutes,
+    and the reports that attain it.
 
     The maximum of the contrast of the attribute's own mechanism (with delta 0), the
     leakage of one other report, and the value of a witness of joint reports.  For a
@@ -356,8 +369,8 @@ def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[LowerB
 
 
 def _strongest_source(matrix: LeakageMatrix, k: int) -> LowerBound:
-    """Return the largest leakage about a target from one source with delta 0, and its
-    name.
+    """Return the largest leakage from one source with delta 0 that a verdict refutes
+    by, and its name.
     """
     relaxed = np.array([release.delta > 0 for release in matrix.releases])
     row = np.where(relaxed, 0.0, matrix.values[k])
@@ -367,8 +380,8 @@ def _strongest_source(matrix: LeakageMatrix, k: int) -> LowerBound:
 
 
 def _witness_value(total: TotalLeakage, k: int) -> LowerBound:
-    """Return the log-likelihood ratio of a total's witness and its guarantee; 0 without
-    one.
+    """Return the log-likelihood ratio of a witness that a verdict refutes by, and its
+    guarantee; 0 without one.
     """
     nothing = LowerBound(0.0, "")
     if total.kind == "assumed" or k >= len(total.evidence):
@@ -384,8 +397,8 @@ def _witness_value(total: TotalLeakage, k: int) -> LowerBound:
 
 
 def total_text(total: TotalLeakage, k: int) -> str:
-    """Return a total with two decimals: an exact one to nearest, a lower bound down,
-    others up.
+    """Return a total of a verdict with two decimals: an exact one to nearest, a lower
+    bound down, others up.
     """
     value = float(total.values[k])
     if total.guarantee == "exact" and total.scope == "table" and value < math.inf:
@@ -396,8 +409,8 @@ def total_text(total: TotalLeakage, k: int) -> str:
 
 
 def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
-    """Return the first names, equivalent attributes as "a = b", and the number of the
-    others.
+    """Return the first names of a verdict, equivalent attributes as "a = b", and the
+    number of the others.
     """
     alike_of = dict[str, tuple[str, ...]]()
     for group in groups:
@@ -413,7 +426,9 @@ def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
 
 
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
-    """Return the decision on the limits that are set, by the most urgent state."""
+    """Return the verdict's decision on the limits that are set, by the most urgent
+    state.
+    """
     judged = [judgement for judgement in judgements if judgement.state is not None]
     exceeded = _in_state(judged, "exceeded")
     undecided = _in_state(judged, "not certifiable")
@@ -431,7 +446,9 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
 def _decision_open(
     undecided: Sequence[Judgement], count: str, groups: Sequence[Sequence[str]]
 ) -> str:
-    """Return the decision where limits are not decided, with what is probable."""
+    """Return the verdict's decision where limits are undecided, with what is
+    probable.
+    """
     probable = [judgement for judgement in undecided if judgement.probably_exceeded]
     if not probable:
         names = _listed([judgement.attribute for judgement in undecided], groups)
@@ -457,7 +474,9 @@ def _decision_against(
     count: str,
     groups: Sequence[Sequence[str]],
 ) -> str:
-    """Return the decision where limits are exceeded; it names the one by the most."""
+    """Return the verdict's decision where limits are exceeded; it names the one by the
+    most.
+    """
     by_excess = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
     top = by_excess[0]
     names = _listed([judgement.attribute for judgement in by_excess], groups)
@@ -476,7 +495,9 @@ def _decision_against(
 
 
 def _decision_for(judged: Sequence[Judgement], count: str) -> str:
-    """Return the decision where all limits are kept; it names the closest one."""
+    """Return the verdict's decision where all limits are kept; it names the closest
+    one.
+    """
     closest = min(judged, key=lambda j: (j.limit or 0.0) - j.proof[0])
     value, _, delta = closest.proof
     whole = f"all {count} stay within their limits"
@@ -490,7 +511,7 @@ def _decision_for(judged: Sequence[Judgement], count: str) -> str:
 
 
 def _limit_in_words(judgement: Judgement) -> str:
-    """Return a limit as odds, with the nats that were typed."""
+    """Return the limit of a judgement as odds, with the nats that were typed."""
     limit = judgement.limit or 0.0
     typed = limit_as_typed(limit)
     if typed.endswith("x"):
@@ -499,14 +520,18 @@ def _limit_in_words(judgement: Judgement) -> str:
 
 
 def _strongest(matrix: LeakageMatrix) -> str:
-    """Return the strongest leak as a sentence, the decision without a limit."""
+    """Return the strongest leak as a sentence, the verdict's decision without a
+    limit.
+    """
     for leak in find_leaks(matrix, 1):
         return f"{leak.source} gives away {leak.target}: {leak.sentence()}."
     return "No attribute is established to tell anything about another."
 
 
 def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
-    """Return how many limits are in each state, and what that rests on."""
+    """Return the verdict's basis: how many limits are in each state, and what that
+    rests on.
+    """
     exceeded = _in_state(judgements, "exceeded")
     undecided = _in_state(judgements, "not certifiable")
     within = _in_state(judgements, "within")
@@ -533,12 +558,12 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
 
 
 def _reasons(names: Sequence[str], totals: TotalsComparison) -> str:
-    """Return what bounds rest on, each once."""
+    """Return what the bounds of a verdict rest on, each once."""
     return "; ".join(_reason(name, totals) for name in dict.fromkeys(names))
 
 
 def _reason(name: str, totals: TotalsComparison) -> str:
-    """Return what a bound rests on, and in brackets what that means."""
+    """Return what a bound of a verdict rests on, and in brackets what that means."""
     if name == OWN:
         return f"{name} (the attribute's own report)"
     if name not in GUARANTEES:
@@ -559,8 +584,8 @@ NAMED = Setting("mechanism", "grr")
 
 
 def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> str:
-    """Return the next step that may certify or refute undecided limits, as one
-    sentence.
+    """Return the verdict's next step that may certify or refute undecided limits, as
+    one sentence.
     """
     computed = {total.guarantee for total in totals.totals}
     named = all(

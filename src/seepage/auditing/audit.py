@@ -245,22 +245,10 @@ def _sampled_randomiser(
 def _published_randomiser(
     specified: Randomiser, options: AuditOptions
 ) -> OpenedRandomiser:
-    """Return a randomiser with published parameters; options replace what it
-    specifies.
+    """Return a randomiser with published parameters, and the exact privacy of its
+    attributes.
     """
-    attributes = list(specified.values())
-    if options.attribute is not None:
-        if len(attributes) > 1:
-            raise InputError(
-                "attribute must be left out: it is named", parameter="attribute"
-            )
-        attributes = [replace(attributes[0], name=options.attribute)]
-    whole = Randomiser(
-        attributes,
-        rounds=specified.rounds if options.rounds is None else options.rounds,
-        memoised=specified.memoised if options.memoised is None else options.memoised,
-        linked=specified.linked if options.linked is None else options.linked,
-    )
+    whole = _with_options(specified, options)
     linked_rounds = whole.rounds
     if whole.linked is False:
         linked_rounds = 1
@@ -280,6 +268,23 @@ def _published_randomiser(
         if is_repeated:
             notes.append(change_note(attribute, linked_rounds))
     return OpenedRandomiser(whole, evidence, tuple(notes))
+
+
+def _with_options(specified: Randomiser, options: AuditOptions) -> Randomiser:
+    """Return a specified randomiser; options of the audit replace what it specifies."""
+    attributes = list(specified.values())
+    if options.attribute is not None:
+        if len(attributes) > 1:
+            raise InputError(
+                "attribute must be left out: it is named", parameter="attribute"
+            )
+        attributes = [replace(attributes[0], name=options.attribute)]
+    return Randomiser(
+        attributes,
+        rounds=specified.rounds if options.rounds is None else options.rounds,
+        memoised=specified.memoised if options.memoised is None else options.memoised,
+        linked=specified.linked if options.linked is None else options.linked,
+    )
 
 
 # Claims -------------------------------------------------------------------------------

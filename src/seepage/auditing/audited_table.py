@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -185,13 +185,7 @@ def _exact_mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
     bound.
     """
     randomised = exact.attribute
-    for value in attribute.values:
-        if value not in randomised.values:
-            known = ", ".join(randomised.values[:MAX_NAMED_VALUES])
-            raise InputError(
-                f"data have the value {value!r} of {attribute.name!r}, which the "
-                f"randomiser lacks; its values are {known}"
-            )
+    _check_values(attribute, randomised.values)
     mechanism = randomised.mechanism
     if mechanism is not None:
         is_one_report = exact.repeats == 1 and not exact.permanent
@@ -199,16 +193,25 @@ def _exact_mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
             return mechanism
         return None
     matrix = exact.all_reports
-    if (
-        randomised.pair is not None
-        or matrix is None
-        or matrix.size > MAX_FRACTION_CELLS
-    ):
+    if randomised.pair is not None or matrix is None:
+        return None
+    if matrix.size > MAX_FRACTION_CELLS:
         return None
     if (matrix.max(axis=0) < RARE_OUTPUT).any():
         return None  # its thresholds would not be the matrix
     rows = [randomised.values.index(value) for value in attribute.values]
     return MatrixMechanism(matrix[rows], name="audited")
+
+
+def _check_values(attribute: Attribute, known: Sequence[str]) -> None:
+    """Raise an InputError for a value of the data that the randomiser lacks."""
+    for value in attribute.values:
+        if value not in known:
+            named = ", ".join(known[:MAX_NAMED_VALUES])
+            raise InputError(
+                f"data have the value {value!r} of {attribute.name!r}, which the "
+                f"randomiser lacks; its values are {named}"
+            )
 
 
 def _leaks(

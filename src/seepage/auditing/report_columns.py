@@ -153,19 +153,25 @@ def _are_alike_vectors(reports: Sequence[Any]) -> bool:
         return False
     first = reports[0]
     kind = type(first)
-    if kind is np.ndarray:
-        return all(
-            type(report) is kind
-            and report.dtype == first.dtype
-            and report.shape == first.shape
-            and report.ndim == 1
-            and len(report) > 1
-            for report in reports
-        )
-    if kind not in (list, tuple):
+    if kind not in (list, tuple, np.ndarray):
         return False
-    return len(first) > 1 and all(
-        type(report) is kind and len(report) == len(first) for report in reports
+    if any(type(report) is not kind for report in reports):
+        return False
+    if kind is np.ndarray:
+        return _are_alike_arrays(reports)
+    return len(first) > 1 and all(len(report) == len(first) for report in reports)
+
+
+def _are_alike_arrays(reports: Sequence[NDArray[Any]]) -> bool:
+    """Return whether arrays of reports are vectors of one type and length, at least
+    2.
+    """
+    first = reports[0]
+    if first.ndim != 1 or len(first) < 2:
+        return False
+    return all(
+        report.dtype == first.dtype and report.shape == first.shape
+        for report in reports
     )
 
 

@@ -137,27 +137,41 @@ def _text_of_subclass(report: Any) -> str:
     """Return the text of an object of a class of the randomiser's own, with its
     name.
     """
-    name = type(report).__qualname__
+    content = _text_of_parts(report)
+    if content is None:
+        content = _text_of_scalar(report)
+    return f"{type(report).__qualname__}({content})"
+
+
+def _text_of_parts(report: Any) -> str | None:
+    """Return the exact text of the parts of a report; None if it has no parts."""
     if dataclasses.is_dataclass(report) and not isinstance(report, type):
         fields = [field.name for field in dataclasses.fields(report)]
-        content = _mapping_text({field: getattr(report, field) for field in fields})
-        return f"{name}({content})"
+        return _mapping_text({field: getattr(report, field) for field in fields})
     for kind, brackets in SEQUENCES.items():
         if isinstance(report, kind):
-            return f"{name}({_sequence_text(report, brackets)})"
+            return _sequence_text(report, brackets)
     if isinstance(report, frozenset):
-        return f"{name}({_sequence_text(report, SEQUENCES[set])})"
+        return _sequence_text(report, SEQUENCES[set])
     if isinstance(report, dict):
-        return f"{name}({_mapping_text(report)})"
+        return _mapping_text(report)
+    return None
+
+
+def _text_of_scalar(report: Any) -> str:
+    """Return the exact text of a report that is a number, a text or bytes; any other
+    raises.
+    """
     if isinstance(report, float):
-        return f"{name}({_float_text(float(report))})"
+        return _float_text(float(report))
     for base in (int, str, bytes):
         if isinstance(report, base):
-            return f"{name}({base.__repr__(report)})"
+            return base.__repr__(report)
     raise _no_report(report)
 
 
 def _no_report(report: Any) -> InputError:
+    """Return the error for an object that cannot be a report of a randomiser."""
     return InputError(
         "a report must be a number, a text, bytes, None, or a list, tuple, set or "
         f"mapping of these, got {type(report).__qualname__}; "

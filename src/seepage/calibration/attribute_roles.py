@@ -31,7 +31,7 @@ class AttributeRoles:
 
     @property
     def collected(self) -> Booleans:
-        """Mask of the attributes that may get a budget."""
+        """Mask of the attributes whose role permits a budget."""
         return ~(self.public | self.left_out)
 
 
@@ -59,7 +59,7 @@ def attribute_roles(
 
 
 def _mask(domain: Domain, names: Iterable[str], option: str) -> Booleans:
-    """Return the mask of named attributes."""
+    """Return the mask of the attributes that an option gives a role."""
     mask = np.zeros(len(domain), dtype=np.bool_)
     mask[[domain.index(name) for name in checks.items(names, option)]] = True
     return mask

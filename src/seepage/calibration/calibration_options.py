@@ -16,7 +16,9 @@ from seepage.totals.total_settings import TotalSettings
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:
-    """Return a limit in nats, given in nats or as odds, checked to be above 0."""
+    """Return the limit of a calibration in nats, given in nats or as odds, checked to
+    be above 0.
+    """
     limit = limit_in_nats(value, what)
     if limit == 0:
         raise checks.violation(
@@ -35,7 +37,7 @@ is not known to have answers to the others."""
 
 
 def check_all_records(counted: PairCounts | Records) -> None:
-    """Raise if records with a missing value were left out."""
+    """Raise if a calibration's records are without those with a missing value."""
     if isinstance(counted, Records) and counted.origin.complete:
         raise InputError(COMPLETE_RECORDS, parameter="data")
 
@@ -55,14 +57,15 @@ class PlanningOptions(DataOptions):
     sample: int | None = None
 
     def __post_init__(self) -> None:
+        """Check the options that calibrations and designs share."""
         super().__post_init__()
         checks.constrain(self, PLANNING_CONSTRAINTS)
         if self.dropping:
             raise InputError(COMPLETE_RECORDS, parameter="missing")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
-        """Return the options of reading `data` that were given, with scope, sample and
-        seed.
+        """Return the options of a calibration or design for reading `data`, with scope,
+        sample and seed.
         """
         reading = dict(self.reading)
         reading.pop("progress", None)
@@ -96,6 +99,7 @@ class CalibrationOptions(PlanningOptions, TotalSettings):
     uncertainty: Any = 0.0
 
     def __post_init__(self) -> None:
+        """Check the options of a calibration."""
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
         if self.is_uncertain and self.scope == "population":
@@ -107,12 +111,16 @@ class CalibrationOptions(PlanningOptions, TotalSettings):
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether the rows of channels are known only up to a distance."""
+        """Whether a calibration's option `uncertainty` says that rows are known only up
+        to a distance.
+        """
         value = self.uncertainty
         return not (isinstance(value, int | float) and value == 0)
 
     def of_totals(self, scope: str) -> dict[str, Any]:
-        """Return the keywords of `total_leakage`, for a scope."""
+        """Return the options of a calibration that are keywords of `total_leakage`, for
+        a scope.
+        """
         names = (
             "target_delta",
             "confidence",

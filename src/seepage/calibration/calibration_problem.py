@@ -84,17 +84,18 @@ class CalibrationProblem:
 
     @property
     def domain(self) -> Domain:
-        """The attributes."""
+        """The attributes of a calibration."""
         return self.data.domain
 
     @property
     def collected(self) -> Booleans:
-        """Mask of the attributes that are collected, and so get a budget."""
+        """Mask of the attributes that a calibration gives a budget."""
         return self.roles.collected
 
     @cached_property
     def steps(self) -> int:
-        """The number of bisection steps that the level counts; 0 if it counts none.
+        """The number of a calibration's bisection steps that the level counts; 0 if it
+        counts none.
 
         For the population, budgets are the largest of one ascending family that pass.
         Where computed totals may fall as budgets grow, each step of a bisection is
@@ -107,42 +108,44 @@ class CalibrationProblem:
 
     @cached_property
     def pairs(self) -> PairCounts:
-        """The pair counts of the data."""
+        """The pair counts that a calibration is of."""
         return as_pairs(self.data)
 
     # Budgets --------------------------------------------------------------------------
 
     @property
     def max_budget(self) -> float:
-        """Upper bound of any budget: the largest limit, as an attribute's own report
-        counts.
+        """Upper bound of any budget of a calibration: the largest limit, as an
+        attribute's own report counts.
         """
         return float(self.limits[self.collected].max())
 
     def equal(self, budget: float) -> Floats:
-        """Return a budget for each attribute collected, at most its limit; 0 for the
-        others.
+        """Return equal budgets of a calibration, each at most its limit; 0 for
+        attributes not collected.
         """
         return np.where(self.collected, np.minimum(budget, self.limits), 0.0)
 
     def scaled(self, epsilons: Floats, factor: float) -> Floats:
-        """Return the budgets times a factor, each at most its attribute's limit."""
+        """Return the budgets of a calibration times a factor, each at most its
+        attribute's limit.
+        """
         scaled = np.minimum(epsilons * factor, self.limits)
         return np.where(self.collected, scaled, 0.0)
 
     # Totals ---------------------------------------------------------------------------
 
     def releases(self, epsilons: Floats) -> list[Release]:
-        """Return the release of each attribute at some budgets."""
+        """Return the release of each attribute at some budgets of a calibration."""
         return releases(self.domain, epsilons.tolist(), self.mechanisms, self.deltas)
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
-        """Return the leakages between attributes at some budgets."""
+        """Return the leakages between attributes at some budgets of a calibration."""
         released = self.releases(epsilons)
         return matrix_of_releases(self.pairs, released, self.view, self.uncertainty)
 
     def totals(self, epsilons: Floats, **sampling: Any) -> TotalLeakage:
-        """Return every attribute's total at some budgets.
+        """Return every attribute's total at some budgets of a calibration.
 
         Parameters
         ----------
@@ -159,8 +162,8 @@ class CalibrationProblem:
         return compute_total(self.guarantee, self.data, matrix, settings)
 
     def excess(self, totals: Floats) -> float:
-        """Return the largest excess of a total over its limit in nats; negative if none
-        exceeds.
+        """Return the largest excess of a total over its limit in a calibration, in
+        nats; negative if none exceeds.
         """
         limited = np.isfinite(self.limits)
         return float((totals[limited] - self.limits[limited]).max())
@@ -203,7 +206,9 @@ def make_calibration_problem(
 
 
 def _check_uncertain(guarantee: str) -> None:
-    """Raise unless totals are defined over rows within their distances."""
+    """Raise unless a calibration's totals are defined over rows within their
+    distances.
+    """
     if guarantee not in FROM_UNCERTAIN_ROWS:
         raise InputError(
             "with uncertainty budgets need the guarantee 'independent' or 'sum': the "
@@ -213,7 +218,7 @@ def _check_uncertain(guarantee: str) -> None:
 
 
 def _mechanisms(domain: Domain, mechanism: Any, roles: AttributeRoles) -> list[Any]:
-    """Return the mechanism of each attribute.
+    """Return the mechanism of each attribute of a calibration.
 
     One that needs a delta is not used where it is not collected, as it has none there.
     """
@@ -227,7 +232,7 @@ def _mechanisms(domain: Domain, mechanism: Any, roles: AttributeRoles) -> list[A
 
 
 def _needs_delta(mechanism: Any) -> bool:
-    """Return whether a mechanism, given by name, is approximate."""
+    """Return whether a mechanism of a calibration, given by name, is approximate."""
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
         return False
     return MECHANISMS[mechanism].approximate

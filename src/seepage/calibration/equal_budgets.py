@@ -34,6 +34,7 @@ def equal_budgets(problem: CalibrationProblem) -> Floats:
     """
 
     def excess(budget: float) -> float:
+        """Return the excess of the totals at equal budgets."""
         return problem.excess(problem.totals(problem.equal(budget)).values)
 
     maximum = problem.max_budget
@@ -51,8 +52,8 @@ def confirmed_budgets(
     epsilons: Floats,
     totals_at: Callable[..., TotalLeakage] | None = None,
 ) -> tuple[Floats, TotalLeakage]:
-    """Return budgets that `sampled` confirms on reports not used to choose them, and
-    their totals.
+    """Return equal budgets that `sampled` confirms on reports not used to choose them,
+    and their totals.
 
     The search evaluates all budgets on one sample of reports; only an independent
     sample may confirm them, and only its totals are reported.  Budgets that are not

@@ -32,7 +32,7 @@ def largest_budget(
 def bisected_budget(
     excess: Callable[[float], float], maximum: float, steps: int
 ) -> float:
-    """Return a budget that passed one of so many tests of a plain bisection.
+    """Return the largest budget that passed one of so many tests of a plain bisection.
 
     The points tested depend on the outcomes before only, not on the values of the
     excess. If the true totals grow with the budget, at most one test of each step is of
@@ -69,6 +69,9 @@ def bisected_budget(
 
 
 def _no_budget(excess: float) -> InputError:
+    """Return the error that no budget is the largest: public attributes alone exceed a
+    limit.
+    """
     return InputError(
         f"no budget fits: the public attributes alone exceed a limit by {excess:.4g}; "
         "raise the limit, or declare fewer attributes as public"

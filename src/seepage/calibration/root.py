@@ -19,6 +19,7 @@ class NothingWithinError(ValueError):
     """
 
     def __init__(self, excess: float) -> None:
+        """Keep the excess at 0, where a root was sought."""
         super().__init__(f"the excess at 0 is {excess:.4g}, above 0")
         self.excess = excess
 
@@ -26,7 +27,8 @@ class NothingWithinError(ValueError):
 def largest_within(
     excess: Callable[[float], float], maximum: float, tolerance: float = 1e-9
 ) -> float:
-    """Return the largest x in [0, maximum] with excess(x) <= 0.
+    """Return the root of a monotone function: the largest x in [0, maximum] with
+    excess(x) <= 0.
 
     Parameters
     ----------

@@ -79,6 +79,17 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     scope = _resolved_scope(options, counted)
     problem = make_calibration_problem(counted, options, scope)
     problem = replace(problem, guarantee=_resolved_guarantee(problem))
+    epsilons, totals = _budgets_and_totals(problem)
+    notes = list[str](settled.notes)
+    if options.audit and _can_be_refuted(problem, totals):
+        notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
+    return Calibration(problem, epsilons, totals, tuple(notes))
+
+
+def _budgets_and_totals(problem: CalibrationProblem) -> tuple[Floats, TotalLeakage]:
+    """Return the largest equal budgets of a calibration, and the totals at these
+    budgets.
+    """
     epsilons = equal_budgets(problem)
     if problem.guarantee == "sampled":
         epsilons, totals = confirmed_budgets(problem, epsilons)
@@ -86,20 +97,22 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
         totals = problem.totals(epsilons)
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
-    if scope == "population" and totals.guarantee != "worst":
+    if problem.scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, totals))
-    notes = list[str](settled.notes)
-    if (
-        options.audit
-        and problem.uncertainty is None
-        and GUARANTEES[totals.guarantee].kind == "assumed"
-    ):
-        notes.append(audit_note(problem, epsilons, bool(totals.deltas.any())))
-    return Calibration(problem, epsilons, totals, tuple(notes))
+    return epsilons, totals
+
+
+def _can_be_refuted(problem: CalibrationProblem, totals: TotalLeakage) -> bool:
+    """Return whether calibrated totals rest on an assumption about the table that a
+    witness can refute.
+    """
+    return (
+        problem.uncertainty is None and GUARANTEES[totals.guarantee].kind == "assumed"
+    )
 
 
 def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
-    """Return the scope of the options, by default the population if records and
+    """Return the scope of a safe calibration, by default the population if records and
     guarantee allow it.
     """
     scope = options.scope
@@ -112,8 +125,8 @@ def _resolved_scope(options: CalibrationOptions, counted: PairCounts | Records) 
 
 
 def _resolved_guarantee(problem: CalibrationProblem) -> str:
-    """Return the guarantee that `"auto"` stands for; raise for one that sets no
-    budgets.
+    """Return the guarantee of a safe calibration that `"auto"` stands for; raise for
+    one that sets no budgets.
     """
     guarantee = problem.guarantee
     unproven = _without_monotone_totals(problem)
@@ -137,8 +150,8 @@ def _resolved_guarantee(problem: CalibrationProblem) -> str:
 
 
 def _without_monotone_totals(problem: CalibrationProblem) -> str | None:
-    """Return a mechanism whose totals for the population are not known to grow with its
-    budget.
+    """Return a mechanism whose totals are not known to grow with its budget, so that
+    bisection is not safe.
 
     Budgets for the population are found by bisection, which proves the limits only if
     exact totals grow [theory-certificate: Families]. They do where the family of likely
@@ -159,8 +172,8 @@ def _without_monotone_totals(problem: CalibrationProblem) -> str | None:
 def _likely_families(
     problem: CalibrationProblem, budget: float
 ) -> list[tuple[str, int] | None]:
-    """Return the family of each attribute's likely sets at a budget, None if it has
-    none.
+    """Return the family of each attribute's likely sets at a budget of a calibration,
+    None if it has none.
     """
     epsilons = np.where(problem.collected, budget, 0.0)
     families: list[tuple[str, int] | None] = []
@@ -174,8 +187,8 @@ def _likely_families(
 
 
 def _proven_totals(problem: CalibrationProblem, totals: TotalLeakage) -> Floats:
-    """Return the proven total of each attribute for the population: its limit or sum of
-    budgets.
+    """Return the totals that a safe calibration proves for the population: limits or
+    sums of budgets.
 
     Budgets are the largest that pass on the same records that certify them.  That
     proves the limits, not totals that happen to be lower [theory-certificate:

@@ -47,6 +47,7 @@ class Channel:
     unseen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the channel's matrix and the lengths of its names."""
         checks.instance(self.given, "given", Attribute, "an Attribute")
         checks.instance(self.output, "output", Attribute, "an Attribute")
         name = f"the channel of {self.output.name!r} given {self.given.name!r}"
@@ -61,10 +62,11 @@ class Channel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of values of the attribute given, and of the output."""
+        """Number of values of the attribute given in a channel, and of the output."""
         return self.given.size, self.output.size
 
     def __repr__(self) -> str:
+        """Return the channel in one line: P(output given attribute)."""
         rows, columns = self.shape
         return (
             f"Channel({self.output.name} given {self.given.name}, {rows} x {columns})"

@@ -88,6 +88,7 @@ class Attribute:
     score_errors: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the attribute's values, edges, merged values, scores and shares."""
         if not isinstance(self.name, str) or not self.name:
             raise DomainError(
                 "an attribute's name must be a nonempty string, got "
@@ -111,7 +112,8 @@ class Attribute:
 
     @property
     def catch_all(self) -> str | None:
-        """The value that stands for all values outside the domain; None if these raise.
+        """The value that stands for all values outside the attribute's domain; None if
+        these raise.
 
         With shares that is "(missing)", unless values are merged into "(other)".
         """
@@ -123,6 +125,7 @@ class Attribute:
         return label
 
     def _check_values(self) -> None:
+        """Raise a DomainError unless the attribute's values are different texts."""
         if not self.values:
             raise DomainError(
                 f"attribute {self.name!r} must have at least one value, got none"
@@ -136,6 +139,9 @@ class Attribute:
                 )
 
     def _check_shares(self) -> None:
+        """Raise a DomainError unless the attribute's shares are of its answers and sum
+        to 1.
+        """
         checks.flag(self.protects_missing, "protects_missing")
         if not self.shares:
             if self.protects_missing:
@@ -159,6 +165,9 @@ class Attribute:
             )
 
     def _check_merged(self) -> None:
+        """Raise a DomainError unless the attribute's values are merged into values of
+        it.
+        """
         named_labels = set[str]()
         labels = set(self._codes)
         if self.shares:
@@ -178,6 +187,7 @@ class Attribute:
             )
 
     def _check_scores(self) -> None:
+        """Raise a DomainError unless the attribute has one score for each value."""
         are_given = bool(self.scores or self.score_errors)
         if not are_given:
             return
@@ -190,6 +200,9 @@ class Attribute:
             )
 
     def _check_edges(self) -> None:
+        """Raise a DomainError unless the attribute's bin edges ascend and fit its
+        values.
+        """
         if not self.edges:
             return
         if any(not low < high for low, high in pairwise(self.edges)):
@@ -203,17 +216,18 @@ class Attribute:
 
     @cached_property
     def _codes(self) -> dict[str, int]:
+        """The code of each value of the attribute."""
         return {value: code for code, value in enumerate(self.values)}
 
     @property
     def size(self) -> int:
-        """Alphabet size: the number of values."""
+        """Alphabet size of the attribute: the number of its values."""
         return len(self.values)
 
     @property
     def answers(self) -> int:
-        """The number of values that a report can be of: all but "(missing)" with
-        shares.
+        """The number of values that a report of the attribute can be of: all but
+        "(missing)" with shares.
         """
         if self.shares:
             return self.size - (MISSING in self._codes)
@@ -221,13 +235,15 @@ class Attribute:
 
     @property
     def protected_answers(self) -> int:
-        """The number of answers, also of having none, between which a limit holds."""
+        """The number of the attribute's answers, also of having none, between which a
+        limit holds.
+        """
         return self.answers + self.protects_missing
 
     @property
     def as_coded(self) -> "Attribute":
-        """The attribute as records have it: with shares, "(missing)" is its last
-        value.
+        """The attribute as records are coded in it: with shares, "(missing)" is its
+        last value.
         """
         if not self.shares or MISSING in self._codes:
             return self
@@ -241,8 +257,8 @@ class Attribute:
         return replace(self, values=self.values[:-1])
 
     def code(self, value: str) -> int:
-        """Return the code of a value; an unknown value raises and suggests the closest
-        one.
+        """Return the code of a value of the attribute; an unknown value raises and
+        suggests the closest one.
         """
         if isinstance(value, str) and value in self._codes:
             return self._codes[value]
@@ -280,6 +296,7 @@ class Domain:
     """
 
     def __init__(self, attributes: Iterable[Attribute]) -> None:
+        """Check that the attributes of the domain are some, with different names."""
         self._attributes: tuple[Attribute, ...] = tuple(
             checks.items(attributes, "attributes")
         )
@@ -295,8 +312,8 @@ class Domain:
                 raise DomainError(f"the domain has the attribute {name!r} twice")
 
     def index(self, name: str | SupportsIndex) -> int:
-        """Return the index of an attribute by name, or by index, which may be
-        negative.
+        """Return the index of an attribute of the domain by name, or by index, which
+        may be negative.
         """
         if isinstance(name, str):
             if name in self._index:
@@ -350,24 +367,33 @@ class Domain:
             ) from None
 
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:
+        """Return an attribute of the domain by name or index."""
         return self._attributes[self.index(name)]
 
     def __len__(self) -> int:
+        """Return the number of attributes of the domain."""
         return len(self._attributes)
 
     def __iter__(self) -> Iterator[Attribute]:
+        """Yield the attributes of the domain."""
         return iter(self._attributes)
 
     def __contains__(self, name: object) -> bool:
+        """Return whether the domain has an attribute of this name."""
         return isinstance(name, str) and name in self._index
 
     def __eq__(self, other: object) -> bool:
+        """Return whether two domains have the same attributes in the same order."""
         return isinstance(other, Domain) and self._attributes == other._attributes
 
     def __hash__(self) -> int:
+        """Return the hash of the domain's attributes."""
         return hash(self._attributes)
 
     def __repr__(self) -> str:
+        """Return the domain in one line: names and numbers of values of its
+        attributes.
+        """
         shown = [f"{a.name}[{a.size}]" for a in self._attributes[:MAX_SHOWN]]
         if len(self) > MAX_SHOWN:
             shown.append(f"{len(self) - MAX_SHOWN} more")
@@ -420,7 +446,7 @@ def _attribute_dict(attribute: Attribute) -> dict[str, Any]:
 
 
 def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
-    """Return a setting as a list with one entry per attribute.
+    """Return a setting as a list with one entry per attribute of the domain.
 
     Parameters
     ----------

@@ -83,7 +83,9 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
 
 
 def _maybe_the_same(parts: Sequence[PairCounts], files: Sequence[SourceFile]) -> str:
-    """Return which shards may be of the same records, in words; empty for none."""
+    """Return which shards to merge may be of the same records, in words; empty for
+    none.
+    """
     name_by_content = dict[tuple[int, str], str]()
     for file in files:
         content = (file.size, file.digest)
@@ -108,8 +110,8 @@ def sum_of_shards(parts: Sequence[PairCounts]) -> PairCounts:
 
 
 def union_of_attributes(attributes: Sequence[Attribute]) -> Attribute:
-    """Return the attribute with the values of all; different bin edges raise a
-    DomainError.
+    """Return the attribute with the values of all that are merged; different bin edges
+    raise a DomainError.
     """
     first = attributes[0]
     if all(attribute == first for attribute in attributes):
@@ -143,6 +145,7 @@ def union_of_attributes(attributes: Sequence[Attribute]) -> Attribute:
 
 
 def _bins(attribute: Attribute) -> str:
+    """Return the bins of an attribute in words, for a message on merging."""
     if not attribute.edges:
         return "none"
     return f"edges {', '.join(f'{edge:g}' for edge in attribute.edges)}"

@@ -63,7 +63,8 @@ def answer_shares(counts: Sequence[int] | Integers) -> tuple[int, ...]:
 
 
 def spread(counts: Integers, axis: int, shares: Sequence[int]) -> Integers:
-    """Return counts times 100 whose last entry along an axis is spread over the others.
+    """Return counts times 100 where those without an answer, last along an axis, are
+    spread over the others.
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ def spread(counts: Integers, axis: int, shares: Sequence[int]) -> Integers:
 def completed(
     counts: Integers, attributes: Sequence[Attribute]
 ) -> tuple[Integers, int]:
-    """Return a table of coded records as one of answers, and the factor of its counts.
+    """Return a table of coded records as one of answers, those without one spread, and
+    the factor of its counts.
 
     Parameters
     ----------
@@ -125,7 +127,9 @@ def completed(
 
 
 def completed_frequencies(counts: Integers, attribute: Attribute) -> Floats:
-    """Return the expected counts of the answers that reports are drawn from."""
+    """Return the expected counts of the answers that reports are drawn from, with those
+    of people without one.
+    """
     answers, factor = completed(np.asarray(counts), [attribute])
     return np.asarray(answers / factor)
 

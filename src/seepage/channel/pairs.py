@@ -49,8 +49,8 @@ def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:
 
 
 def marginal_offsets(sizes: Sequence[int] | Integers) -> Integers:
-    """Return the offset of each attribute's marginal in a flat array, and the array's
-    length.
+    """Return the offset of each attribute's marginal in flat pair counts, and the
+    array's length.
     """
     return np.concatenate([[0], sizes]).cumsum(dtype=np.int64)
 
@@ -87,8 +87,8 @@ def pairs_by_shape(
 
 
 def stacked(flat: Integers, offsets: Integers, *shape: int) -> Integers:
-    """Return the arrays of this shape at these offsets of a flat array, stacked along
-    axis 0.
+    """Return the tables of one shape at these offsets of flat pair counts, stacked
+    along axis 0.
 
     A view if they are contiguous, else a copy.
     """
@@ -101,7 +101,7 @@ def stacked(flat: Integers, offsets: Integers, *shape: int) -> Integers:
 
 
 def put_stack(flat: Integers, offsets: Integers, stack: Integers) -> None:
-    """Write the arrays of a stack to these offsets of a flat array: the inverse of
+    """Write stacked tables to these offsets of flat pair counts: the inverse of
     `stacked`.
     """
     size = math.prod(stack.shape[1:])
@@ -112,11 +112,12 @@ def put_stack(flat: Integers, offsets: Integers, stack: Integers) -> None:
 
 
 def _contiguous(offsets: Integers, size: int) -> bool:
+    """Return whether offsets in flat pair counts are those of tables side by side."""
     return len(offsets) > 0 and bool((np.diff(offsets) == size).all())
 
 
 def smoothed(cells: Any, min_count: float, prior: float, truncate: float) -> Floats:
-    """Return the cells of tables, smoothed: see `PairCounts.channel`."""
+    """Return the cells of tables of pairs, smoothed: see `PairCounts.channel`."""
     raised = np.maximum(cells, min_count) + prior
     if truncate:
         return np.where(raised < truncate, 0.0, raised)
@@ -171,6 +172,9 @@ class PairCounts(Result):
         pooled: bool = False,
         sources: Iterable[SourceFile] = (),
     ) -> None:
+        """Check pair counts: their shapes, their sums and what they were counted
+        from.
+        """
         self.pooled = pooled
         self.sources: tuple[SourceFile, ...] = tuple(checks.items(sources, "sources"))
         for file in self.sources:
@@ -186,6 +190,9 @@ class PairCounts(Result):
             self.population = checks.integer(population, "population", self.records)
 
     def _check_shapes(self) -> None:
+        """Raise a DomainError unless marginals and pair counts have the sizes of the
+        domain.
+        """
         if tuple(len(part) for part in self.marginals) != self.domain.sizes:
             raise DomainError(
                 "each attribute must have one marginal count for each of its values"
@@ -197,6 +204,9 @@ class PairCounts(Result):
             )
 
     def _check_sums(self) -> None:
+        """Raise a DomainError unless all tables of the pair counts have the sums of the
+        marginals.
+        """
         totals = {sum(part.tolist()) for part in self.marginals}
         if max(totals) > MAX_COUNT:
             raise DomainError(
@@ -228,17 +238,18 @@ class PairCounts(Result):
 
     @property
     def records(self) -> int:
-        """Number of records counted."""
+        """Number of records in these pair counts."""
         return int(self.marginals[0].sum())
 
     def marginal(self, name: str | SupportsIndex) -> Integers:
-        """Return the counts of one attribute's values."""
+        """Return the counts of one attribute's values in these pair counts."""
         return self.marginals[self.domain.index(name)]
 
     def table(
         self, rows: str | SupportsIndex, columns: str | SupportsIndex
     ) -> Integers:
-        """Return the table of two attributes, values of `rows` by values of `columns`.
+        """Return the pair counts of two attributes, values of `rows` by values of
+        `columns`.
 
         A read-only view; for an attribute with itself, the diagonal matrix of its
         marginal.
@@ -268,7 +279,9 @@ class PairCounts(Result):
             yield first, second, stacked(self.counts, self._offsets[pairs], *shape)
 
     def unseen(self, name: str | SupportsIndex) -> tuple[str, ...]:
-        """Return the values of an attribute that never occurred."""
+        """Return the values of an attribute that never occurred in these pair
+        counts.
+        """
         return tuple(compress(self.domain[name].values, self.marginal(name) == 0))
 
     def channel(
@@ -328,7 +341,7 @@ class PairCounts(Result):
         )
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":
-        """Return the counts of these attributes only, in this order."""
+        """Return the pair counts of these attributes only, in this order."""
         selected = checks.items(names, "names")
         indices = np.array(
             [self.domain.index(name) for name in selected], dtype=np.int64
@@ -362,13 +375,13 @@ class PairCounts(Result):
         return tables
 
     def rename(self, names: dict[str, str]) -> "PairCounts":
-        """Return the counts with attributes renamed, old name to new."""
+        """Return the pair counts with attributes renamed, old name to new."""
         return self.like(self.domain.rename(names), self.marginals, self.counts)
 
     def like(
         self, domain: Domain, marginals: Iterable[ArrayLike], counts: ArrayLike
     ) -> "PairCounts":
-        """Return other counts of the same records."""
+        """Return other pair counts of the same records."""
         return PairCounts(
             domain,
             marginals,
@@ -379,7 +392,9 @@ class PairCounts(Result):
         )
 
     def counted_from(self, sources: Iterable[SourceFile]) -> "PairCounts":
-        """Return these counts with the files that their records were counted from."""
+        """Return these pair counts with the files that their records were counted
+        from.
+        """
         return PairCounts(
             self.domain,
             self.marginals,
@@ -390,7 +405,7 @@ class PairCounts(Result):
         )
 
     def as_pooled(self) -> "PairCounts":
-        """Return these counts as ones that merged values themselves."""
+        """Return these pair counts as ones that merged values themselves."""
         return PairCounts(
             self.domain,
             self.marginals,
@@ -401,7 +416,7 @@ class PairCounts(Result):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts to a Parquet file in long form, atomically.
+        """Write the pair counts to a Parquet file in long form, atomically.
 
         Examples
         --------
@@ -418,7 +433,7 @@ class PairCounts(Result):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PairCounts":
-        """Return the counts of a file written by `save`; any other file raises a
+        """Return the pair counts of a file written by `save`; any other file raises a
         TableError.
 
         `load_pairs` also takes the names of datasets.
@@ -428,8 +443,8 @@ class PairCounts(Result):
         return read_pairs(path)
 
     def to_arrow(self) -> Any:
-        """Return every nonzero cell as a row of a PyArrow table: two attributes, values
-        and count.
+        """Return every nonzero cell of the pair counts as a row of a PyArrow table: two
+        attributes, values and count.
 
         Rows of an attribute with itself are its marginal.
         """
@@ -444,7 +459,9 @@ class PairCounts(Result):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the domain, all counts and, for a sample, the population."""
+        """SHA-256 of the pair counts: the domain, all counts and, for a sample, the
+        population.
+        """
         content = hashlib.sha256()
         for attribute in self.domain:
             content.update(
@@ -457,6 +474,7 @@ class PairCounts(Result):
         return content.hexdigest()
 
     def __add__(self, other: object) -> "PairCounts":
+        """Return the pair counts of two disjoint parts of the records."""
         if not isinstance(other, PairCounts):
             return NotImplemented
         if self.domain != other.domain:
@@ -484,11 +502,13 @@ class PairCounts(Result):
         )
 
     def __eq__(self, other: object) -> bool:
+        """Return whether two pair counts have the same domain and counts."""
         if not isinstance(other, PairCounts) or self.domain != other.domain:
             return False
         return self.digest == other.digest
 
     def __hash__(self) -> int:
+        """Return the hash of the pair counts, from their digest."""
         return hash(self.digest)
 
     def _headline(self) -> str:
@@ -497,7 +517,7 @@ class PairCounts(Result):
 
 
 def _frozen(counts: ArrayLike) -> Integers:
-    """Return counts as a read-only int64 array; anything else than counts raises a
+    """Return pair counts as a read-only int64 array; anything else than counts raises a
     DomainError.
     """
     array = checks.array(counts, "counts")

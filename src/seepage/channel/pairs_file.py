@@ -101,7 +101,9 @@ def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
 
 
 def long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
-    """Return the nonzero cells as a table sorted by attributes, and their indices."""
+    """Return the nonzero cells of pair counts as the table of a file, sorted by
+    attributes, and their indices.
+    """
     import pyarrow as pa
 
     domain = pairs.domain
@@ -139,6 +141,7 @@ def long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
 
 
 def _digest(header: bytes, cells: Integers, counts: Integers) -> bytes:
+    """Return the checksum of a file of pair counts."""
     content = hashlib.sha256(header)
     for part in (cells, counts):
         content.update(part.astype("<i8").tobytes())
@@ -188,7 +191,9 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
 
 
 def _integers(array: "pa.Array") -> Integers:
-    """Return the integers of an Arrow array, whose `to_numpy` would import pandas."""
+    """Return the integers of a column of a file of pair counts; Arrow's `to_numpy`
+    would import pandas.
+    """
     if str(array.type) != "int64" or array.null_count:
         raise DomainError("cells and counts must be integers")
     numbers = np.frombuffer(array.buffers()[1] or b"", np.int64)
@@ -196,6 +201,7 @@ def _integers(array: "pa.Array") -> Integers:
 
 
 def _read(file: Path) -> "pa.Table":
+    """Return the table in a file of pair counts; a damaged one raises a TableError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

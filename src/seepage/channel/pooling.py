@@ -74,7 +74,7 @@ def _pooled(
 
 
 def _merged(records: Mapping[str, int], least: float, most: float) -> set[str]:
-    """Return the values to merge, given the number of records of each."""
+    """Return the rare values to merge, given the number of records of each."""
     total = records.get(OTHER, 0)
     is_begun = OTHER in records and total < least
     merged = set[str]()

@@ -58,7 +58,7 @@ def recoded(counted: Counts, domain: Domain) -> Counts:
 def _recoded_tables(
     counted: PairCounts, domain: Domain, codes: Sequence[Integers]
 ) -> Integers:
-    """Return the tables of all pairs in another domain, in one flat array.
+    """Return the tables of all pairs recoded in another domain, in one flat array.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def _recoded_tables(
 
 
 def _new_codes(old: Attribute, new: Attribute) -> Integers:
-    """Return the code of each value in another alphabet, that of "(other)" if it has
-    none.
+    """Return the new code of each value, recoded in another alphabet: that of "(other)"
+    if it has none.
     """
     known = set(new.values)
     codes = list[int]()

@@ -45,8 +45,8 @@ class RecordOrigin:
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def settings(self) -> dict[str, Any]:
-        """Return what a plan states: how the domain was fixed, and the columns left
-        out.
+        """Return what a plan states of the records' origin: how the domain was fixed,
+        and the columns left out.
         """
         settings = dict[str, Any]()
         if self.fixed is not None:

@@ -85,6 +85,7 @@ class Records(Result):
         population: int | None = None,
         origin: RecordOrigin = STATED,
     ) -> None:
+        """Check the codes and weights of distinct records."""
         checks.instance(domain, "domain", Domain, "a Domain")
         columns = _checked_codes(domain, codes)
         counts = _checked_weights(columns.shape[1], weights)
@@ -207,10 +208,11 @@ class Records(Result):
 
     @property
     def records(self) -> int:
-        """Number of people: the sum of the weights."""
+        """Number of people with these distinct records: the sum of the weights."""
         return int(self.weights.sum())
 
     def __len__(self) -> int:
+        """Return the number of distinct records."""
         return len(self.weights)
 
     def column(self, name: str | SupportsIndex) -> Codes:
@@ -218,11 +220,12 @@ class Records(Result):
         return self.codes[:, self.domain.index(name)]
 
     def marginal(self, name: str | SupportsIndex) -> Integers:
-        """Return the counts of one attribute's values."""
+        """Return the counts of one attribute's values over these records."""
         return self.counts([name])
 
     def counts(self, names: Iterable[str | SupportsIndex] | None = None) -> Integers:
-        """Return the joint counts of some attributes, one axis each; of all by default.
+        """Return the joint counts of some attributes of these records, one axis each;
+        of all by default.
 
         Notes
         -----
@@ -244,7 +247,9 @@ class Records(Result):
         return counts.astype(np.int64).reshape(shape)
 
     def _indices(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
-        """Return the indices of distinct attributes; of all for None."""
+        """Return the indices of distinct attributes of these records; of all for
+        None.
+        """
         if names is None:
             return list(range(len(self.domain)))
         indices = [self.domain.index(name) for name in checks.items(names, "names")]
@@ -268,7 +273,9 @@ class Records(Result):
         )
 
     def with_origin(self, origin: RecordOrigin) -> "Records":
-        """Return the same records with another origin; the arrays are shared."""
+        """Return the same distinct records with another origin; the arrays are
+        shared.
+        """
         records = copy(self)
         records.origin = origin
         vars(records).pop("_pairs", None)  # counts state the origin too
@@ -280,11 +287,11 @@ class Records(Result):
 
     @property
     def pooled(self) -> bool:
-        """Whether values were merged by these very counts."""
+        """Whether values of these records were merged by these very counts."""
         return self.origin.pooled
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
-        """Return the index of each record's group: records with equal values of some
+        """Return the index of each distinct record's group: equal values of some
         attributes.
 
         Groups are numbered from 0 in lexicographic order of their codes.
@@ -301,6 +308,7 @@ class Records(Result):
 
     @cached_property
     def _pairs(self) -> PairCounts:
+        """Return the pair counts of these distinct records, counted here."""
         columns = range(len(self.domain))
         few = len(self) * len(columns) ** 2 <= MAX_WEIGHTED
         if few and max(self.domain.sizes) ** 2 <= MAX_JOINT_CELLS:
@@ -321,8 +329,8 @@ class Records(Result):
         )
 
     def _counts_by_bit(self) -> Integers:
-        """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows
-        with bit b.
+        """Return the pair counts of weighted records by the batch kernel: over bits b
+        2^b times those of rows with bit b.
 
         The kernel counts unweighted rows; bit b is that of the rows' weights.
         """
@@ -341,7 +349,7 @@ class Records(Result):
         return self._pairs
 
     def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Codes:
-        """Return the codes of n people drawn with replacement, shape (n,
+        """Return the codes of n records drawn with replacement, shape (n,
         attributes).
         """
         size = checks.integer(n, "n", 0, checks.MAX_DRAWS)
@@ -352,6 +360,9 @@ class Records(Result):
         return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
 
     def __eq__(self, other: object) -> bool:
+        """Return whether two sets of distinct records have the same domain, codes and
+        weights.
+        """
         return (
             isinstance(other, Records)
             and self.domain == other.domain
@@ -382,8 +393,8 @@ class Records(Result):
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
-    """Return checked codes, shape (attributes, records), in the smallest unsigned
-    dtype.
+    """Return the checked codes of distinct records, shape (attributes, records), in the
+    smallest unsigned dtype.
     """
     array = checks.array(codes, "codes")
     if not array.size:
@@ -409,6 +420,9 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
 
 
 def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
+    """Return the checked weights of distinct records: an integer of at least 0 for
+    each.
+    """
     if weights is None:
         return np.ones(rows, dtype=np.int64)
     array = checks.array(weights, "weights")

@@ -37,7 +37,9 @@ class SourceFile:
 
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
-        """Return a file as it is now; links are followed."""
+        """Return a file that records are counted from, as it is now; links are
+        followed.
+        """
         file = path.resolve()
         status = file.stat()
         content = hashlib.sha256()
@@ -54,7 +56,8 @@ class SourceFile:
 
 
 def joined_sources(parts: Iterable[Sequence[SourceFile]]) -> tuple[SourceFile, ...]:
-    """Return the files of several counts; one that occurs twice raises a DomainError.
+    """Return the source files of several counts; one that occurs twice raises a
+    DomainError.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Formulas of regressions, and the columns of a design matrix that they name."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,33 +89,20 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     """Return a parsed formula of known columns; a mistake raises in one line."""
     columns = sorted(known, key=len, reverse=True)
     name = f"(?:{'|'.join(map(re.escape, columns))})(?![\\w.])|`[^`]*`|[^\\W\\d][\\w.]*"
-    factor = re.compile(rf"\s*(?:1(?![\w.])|(C\()?\s*({name})\s*(?(1)\)))\s*")
     left, sign, right = checks.text(text, "formula").partition("~")
     outcome = re.fullmatch(rf"\s*({name})(?:\[(.*)\])?\s*", left)
     if not sign or "~" in right or outcome is None:
         raise _mistake(text, "it must be OUTCOME ~ TERMS, such as ill ~ age + sex")
     terms = list[tuple[str, ...]]()
     categories = set[str]()
-    position = 0
-    joined = "+"
-    while joined:
-        match = factor.match(right, position)
-        if match is None:
-            rest = right[position:].strip() or "the end"
-            raise _mistake(text, f"a column is expected at {rest!r}")
-        is_category, column = match.groups()
-        if column:  # else it is the intercept, which every regression has
-            column = _known(column, columns, text)
-            if is_category:
-                categories.add(column)
-            if joined == ":" and terms:
-                terms[-1] = (*terms[-1], column)
-            else:
-                terms.append((column,))
-        joined = right[match.end() : match.end() + 1]
-        position = match.end() + 1
-        if joined not in "+:":
-            raise _mistake(text, f"'+' is expected at {right[match.end() :].strip()!r}")
+    for factor in _factors(right, name, text):
+        column = _known(factor.column, columns, text)
+        if factor.is_category:
+            categories.add(column)
+        if factor.is_interaction and terms:
+            terms[-1] = (*terms[-1], column)
+        else:
+            terms.append((column,))
     ordered = sorted(dict.fromkeys(terms), key=len)
     return Formula(
         text=text.strip(),
@@ -126,7 +113,56 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     )
 
 
+class Factor(NamedTuple):
+    """A column in a term of a formula.
+
+    Parameters
+    ----------
+    column
+        Its name as it is written, perhaps in backticks.
+    is_category
+        Whether it is written as C(column).
+    is_interaction
+        Whether it continues the term before it, after a colon.
+    """
+
+    column: str
+    is_category: bool
+    is_interaction: bool
+
+
+def _factors(right: str, name: str, text: str) -> Iterator[Factor]:
+    """Yield the factors of the terms on the right side of a formula, without the
+    intercept.
+
+    Parameters
+    ----------
+    right
+        The right side of the formula.
+    name
+        The regular expression of a column's name.
+    text
+        The whole formula, for messages.
+    """
+    factor = re.compile(rf"\s*(?:1(?![\w.])|(C\()?\s*({name})\s*(?(1)\)))\s*")
+    position = 0
+    sign = "+"
+    while sign:
+        match = factor.match(right, position)
+        if match is None:
+            rest = right[position:].strip() or "the end"
+            raise _mistake(text, f"a column is expected at {rest!r}")
+        category, column = match.groups()
+        if column:  # else it is the intercept, which every regression has
+            yield Factor(column, category is not None, sign == ":")
+        sign = right[match.end() : match.end() + 1]
+        position = match.end() + 1
+        if sign not in "+:":
+            raise _mistake(text, f"'+' is expected at {right[match.end() :].strip()!r}")
+
+
 def _known(name: str, columns: Sequence[str], text: str) -> str:
+    """Return the column that a formula names; an unknown one raises."""
     bare = name.strip("`")
     if bare not in columns:
         raise _mistake(
@@ -136,6 +172,7 @@ def _known(name: str, columns: Sequence[str], text: str) -> str:
 
 
 def _mistake(text: str, what: str) -> InputError:
+    """Return the error for a formula that cannot be read."""
     return InputError(
         f"formula {checks.shown(text)} cannot be read: {what}", parameter="formula"
     )

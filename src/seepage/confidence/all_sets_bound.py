@@ -84,10 +84,13 @@ class _Branches(NamedTuple):
     bound: Floats
 
     def select(self, branches: Booleans | Integers) -> "_Branches":
+        """Return some of the branches of the search over all sets."""
         return _Branches._make(part[branches] for part in self)
 
     def split(self) -> "_Branches":
-        """Return two branches for each: its heaviest free value in S, and outside S."""
+        """Return two branches of sets for each: its heaviest free value in S, and
+        outside S.
+        """
         branch = np.arange(len(self.bound))
         heaviest = np.where(
             self.free, np.maximum(self.likelier, self.other), -1.0
@@ -121,8 +124,8 @@ class _Fractions(NamedTuple):
     def tangent(
         cls, masses: Floats, branches: _Branches, contrast: float
     ) -> "_Fractions":
-        """Return the ratios of lines tangent at given masses (columns: the two rows),
-        or near them.
+        """Return the bounds over sets by lines tangent at given masses (columns: the
+        two rows), or near them.
 
         With w = e^-contrast a numerator is w + (1 - w) U(S), a denominator w + (1 - w)
         L(S).  Both are rounded outwards by more than the errors of their sums.
@@ -141,8 +144,8 @@ class _Fractions(NamedTuple):
         return cls(top, gains, bottom, losses)
 
     def best(self, branches: _Branches, attained: Floats) -> Floats:
-        """Return the logarithms of the maxima over S, or `attained` where that is
-        larger.
+        """Return the logarithms of the maxima over all sets S, or `attained` where that
+        is larger.
 
         Dinkelbach's iteration on all branches; the value is a valid bound wherever it
         stops. `seepage.leakage.solver` knows no constants in the ratio and no values
@@ -160,7 +163,7 @@ class _Fractions(NamedTuple):
         return np.where(trivial, 0.0, _certified(ratio, gain, self.bottom))
 
     def at(self, likely: Booleans) -> Floats:
-        """Return the ratio of each branch at its set; `likely` has shape (branches,
+        """Return the ratio of each branch at its set S; `likely` has shape (branches,
         t).
         """
         above = self.top + (self.gains * likely).sum(axis=1)
@@ -171,8 +174,8 @@ class _Fractions(NamedTuple):
 def upper_over_all_sets(
     tables: Sequence[Floats], radii: Sequence[Floats], contrast: float
 ) -> Floats:
-    """Return upper bounds of ln (1 + lambda U_x(S))/(1 + lambda L_x'(S)) over x != x'
-    and all S.
+    """Return upper bounds over all sets S of ln (1 + lambda U_x(S))/(1 + lambda
+    L_x'(S)), x != x'.
 
     Parameters
     ----------
@@ -207,6 +210,7 @@ class _RowPairs:
     def __init__(
         self, tables: Sequence[Floats], radii: Sequence[Floats], contrast: float
     ) -> None:
+        """Prepare the bounds over all sets of each pair of rows of each table."""
         self.rows = np.concatenate(tables)
         self.radii = np.concatenate(radii)
         self.contrast = contrast
@@ -224,7 +228,8 @@ class _RowPairs:
             )
 
     def use_single_lines(self) -> None:
-        """Bound all pairs of rows with lines tangent at one set each, which is fast.
+        """Bound all sets of each pair of rows with lines tangent at one set, which is
+        fast.
 
         The set of a pair is the best one at the ratio that its table has attained so
         far.
@@ -243,7 +248,9 @@ class _RowPairs:
             self.bounds[batch] = np.minimum(branches.bound, bounds)
 
     def _branches(self, pairs: Integers) -> _Branches:
-        """Return the root branches of pairs of rows: every source value is free."""
+        """Return the root branches of the search over all sets of pairs of rows: every
+        source value is free.
+        """
         table = self.table_of_pair[pairs]
         inside = np.divmod(pairs - self.offsets[table], self.sizes[table])
         first, second = (self.starts[table] + row for row in inside)
@@ -262,18 +269,19 @@ class _RowPairs:
         )
 
     def _batches(self, indices: Integers) -> Iterator[Integers]:
+        """Yield pairs of rows in batches whose bounds over all sets fit in memory."""
         step = max(1, BATCH_CELLS // self.rows.shape[1])
         return (indices[start : start + step] for start in range(0, len(indices), step))
 
     def _loose(self) -> Booleans:
-        """Return which bounds exceed the ratio attained in their table by more than
-        TOLERANCE.
+        """Return which bounds over all sets exceed the ratio attained in their table by
+        more than TOLERANCE.
         """
         return self.bounds > (self.attained + TOLERANCE)[self.table_of_pair]
 
     def use_pair_lines(self) -> Floats:
-        """Return the certified bound of each table; loose pairs of rows by branch and
-        bound.
+        """Return the bound over all sets of each table; loose pairs of rows by branch
+        and bound.
         """
         loose = self._loose()
         tight = np.maximum.reduceat(np.where(loose, 0.0, self.bounds), self.offsets)
@@ -286,7 +294,7 @@ class _RowPairs:
 
 
 def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:
-    """Return the logarithm of an upper bound on the ratio of every S.
+    """Return the logarithm of an upper bound on the ratio of all sets S.
 
     At any ratio H the maximum exceeds H by at most the gain, max over S of the
     numerator minus H times the denominator, divided by the smallest denominator.  A
@@ -301,7 +309,7 @@ def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:
 def _branch_and_bound(
     branches: _Branches, contrast: float, attained: Floats, certified: Floats
 ) -> None:
-    """Raise, in place, the certified bound and the attained ratio of each table."""
+    """Raise, in place, the bound over all sets and the attained ratio of each table."""
     for depth in range(MAX_SPLITS + 1):
         bound = _bounds(branches, contrast, attained)
         loose = bound > attained[branches.table] + TOLERANCE
@@ -314,8 +322,8 @@ def _branch_and_bound(
 
 
 def _bounds(branches: _Branches, contrast: float, attained: Floats) -> Floats:
-    """Return a certified bound of each branch; raise `attained` in place by the sets
-    evaluated.
+    """Return a bound over all sets of each branch; raise `attained` in place by the
+    sets evaluated.
     """
     bound = branches.bound.copy()
     size = branches.likelier.shape[1]
@@ -351,8 +359,8 @@ def _bounds(branches: _Branches, contrast: float, attained: Floats) -> Floats:
 
 
 def _curve(branches: _Branches) -> tuple[list[Floats], Booleans]:
-    """Return the masses of both rows along the Neyman-Pearson curve, shape (branches, t
-    + 1).
+    """Return the masses of sets of both rows along the Neyman-Pearson curve, shape
+    (branches, t + 1).
 
     The curve starts at the values fixed in S; free values enter in the order of their
     likelihood ratio.  Also whether each vertex is a set that is neither empty nor all
@@ -365,6 +373,9 @@ def _curve(branches: _Branches) -> tuple[list[Floats], Booleans]:
     order = np.argsort(ratio, axis=1)
 
     def along(row: Floats | Booleans) -> Floats:
+        """Return the cumulative masses of a row along the Neyman-Pearson curve of
+        sets.
+        """
         sums = np.zeros((len(order), row.shape[1] + 1))
         np.cumsum(np.take_along_axis(row, order, axis=1), axis=1, out=sums[:, 1:])
         return sums
@@ -379,7 +390,7 @@ def _curve(branches: _Branches) -> tuple[list[Floats], Booleans]:
 
 
 def _interpolate(curve: Floats, indices: Floats) -> Floats:
-    """Return the points of piecewise linear curves at fractional indices."""
+    """Return the masses of sets at fractional indices of Neyman-Pearson curves."""
     before = np.minimum(indices.astype(np.int64), curve.shape[1] - 2)
     start = np.take_along_axis(curve, before, axis=1)
     step = np.take_along_axis(curve, before + 1, axis=1) - start
@@ -387,8 +398,8 @@ def _interpolate(curve: Floats, indices: Floats) -> Floats:
 
 
 def _best_sets(scores: Floats, branches: _Branches) -> Booleans:
-    """Return the free values of positive score; S as a whole is neither empty nor all
-    values.
+    """Return the best set S of each branch: the free values of positive score, neither
+    none nor all as a whole.
     """
     likely = scores > 0
     none = ~branches.some_in & ~likely.any(axis=1)

@@ -70,9 +70,18 @@ class PeopleOfValue(NamedTuple):
     low: Floats
     high: Floats
 
+    def mean_limits(self, weights: Floats, c: float) -> ConfidenceLimits:
+        """Return limits of the mean of one of the two groups of a ratio, each wrong
+        with probability at most e^-c.
+        """
+        radius = mixture_radius(self.people, c)
+        return kl_inf_interval(
+            weights, self.shares, radius, self.low, self.high, rounds=BET_ROUNDS
+        )
+
 
 def regrets(people: Floats) -> Floats:
-    """Return ln R(n), the price of the mixture over bets; 0 for n = 0.
+    """Return ln R(n), the price of the mixture over bets of a joint ratio; 0 for n = 0.
 
     Examples
     --------
@@ -84,7 +93,7 @@ def regrets(people: Floats) -> Floats:
 
 
 def joint_is_narrower(first: Floats, second: Floats, c: float) -> Booleans:
-    """Return where a joint statement is expected to be narrower than two limits.
+    """Return where a joint limit of a ratio is expected to be narrower than two limits.
 
     By the numbers of people alone, so that it may be chosen: for small radii the log of
     a mean moves by the root of its radius, and a joint radius is shared in the best
@@ -136,7 +145,9 @@ class Region(NamedTuple):
     def of(
         cls, weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
     ) -> "Region":
-        """Return the region whose statement is wrong with probability at most e^-c."""
+        """Return the joint region of two means, whose statement is wrong with
+        probability at most e^-c.
+        """
         return cls(
             np.maximum(above.high[:, None] - weights, 0.0),
             np.maximum(weights - below.low[:, None], 0.0),
@@ -146,7 +157,7 @@ class Region(NamedTuple):
         )
 
     def largest(self) -> Floats:
-        """Return the upper limit of m with all of C."""
+        """Return the upper limit of the first mean m of a ratio with all of C."""
         nu, distance = _bet(
             self.gaps, self.above.shares, self.total / self.above.people
         )
@@ -154,7 +165,7 @@ class Region(NamedTuple):
         return np.asarray(np.minimum(high + nu - distance, high))
 
     def smallest(self) -> Floats:
-        """Return the lower limit of m' with all of C."""
+        """Return the lower limit of the second mean m' of a ratio with all of C."""
         nu, height = _bet(
             self.heights, self.below.shares, self.total / self.below.people
         )
@@ -162,7 +173,9 @@ class Region(NamedTuple):
         return np.asarray(np.maximum(low - nu + height, low))
 
     def boundary(self, share: Floats) -> "BoundaryPoint":
-        """Return the point of the boundary where the first mean has a share of C."""
+        """Return the point of the joint region's boundary where the first mean has a
+        share of C.
+        """
         n = self.above.people
         m = self.below.people
         nu, distance = _bet(self.gaps, self.above.shares, share * self.total / n)
@@ -190,12 +203,14 @@ class BoundaryPoint(NamedTuple):
 
     @property
     def slope(self) -> Floats:
-        """That of the tangent: m <= mean + slope (m' - least) in the whole region."""
+        """Slope of the joint region's tangent: m <= mean + slope (m' - least) in the
+        whole region.
+        """
         return self.steep / self.flat
 
     def better_share(self, share: Floats, first: Floats, second: Floats) -> Floats:
-        """Return the share of C for m, if first times its growth is to be second times
-        that of m'.
+        """Return the first mean's share of C in a joint ratio, if first times its
+        growth is to be second times that of m'.
         """
         gain = (self.steep * first) ** 2 * share
         other = (self.flat * second) ** 2 * (1 - share)
@@ -207,7 +222,8 @@ class BoundaryPoint(NamedTuple):
 def joint_log_ratios(
     weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
 ) -> Floats:
-    """Return upper limits of ln m/m', each wrong with probability at most e^-c.
+    """Return joint upper limits of the ratio ln m/m', each wrong with probability at
+    most e^-c.
 
     Parameters
     ----------
@@ -265,7 +281,7 @@ def joint_excesses(
     c: float,
     factors: Floats,
 ) -> Floats:
-    """Return upper limits of m - f m', each wrong with probability at most e^-c.
+    """Return joint upper limits of m - f m', each wrong with probability at most e^-c.
 
     Parameters
     ----------
@@ -309,8 +325,8 @@ def joint_excesses(
 def separate_log_ratios(
     weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
 ) -> Floats:
-    """Return upper limits of ln m/m' by two limits, wrong with probability at most 2
-    e^-c.
+    """Return upper limits of the ratio ln m/m' from two limits, wrong with probability
+    at most 2 e^-c.
     """
     upper, lower = _two_limits(weights, above, below, c)
     return np.asarray(np.log(upper / lower))
@@ -323,8 +339,8 @@ def separate_excesses(
     c: float,
     factors: Floats,
 ) -> Floats:
-    """Return upper limits of m - f m' by two limits, wrong with probability at most 2
-    e^-c.
+    """Return upper limits of m - f m' from two limits, not jointly, wrong with
+    probability at most 2 e^-c.
     """
     upper, lower = _two_limits(weights, above, below, c)
     return np.asarray(upper - factors * lower)
@@ -333,25 +349,11 @@ def separate_excesses(
 def _two_limits(
     weights: Floats, above: PeopleOfValue, below: PeopleOfValue, c: float
 ) -> tuple[Floats, Floats]:
-    """Return an upper limit of m and a lower one of m', each wrong with probability at
-    most e^-c.
+    """Return an upper limit of m and a lower one of m', the two means of a ratio, each
+    wrong with probability at most e^-c.
     """
-    upper = kl_inf_interval(
-        weights,
-        above.shares,
-        mixture_radius(above.people, c),
-        above.low,
-        above.high,
-        rounds=BET_ROUNDS,
-    ).upper
-    lower = kl_inf_interval(
-        weights,
-        below.shares,
-        mixture_radius(below.people, c),
-        below.low,
-        below.high,
-        rounds=BET_ROUNDS,
-    ).lower
+    upper = above.mean_limits(weights, c).upper
+    lower = below.mean_limits(weights, c).lower
     return upper, lower
 
 
@@ -378,7 +380,7 @@ class Ratios(NamedTuple):
     high: Floats
 
     def group(self, reports: Integers, values: Integers) -> PeopleOfValue:
-        """Return the people of some statements."""
+        """Return the people of one value in some statements on ratios."""
         return PeopleOfValue(
             self.shares[reports, values],
             self.people[values],
@@ -387,18 +389,23 @@ class Ratios(NamedTuple):
         )
 
     def weights_of(self, reports: Integers) -> Floats:
-        """Return the weights of some statements."""
+        """Return the weights of the reports of some statements on ratios."""
         return self.weights if self.weights.ndim == 1 else self.weights[reports]
 
     def log_ratios(
         self, reports: Integers, first: Integers, second: Integers, c: float
     ) -> Floats:
-        """Return the limits of some statements, joint where that is narrower.
+        """Return the limits of some likelihood ratios, joint where that is narrower.
 
         Each is wrong with probability at most 2 e^-c.
         """
         return self._limits(
-            reports, first, second, c, joint_log_ratios, separate_log_ratios
+            reports,
+            first,
+            second,
+            c,
+            joint_limits=joint_log_ratios,
+            separate_limits=separate_log_ratios,
         )
 
     def excesses(
@@ -409,9 +416,17 @@ class Ratios(NamedTuple):
         c: float,
         factors: Floats,
     ) -> Floats:
-        """Return limits of m - f m', f a factor of each statement, in the same way."""
+        """Return limits of m - f m', joint where that is narrower, f a factor of each
+        statement.
+        """
         return self._limits(
-            reports, first, second, c, joint_excesses, separate_excesses, factors
+            reports,
+            first,
+            second,
+            c,
+            joint_limits=joint_excesses,
+            separate_limits=separate_excesses,
+            factors=[factors],
         )
 
     def _limits(
@@ -420,29 +435,34 @@ class Ratios(NamedTuple):
         first: Integers,
         second: Integers,
         c: float,
+        *,
         joint_limits: Callable[..., Floats],
         separate_limits: Callable[..., Floats],
-        *factors: Floats,
+        factors: Sequence[Floats] = (),
     ) -> Floats:
-        found = np.zeros(len(reports))
+        """Return the limits of some statements on ratios: joint where that is narrower,
+        else by two limits.
+        """
+        limits = np.zeros(len(reports))
         joint_level = c - math.log(2)
         joint = joint_is_narrower(self.people[first], self.people[second], joint_level)
-        for mask, limits, level in (
+        for mask, limits_of, level in (
             (joint, joint_limits, joint_level),
             (~joint, separate_limits, c),
         ):
             if mask.any():
-                found[mask] = limits(
+                limits[mask] = limits_of(
                     self.weights_of(reports[mask]),
                     self.group(reports[mask], first[mask]),
                     self.group(reports[mask], second[mask]),
                     level,
                     *(each[mask] for each in factors),
                 )
-        return found
+        return limits
 
     def bounds(self, starts: Integers, c: float, rounds: int) -> ConfidenceLimits:
-        """Return limits of each likelihood that bound all statements about each target.
+        """Return limits of each likelihood that bound all joint ratios about each
+        target.
 
         With a radius that is at least that of every joint statement.
         """
@@ -461,12 +481,13 @@ def largest_joint_ratios(
     ratios: Ratios,
     starts: Integers,
     c: float,
+    *,
     rounds: int,
     enough: Floats | None = None,
     own: Floats | None = None,
 ) -> Floats:
-    """Return the largest limit of a log-ratio of each target, over reports and pairs of
-    values; at least 0.
+    """Return the largest joint limit of a log-ratio of each target, over reports and
+    pairs of values; at least 0.
 
     Parameters
     ----------
@@ -507,20 +528,20 @@ def largest_joint_ratios(
         _largest(bounds, least, FIRST_STATEMENTS)
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
-    _raise_to(best, ratios, starts, opening, c, own)
+    _raise_to(best, ratios, starts, opening, c=c, own=own)
     rest = [
         np.flatnonzero(bounds > least)
         for bounds, least in zip(spread, best.tolist(), strict=True)
     ]
-    _raise_to(best, ratios, starts, rest, c, own)
+    _raise_to(best, ratios, starts, rest, c=c, own=own)
     return best
 
 
 def largest_joint_excess(
     ratios: Ratios, starts: Integers, c: float, limits: Floats
 ) -> float:
-    """Return the largest limit of (m - e^l m')/(e^l - 1) over reports and pairs of
-    values of a target, at least 0; l is the target's own limit.
+    """Return the largest joint limit of (m - e^l m')/(e^l - 1) over reports and pairs
+    of values of a target, at least 0; l is the target's own limit.
 
     Parameters
     ----------
@@ -573,7 +594,7 @@ def largest_joint_excess(
 
 
 def _differences(upper: Floats, lower: Floats, own: Floats | None) -> Floats:
-    """Return the differences of two values' logarithms, flat: reports by pairs; 0 for a
+    """Return the bounds of all log-ratios, flat: reports by pairs of values; 0 for a
     value and itself.
     """
     differences = upper[:, :, None] - lower[:, None, :]
@@ -585,7 +606,7 @@ def _differences(upper: Floats, lower: Floats, own: Floats | None) -> Floats:
 
 
 def _largest(bounds: Floats, least: float, count: int) -> Integers:
-    """Return the indices of the largest bounds, of those above the least."""
+    """Return the indices of the largest bounds of ratios, of those above the least."""
     if len(bounds) > count:
         indices = np.argpartition(-bounds, count)[:count]
     else:
@@ -598,10 +619,13 @@ def _raise_to(
     ratios: Ratios,
     starts: Integers,
     statements: Sequence[Integers],
+    *,
     c: float,
     own: Floats | None,
 ) -> None:
-    """Raise each target's largest limit to those of its statements, by flat index."""
+    """Raise each target's largest joint ratio to those of its statements, by flat
+    index.
+    """
     sizes = np.diff(starts, append=len(ratios.people))
     target = np.repeat(np.arange(len(starts)), list(map(len, statements)))
     flat = np.concatenate(statements)
@@ -619,7 +643,8 @@ def _raise_to(
 
 
 def _bet(gaps: Floats, p: Floats, r: Floats) -> tuple[Floats, Floats]:
-    """Return nu, and exp(sum p ln(nu + g) - r) for the gaps g.
+    """Return the bet nu of a joint region, and exp(sum p ln(nu + g) - r) for the gaps
+    g.
 
     By the iteration of `kl_inf_interval`, for the nu at which the distance of the limit
     from nu is largest.

@@ -70,7 +70,8 @@ class TooFew:
     needed: int
 
     def sentence(self) -> str:
-        """Return a sentence that names the rarest values.
+        """Return a sentence that names the rarest values, with too few records for
+        leakage intervals.
 
         Examples
         --------
@@ -131,28 +132,31 @@ class LeakageIntervals(Result):
 
     @property
     def domain(self) -> Domain:
-        """The attributes, in the order of rows and columns."""
+        """The attributes of the leakage intervals, in the order of rows and columns."""
         return self.matrix.domain
 
     @cached_property
     def values(self) -> Floats:
-        """The leakages of the table itself, without smoothing."""
+        """The leakages of the table that the intervals are about, without smoothing."""
         return self.matrix.without_smoothing().values
 
     def __getitem__(
         self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
     ) -> Leak:
+        """Return the leakage of one pair with its confidence interval."""
         return self._leak(*target_and_source(self.domain, pair, "intervals"))
 
     def strongest(self, count: int = 10) -> list[Leak]:
-        """Return the leaks with the largest lower confidence limits, largest first."""
+        """Return the leaks with the largest lower confidence limits of their intervals,
+        largest first.
+        """
         checks.integer(count, "count", 0)
         pairs = ranked_pairs(self.lower, self.values)
         first = islice(pairs, min(count, self.values.size))
         return [self._leak(target, source) for target, source in first]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the intervals as JSON-ready values; rows are targets, columns
+        """Return the leakage intervals as JSON-ready values; rows are targets, columns
         sources.
         """
         limits = {
@@ -163,6 +167,7 @@ class LeakageIntervals(Result):
         )
 
     def _leak(self, target: int, source: int) -> Leak:
+        """Return the leakage of one pair with its interval, by index."""
         lower = float(self.lower[target, source])
         upper = float(self.upper[target, source])
         return Leak(
@@ -174,6 +179,7 @@ class LeakageIntervals(Result):
         )
 
     def _headline(self) -> str:
+        """Return leakage intervals in one line."""
         size = len(self.domain)
         shape = f"{size} x {size}, {self.matrix.pairs.records:,} records"
         axes = "rows targets, columns sources"
@@ -183,6 +189,7 @@ class LeakageIntervals(Result):
     LOWER_NATS = ("lower",)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of leakage intervals in long form."""
         off = ~np.eye(len(self.domain), dtype=np.bool_)
         columns = dict(self.matrix._columns())
         limits = {
@@ -196,7 +203,7 @@ class LeakageIntervals(Result):
 def population_intervals(
     matrix: "LeakageMatrix", confidence: float
 ) -> LeakageIntervals:
-    """Return the simultaneous intervals of all entries, see
+    """Return the simultaneous intervals of all leakages of a matrix, see
     `LeakageMatrix.interval`.
     """
     check_domain_stands(matrix.pairs)
@@ -221,6 +228,9 @@ class _PairIntervals:
     """
 
     def __init__(self, matrix: "LeakageMatrix", beta: float) -> None:
+        """Share the error probability of leakage intervals among all statements about
+        all pairs.
+        """
         self.matrix = matrix
         self.sizes = matrix.domain.sizes
         self.sets: list[LikelySets] = []
@@ -251,14 +261,17 @@ class _PairIntervals:
         self.upper = np.zeros_like(self.lower)
 
     def _statements(self, source: int) -> int:
+        """Return the number of statements that the leakage intervals of a source need
+        per row.
+        """
         columns = self.columns.get(source)
         if columns is not None:
             return int(columns.shape[1])
         return statements_per_row(self.sets[source], self.sizes[source])
 
     def _ordered_tables(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield (targets, sources, counts) of ordered pairs that vary, one stack per
-        shape.
+        """Yield (targets, sources, counts) of the ordered pairs with leakage intervals,
+        one stack per shape.
         """
         for low, high, tables in self.matrix.pairs.tables_by_shape():
             if min(tables.shape[1:]) > 1:
@@ -266,17 +279,11 @@ class _PairIntervals:
                 yield high, low, tables.transpose(0, 2, 1)
 
     def compute(self) -> None:
-        """Compute the intervals, of sources with enumerable sets in stacks, of others
-        singly.
+        """Compute the leakage intervals, of sources with enumerable sets in stacks, of
+        others singly.
         """
         enumerated = [self._enumerable_sets(k) for k in range(len(self.sizes))]
-        for targets, sources, counts in self._ordered_tables():
-            for group in by_kind(enumerated, sources):
-                pairs = (targets[group.positions], sources[group.positions])
-                limits = set_intervals(
-                    counts[group.positions], group.sets, self.c[pairs], group.contrasts
-                )
-                self.lower[pairs], self.upper[pairs] = limits
+        self._compute_stacks(enumerated)
         for source, size in enumerate(self.sizes):
             if size > 1 and enumerated[source] is None:
                 self._compute_source(source)
@@ -284,6 +291,22 @@ class _PairIntervals:
             if columns is None:
                 self.lower[:, source] = 0.0
         self._add_unseen()
+        self._limit_by_budgets()
+
+    def _compute_stacks(self, enumerated: Sequence[LikelySets | None]) -> None:
+        """Compute the leakage intervals of the sources with enumerable likely sets."""
+        for targets, sources, counts in self._ordered_tables():
+            for group in by_kind(enumerated, sources):
+                pairs = (targets[group.positions], sources[group.positions])
+                limits = set_intervals(
+                    counts[group.positions], group.sets, self.c[pairs], group.contrasts
+                )
+                self.lower[pairs], self.upper[pairs] = limits
+
+    def _limit_by_budgets(self) -> None:
+        """Limit the leakage intervals of a source with a delta by its budget, which the
+        delta excepts.
+        """
         for source, release in enumerate(self.matrix.releases):
             contrast = self.sets[source].contrast
             if release.delta and contrast > release.epsilon:
@@ -296,7 +319,9 @@ class _PairIntervals:
                 self.upper[:, source] = np.minimum(upper, release.epsilon)
 
     def _enumerable_sets(self, source: int) -> LikelySets | None:
-        """Return the likely sets of a source if they can be enumerated."""
+        """Return the likely sets of a source if its leakage intervals can enumerate
+        them.
+        """
         sets = self.sets[source]
         if self.columns.get(source) is not None:
             return None
@@ -305,8 +330,8 @@ class _PairIntervals:
         return sets
 
     def _add_unseen(self) -> None:
-        """Add to upper limits what people with values outside the domain can make of
-        them.
+        """Add to the leakage intervals what people with values outside the domain can
+        make of them.
 
         The domain is the values seen.  Those who can answer have the frequencies G(z |
         x) / (1 - u_x), u_x the share of people with x whose value is outside.  That is
@@ -331,8 +356,8 @@ class _PairIntervals:
             )
 
     def _compute_source(self, source: int) -> None:
-        """Compute the intervals of all targets for a source with too many sets to
-        enumerate.
+        """Compute the leakage intervals of all targets for a source with too many sets
+        to enumerate.
         """
         targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
         tables = [self.matrix.pairs.table(target, source) for target in targets]
@@ -345,8 +370,8 @@ class _PairIntervals:
         self.lower[targets, source], self.upper[targets, source] = limits
 
     def too_few(self) -> Iterator[TooFew]:
-        """Yield for each target the values with too few records, and the number that
-        suffices.
+        """Yield for each target the values with too few records for leakage intervals,
+        and the number that suffices.
 
         A value without records, as domains that were given have them, is not one of
         them. With n records, a source value that was never observed with a target value

@@ -18,7 +18,8 @@ LEAST = math.log(4.0)
 
 
 def level_of_maxima(families: float, confidence: float) -> float:
-    """Return c = ln(2 F / beta), beta = 1 - confidence.
+    """Return the level c = ln(2 F / beta) of limits of maxima over F families, beta = 1
+    - confidence.
 
     Each confidence limit is to be wrong with probability at most e^-c.  Then, with
     probability at least `confidence`, all of the F claims hold at once, each of which

@@ -49,13 +49,14 @@ class ConfidenceLimits(NamedTuple):
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:
+    """Return the arguments of limits of means as arrays of floats."""
     floats = [np.asarray(array, dtype=np.float64) for array in arrays]
     return list(np.broadcast_arrays(*floats))
 
 
 def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
-    """Return max {q : kl(mean, q) <= radius}, kl the Bernoulli relative entropy,
-    rounded up.
+    """Return the upper limit of a mean, max {q : kl(mean, q) <= radius}, kl the
+    Bernoulli relative entropy, rounded up.
 
     With radius c/n an upper limit of the mean of a variable in [0, 1] from n
     observations, wrong with probability at most e^-c [Hoeffding 1963, theorem 1].
@@ -81,8 +82,8 @@ def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
 
 
 def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
-    """Return min {q : kl(mean, q) <= radius}, rounded down: 1 - kl_upper(1 - mean,
-    radius).
+    """Return the lower limit of a mean, min {q : kl(mean, q) <= radius}, rounded down:
+    1 - kl_upper(1 - mean, radius).
 
     Examples
     --------
@@ -100,8 +101,8 @@ def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
 def kl_interval(
     means: Floats, totals: ArrayLike, c: float, rounds: int = ROUNDS
 ) -> ConfidenceLimits:
-    """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n =
-    0.
+    """Return the limits `kl_lower` and `kl_upper` of means of n observations each; 0
+    and 1 where n = 0.
     """
     n = np.asarray(totals)
     radius = c / np.maximum(n, 1)
@@ -111,15 +112,15 @@ def kl_interval(
 
 
 def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
-    """Return (1 - e^(-h a - r))/(1 - e^-h), an upper limit of the mean for every h >
-    0.
+    """Return Chernoff's upper limit of a mean, (1 - e^(-h a - r))/(1 - e^-h), valid for
+    every h > 0.
     """
     return np.asarray(np.expm1(-(h * a + r)) / np.expm1(-h))
 
 
 def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats:
-    """Return an approximation of the h that minimises Chernoff's upper limit, for 0 < a
-    < 1.
+    """Return an approximation of the h that minimises Chernoff's upper limit of a mean,
+    for 0 < a < 1.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats
 def tangent_lines(
     above: ArrayLike, below: ArrayLike, radius: ArrayLike, radius_below: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Return lines above `kl_upper` and below `kl_lower` that are tangent at the given
-    means.
+    """Return lines above `kl_upper` and below `kl_lower` of all means, tangent at the
+    given ones.
 
     kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0,
     and kl_lower(b, r) = 1 - kl_upper(1 - b, r).
@@ -189,8 +190,8 @@ def tangent_lines(
 
 
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n + 1/2)))/n of `kl_inf_interval`,
-    rounded up.
+    """Return the radius of limits of means, r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n +
+    1/2)))/n, rounded up.
 
     The logarithm is the regret of a mixture over all constant bets against the best of
     them [Cover and Ordentlich 1996].  Infinite for n = 0.
@@ -269,7 +270,8 @@ def kl_inf_interval(
 
 
 def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:
-    """Return max over nu >= 0 of exp(sum p_i ln(nu + g_i) - r) - nu, for gaps g_i >= 0.
+    """Return the lower limit of a mean, max over nu >= 0 of exp(sum p_i ln(nu + g_i) -
+    r) - nu, for gaps g_i >= 0.
 
     At the maximum phi(nu) = sum p_i ln(nu + g_i) + ln sum p_i / (nu + g_i) equals r.
     For large nu phi is about variance / (2 nu^2), so Newton's method solves phi^(-1/2)

@@ -63,8 +63,8 @@ MAX_PAIRS = 32
 
 
 def statements_per_row(sets: LikelySets, size: int) -> int:
-    """Return the number of two-sided statements per row that a family over `size`
-    values needs.
+    """Return the number of two-sided statements per row that the limits of a pair with
+    a family of likely sets need.
     """
     number = sets.count(size)
     if sets.kind == "all" or 2 * sets.size == size:  # a set and its complement are one
@@ -73,8 +73,8 @@ def statements_per_row(sets: LikelySets, size: int) -> int:
 
 
 def is_enumerable(sets: LikelySets, size: int) -> bool:
-    """Return whether `set_intervals` can enumerate every set of a family over `size`
-    values.
+    """Return whether the limits of a pair can enumerate every likely set of a family
+    over `size` values.
     """
     if sets.kind == "all":
         return size <= MAX_VALUES
@@ -84,8 +84,8 @@ def is_enumerable(sets: LikelySets, size: int) -> bool:
 def set_intervals(
     counts: Integers, sets: LikelySets, c: Floats, contrast: Floats
 ) -> ConfidenceLimits:
-    """Return confidence limits of the leakages of p ordered pairs, by enumeration of
-    all sets.
+    """Return confidence limits of the leakages of ordered pairs, by enumeration of all
+    likely sets.
 
     Parameters
     ----------
@@ -122,7 +122,9 @@ def set_intervals(
 
 
 def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
-    """Return limits rounded outwards by 16 operations, and clipped to [0, contrast]."""
+    """Return the limits of pairs rounded outwards by 16 operations, and clipped to [0,
+    contrast].
+    """
     upper = np.minimum(round_up(limits.upper, 16) + 16 * UNIT, contrast)
     lower = np.clip(round_down(limits.lower, 16) - 16 * UNIT, 0.0, contrast)
     return ConfidenceLimits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
@@ -131,8 +133,8 @@ def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
 def _direct_limits(
     counts: Integers, masks: Floats, c: Floats, contrast: Floats, paired: bool
 ) -> Floats:
-    """Return lower and upper limits of p pairs, shape (2, p), from the limits of every
-    set.
+    """Return lower and upper limits of the leakages of pairs, shape (2, p), from those
+    of every set.
     """
     totals = counts.sum(axis=2, keepdims=True)
     masses = clopper_pearson(counts @ masks.T, totals, c[:, None, None])
@@ -142,7 +144,8 @@ def _direct_limits(
 def column_intervals(
     tables: Sequence[Integers], columns: Floats, c: Floats
 ) -> ConfidenceLimits:
-    """Return kl limits of the leakages about all targets through a transition matrix.
+    """Return limits of the leakages of the pairs of a source with a transition matrix,
+    about all targets.
 
     The likelihood of a report under x is the mean of its column over the people with x,
     between the smallest and the largest entry of the column.
@@ -174,7 +177,8 @@ def column_intervals(
 def line_intervals(
     tables: Sequence[Integers], sets: LikelySets, c: Floats
 ) -> ConfidenceLimits:
-    """Return confidence limits of all targets from a source with too many sets to list.
+    """Return limits of the leakages of the pairs of a source with too many likely sets
+    to list, about all targets.
 
     Parameters
     ----------
@@ -219,8 +223,8 @@ def line_intervals(
 def _lower_over_best_pairs(
     tables: Sequence[Integers], c: Floats, sets: LikelySets
 ) -> Floats:
-    """Return the largest lower limit of each table over the pairs of rows with the
-    largest gains.
+    """Return the largest lower limit of each pair's table over the pairs of rows with
+    the largest gains.
 
     Gains are sum_u max(0, G[x, u] - H G[x', u]) less the Hoeffding deviations of both
     rows, at two ratios H; the set of a pair is the best one at H.
@@ -256,7 +260,7 @@ def _lower_over_best_pairs(
 
 def _sums_of_gains(rows: Floats, ratio: float) -> Floats:
     """Return the sum over u of max(0, rows[x, u] - ratio rows[x', u]) for all pairs of
-    rows.
+    rows of a pair's table.
     """
     losses = ratio * rows
     step = max(1, GAIN_CELLS // losses.size)

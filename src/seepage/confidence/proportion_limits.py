@@ -52,7 +52,9 @@ def clopper_pearson(
 def binomial_confidence_limit(
     counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bool
 ) -> Floats:
-    """Return the upper limits of `clopper_pearson` if `above`, else the lower ones."""
+    """Return the upper limits of proportions by `clopper_pearson` if `above`, else the
+    lower ones.
+    """
     k, n, level = np.broadcast_arrays(
         np.asarray(counts, dtype=np.float64),
         np.asarray(totals, dtype=np.float64),
@@ -74,7 +76,9 @@ def binomial_confidence_limit(
 
 
 def _lower_limit(hits: Floats, misses: Floats, alpha: Floats) -> Floats:
-    """Return the p with P(Binomial(n, p) >= hits) = alpha; 0 without a hit."""
+    """Return the lower limit of a proportion, p with P(Binomial(n, p) >= hits) = alpha;
+    0 without a hit.
+    """
     limit = np.zeros(hits.shape)
     all_hits = (hits > 0) & (misses == 0)
     limit[all_hits] = np.exp(np.log(alpha[all_hits]) / hits[all_hits])
@@ -87,7 +91,9 @@ def _lower_limit(hits: Floats, misses: Floats, alpha: Floats) -> Floats:
 
 
 def _upper_limit(hits: Floats, misses: Floats, alpha: Floats) -> Floats:
-    """Return the p with P(Binomial(n, p) <= hits) = alpha; 1 without a miss."""
+    """Return the upper limit of a proportion, p with P(Binomial(n, p) <= hits) = alpha;
+    1 without a miss.
+    """
     limit = np.ones(hits.shape)
     no_hits = (hits == 0) & (misses > 0)
     limit[no_hits] = -np.expm1(np.log(alpha[no_hits]) / misses[no_hits])
@@ -132,8 +138,8 @@ def proportion_interval(
 
 
 def quantile_intervals(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
-    """Return quantiles of each row with limits: rows by levels by (quantile, low,
-    high).
+    """Return quantiles of each row with limits from those of proportions: rows by
+    levels by (quantile, low, high).
 
     Samples are independent and at least 0; the limits of one quantile are wrong with
     probability at most beta.  The l-th smallest of n draws exceeds the q quantile with

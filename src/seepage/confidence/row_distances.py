@@ -18,8 +18,8 @@ from seepage._core.arrays import Floats, Integers
 
 
 def sampling_radius(counts: Integers, size: int, c: float) -> Floats:
-    """Return the distance from its expectation that an empirical distribution exceeds
-    with probability at most e^-c; at most 1, and 1 without records.
+    """Return the distance of a sampled row from its distribution that it exceeds with
+    probability at most e^-c; at most 1, and 1 without records.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def sampling_radius(counts: Integers, size: int, c: float) -> Floats:
 def distance_limits(
     first: Integers, second: Integers, distances: Floats, c: float
 ) -> tuple[Floats, Floats]:
-    """Return lower and upper confidence limits of the distance of each row, all but for
-    a probability of 2 e^-c each.
+    """Return lower and upper confidence limits of the distance of each two rows, all
+    but for a probability of 2 e^-c each.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ BATCH = 12
 def set_limits(
     masses: ConfidenceLimits, contrast: ArrayLike, paired: bool
 ) -> ConfidenceLimits:
-    """Return limits of the largest log-ratio of each set, from those of its mass in
-    each row.
+    """Return limits of the largest log-ratio of each likely set, from those of the
+    set's mass in each row.
 
     Parameters
     ----------
@@ -50,6 +50,7 @@ def _largest_ratios(high: Floats, low: Floats, contrast: ArrayLike) -> Floats:
     """
 
     def ratio(above: Floats, below: Floats) -> Floats:
+        """Return the log-ratio of two masses of a likely set."""
         below = np.maximum(below, 0.0)
         return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
 
@@ -71,7 +72,8 @@ def _largest_ratios(high: Floats, low: Floats, contrast: ArrayLike) -> Floats:
 def ranked_limits(
     hits: Floats, totals: Integers, c: float, contrast: float, paired: bool
 ) -> tuple[float, float]:
-    """Return the limits of one pair with many sets; hits of shape (m, sets).
+    """Return the limits of the log-ratios of many likely sets of one pair; hits of
+    shape (m, sets).
 
     Sets are ranked by simple limits, which are fast and never narrower than binomial
     ones.  The upper limit is exact: binomial limits are computed of all sets whose
@@ -100,15 +102,17 @@ def ranked_limits(
 
 
 def largest_of_rows(values: Floats, count: int) -> Integers:
-    """Return the indices of the `count` largest values, in no particular order."""
+    """Return the indices of the `count` sets with the largest values, in no particular
+    order.
+    """
     if count >= len(values):
         return np.arange(len(values))
     return np.argpartition(-values, count)[:count]
 
 
 def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
-    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary
-    inequalities.
+    """Return limits of the masses of sets that contain those of `kl_lower` and
+    `kl_upper`, by elementary inequalities.
 
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least (q -
     a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below
@@ -126,7 +130,8 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits
 
 
 def _simple_upper_limit(a: Floats, r: Floats, root: Floats) -> Floats:
-    """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
+    """Return an upper limit of the mass of a set, the smaller of two, `root` = sqrt(r
+    (r + 2 a (1 - a))).
 
     The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v
     the largest s (1 - s) for s from a to 1.

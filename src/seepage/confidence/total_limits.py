@@ -71,18 +71,22 @@ NEWTON_ITERATIONS = 3
 
 
 def _sources(columns: Sequence[LikelihoodColumns], target: int) -> list[int]:
-    """Return the other attributes that have several values."""
+    """Return the sources of the total of a target: other attributes that have several
+    values.
+    """
     return [k for k in range(len(columns)) if k != target and columns[k].k > 1]
 
 
 def _report_tuples(columns: Sequence[LikelihoodColumns], target: int) -> int:
-    """Return the number of report tuples of a target's sources."""
+    """Return the number of report tuples that a total's limit is about: those of a
+    target's sources.
+    """
     return math.prod(columns[k].count for k in _sources(columns, target))
 
 
 def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
     """Raise a GuaranteeError if a table (target values by report or value tuples) is
-    too large.
+    too large for limits of totals.
     """
     size = 0
     for target, column in enumerate(columns):
@@ -118,7 +122,7 @@ def exact_population_totals(
 
 
 def uses_ranges(columns: Sequence[LikelihoodColumns]) -> bool:
-    """Return whether some total is bounded by kl on the range of a report's
+    """Return whether the limit of some total rests on the range of a report's
     likelihoods.
 
     These limits are not known never to fall as budgets grow; those by KL_inf are not
@@ -141,6 +145,7 @@ def uses_ranges(columns: Sequence[LikelihoodColumns]) -> bool:
 def _total_limit(
     data: Records, columns: Sequence[LikelihoodColumns], target: int, c: float
 ) -> float:
+    """Return the upper confidence limit of the total of one target."""
     column = columns[target]
     indices = _sources(columns, target)
     own = column.max_log_ratios()
@@ -184,7 +189,12 @@ def _joint_total(
             weights[0] * edges,
         )
         found = largest_joint_ratios(
-            ratios, np.zeros(1, dtype=np.int64), c, NEWTON_ITERATIONS, best, own
+            ratios,
+            np.zeros(1, dtype=np.int64),
+            c,
+            rounds=NEWTON_ITERATIONS,
+            enough=best,
+            own=own,
         )
         best = np.maximum(best, found)
     return float(best[0])
@@ -193,7 +203,9 @@ def _joint_total(
 def _likelihood_limits(
     sources: Sequence[LikelihoodColumns], counts: Floats, c: float
 ) -> ConfidenceLimits:
-    """Return limits of p(y given x), report tuples y by target values x."""
+    """Return the limits of p(y given x) for those of totals, report tuples y by target
+    values x.
+    """
     people = counts.sum(axis=0)
     matrices = [source.matrix() for source in sources]
     reports = math.prod(source.count for source in sources)
@@ -203,8 +215,8 @@ def _likelihood_limits(
 
 
 def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
-    """Return the contrast that all sources share if all reports are GRR-like, else
-    None.
+    """Return the contrast that all sources of a total share if all reports are
+    GRR-like, else None.
     """
     contrasts = {_contrast_of_singletons(source) for source in sources}
     if len(contrasts) > 1:
@@ -216,7 +228,9 @@ def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
 
 
 def _contrast_of_singletons(source: LikelihoodColumns) -> float | None:
-    """Return the contrast of a source whose likely sets are singletons, else None."""
+    """Return the contrast of a total's source whose likely sets are singletons, else
+    None.
+    """
     if not isinstance(source, TwoLevelColumns):
         return None
     if source.sets.kind == "singletons" or source.k == source.count == 2:
@@ -227,8 +241,8 @@ def _contrast_of_singletons(source: LikelihoodColumns) -> float | None:
 def _limits_by_answers(
     matrices: list[Floats], counts: Floats, people: Floats, c: float
 ) -> ConfidenceLimits:
-    """Return KL_inf limits of p(y given x) from the counts of all combinations of
-    answers.
+    """Return limits of p(y given x) for those of totals, by KL_inf from the counts of
+    all combinations of answers.
     """
     weights = matrices[0]
     for matrix in matrices[1:]:
@@ -250,8 +264,8 @@ def _limits_by_answers(
 def _limits_by_range(
     matrices: list[Floats], counts: Floats, people: Floats, c: float
 ) -> ConfidenceLimits:
-    """Return kl limits of p(y given x) from its estimate and the range of the
-    likelihoods of y.
+    """Return limits of p(y given x) for those of totals, by kl from its estimate and
+    the range of the likelihoods of y.
     """
     means = counts / np.maximum(people, 1.0)
     reports = 1
@@ -276,7 +290,7 @@ def counts_by_difference(
     counts: Floats, sizes: Sequence[int], by_set: bool = False
 ) -> Floats:
     """Return the number of people by number of questions on which they differ from each
-    report.
+    report, for limits of totals.
 
     Parameters
     ----------
@@ -316,8 +330,8 @@ def counts_by_difference(
 
 
 def difference_weights(epsilons: Floats, by_set: bool) -> Floats:
-    """Return exp(-budgets of the differing questions), in the order of
-    `counts_by_difference`.
+    """Return the likelihoods exp(-budgets of the differing questions) for limits of
+    totals, in the order of `counts_by_difference`.
 
     Without `by_set` all budgets must be equal.
     """
@@ -342,7 +356,7 @@ def form_total_limits(
     joint: bool = True,
     enough: Floats | None = None,
 ) -> Floats:
-    """Return upper confidence limits of all totals from a form of GRR reports.
+    """Return upper confidence limits of all totals of a form of GRR reports.
 
     Parameters
     ----------
@@ -443,7 +457,9 @@ def form_total_limits(
         ratios = Ratios(weights, shares, group_sizes, minimum, maximum)
         if enough is not None:
             enough = np.tile(enough - 2 * guard, len(strata))
-        totals = largest_joint_ratios(ratios, column_starts, c, iterations, enough)
+        totals = largest_joint_ratios(
+            ratios, column_starts, c, rounds=iterations, enough=enough
+        )
         totals = np.where(totals > 0, round_up(totals, 16) + guard, 0.0)
     else:
         radius = mixture_radius(group_sizes, c)
@@ -464,7 +480,8 @@ def _weight_ranges(
     budgets: Floats,
     width: int,
 ) -> tuple[Floats, Floats]:
-    """Return the minimum and the maximum weight of each report under each value.
+    """Return the minimum and the maximum likelihood of each report under each value,
+    for limits of totals.
 
     People with value x of an attribute that is asked all answer x there; those without
     an answer may give any.

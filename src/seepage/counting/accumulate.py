@@ -88,12 +88,13 @@ class PairAccumulator:
     """
 
     def __init__(self, columns: int, expected: int = 0) -> None:
+        """Begin to accumulate pair counts of so many columns."""
         self.rows = 0
         self._expected = expected
         self._cells = PairCells((1,) * columns)
 
     def add(self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *_: Any) -> None:
-        """Add a batch of rows: the first fields of `CodedBatch`, the others are
+        """Accumulate a batch of rows: the first fields of `CodedBatch`, the others are
         ignored.
 
         Parameters
@@ -133,7 +134,7 @@ class PairAccumulator:
     def counts(
         self, domain: Domain, orders: Sequence[NDArray[np.integer]] | None = None
     ) -> PairCounts:
-        """Return the pair counts.
+        """Return the accumulated pair counts.
 
         Parameters
         ----------
@@ -183,6 +184,7 @@ def count_batches(
         idle.put(accumulator)
 
     def count(batch: Batch) -> None:
+        """Accumulate the counts of a batch in those of its thread."""
         accumulator = idle.get()
         try:
             accumulator.add(*batch)
@@ -206,8 +208,8 @@ def count_batches(
 
 
 def _max_pending(sizes: Sequence[int], workers: int) -> int:
-    """Return the maximum number of batches in memory; fewer if each thread's counts are
-    large.
+    """Return the maximum number of batches that wait to be accumulated; fewer if each
+    thread's counts are large.
     """
     cells = int(pair_offsets(sizes)[-1])
     return max(1, min(workers + DECODED_AHEAD, MAX_SHARED_CELLS // max(cells, 1)))

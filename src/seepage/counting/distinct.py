@@ -25,6 +25,7 @@ class DistinctRecords:
     """
 
     def __init__(self) -> None:
+        """Begin to gather distinct records."""
         self.seen = 0
         self._buffer: list[tuple[Codes, Integers]] = []
         self._sizes: tuple[int, ...] = ()
@@ -37,8 +38,8 @@ class DistinctRecords:
         first: int,
         kept: Booleans | None,
     ) -> None:
-        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to
-        batch.
+        """Add a batch to the distinct records: the fields of `CodedBatch`; alphabets
+        may grow from batch to batch.
         """
         columns = np.stack(codes)
         ones = np.ones(columns.shape[1], dtype=np.int64)
@@ -52,6 +53,7 @@ class DistinctRecords:
     def _append(
         self, part: tuple[Codes, Integers], sizes: Sequence[int], seen: int
     ) -> None:
+        """Append packed distinct records, and reduce all of them once they are many."""
         self.seen += seen
         self._sizes = tuple(sizes)
         self._buffer.append(part)
@@ -68,7 +70,7 @@ class DistinctRecords:
         return self._buffer[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, reduced to distinct records."""
+        """Return the distinct records to pickle, reduced to different ones."""
         if self.seen:
             self.rows()
         return self.__dict__
@@ -90,6 +92,7 @@ class RecordSample:
     """
 
     def __init__(self, size: int, seed: int) -> None:
+        """Begin to draw a sample of records, of which the distinct ones are kept."""
         self.seen = 0
         self._seed = seed
         self._sample = PrioritySample(size)
@@ -102,8 +105,8 @@ class RecordSample:
         first: int,
         kept: Booleans | None,
     ) -> None:
-        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to
-        batch.
+        """Add a batch to a sample of distinct records: the fields of `CodedBatch`;
+        alphabets may grow.
         """
         rows = len(codes[0])
         if kept is not None:
@@ -119,14 +122,14 @@ class RecordSample:
         )
 
     def merge(self, other: "RecordSample") -> None:
-        """Add the sample of another part of the table."""
+        """Add the sampled distinct records of another part of the table."""
         if other.seen:
             self.seen += other.seen
             self._sizes = other._sizes
             self._sample.merge(other._sample)
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the sample's distinct records, shape (attributes, records), and
+        """Return the distinct records of a sample, shape (attributes, records), and
         multiplicities.
         """
         columns, priorities = self._sample.thinned()
@@ -134,7 +137,8 @@ class RecordSample:
 
 
 def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
-    """Return records as mixed-radix integers, in as few 64-bit words as possible.
+    """Return records packed as mixed-radix integers, in as few 64-bit words as
+    possible, to find distinct ones.
 
     The most significant word is first, so lexicographic order of the words is that of
     the records.
@@ -165,8 +169,8 @@ def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
 
 
 def runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the permutation that sorts packed records, and the mask of first
-    occurrences in it.
+    """Return the permutation that sorts packed records, and the mask of the distinct
+    ones in it.
     """
     order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
     starts = np.zeros(len(order), dtype=np.bool_)

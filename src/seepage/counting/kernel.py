@@ -28,7 +28,8 @@ from seepage.counting.schedule import (
 def count_batch(
     codes: Sequence[Codes], sizes: Sequence[int], cells: PairCells, *, compiled: bool
 ) -> int:
-    """Add a batch of rows to the counts of all codes except 0.
+    """Add a batch of rows to the counts of all codes except 0, by the compiled kernel
+    or NumPy's.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def count_with_numba(
     schedule: PairSchedule,
     cells: PairCells,
 ) -> int:
-    """Implement `count_batch` with Numba, the GIL released."""
+    """Call the kernel compiled by Numba for `count_batch`, the GIL released."""
     from seepage.counting.kernel_numba import (
         TILE,
         KernelColumns,

@@ -43,6 +43,7 @@ def popcount(typing_context, word):
     """Return the number of bits set (LLVM `ctpop`, which vectorises)."""
 
     def generate(context, builder, signature, arguments):
+        """Generate the LLVM instruction of the number of bits set."""
         return builder.ctpop(arguments[0])
 
     return word(word), generate
@@ -53,6 +54,7 @@ def pointer(typing_context, address):
     """Return an address as a pointer."""
 
     def generate(context, builder, signature, arguments):
+        """Generate the LLVM instruction that makes an address a pointer."""
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(types.uintp), generate
@@ -63,6 +65,7 @@ def equal_bits(typing_context, codes, word, value):
     """Return the bitmap of `codes[64 * word : 64 * word + 64] == value` as a uint64."""
 
     def generate(context, builder, signature, arguments):
+        """Generate the LLVM instructions that compare 64 codes at once."""
         number = ir.IntType(32)
         code = ir.IntType(codes.dtype.bitwidth)
         vector = ir.VectorType(code, WORD)
@@ -82,13 +85,13 @@ def equal_bits(typing_context, codes, word, value):
 
 @compiled
 def bytes_at(address, rows):
-    """Return the uint8 array at an address."""
+    """Return the uint8 array at an address, in compiled code."""
     return numba.carray(pointer(address), rows, np.uint8)
 
 
 @compiled
 def shorts_at(address, rows):
-    """Return the uint16 array at an address."""
+    """Return the uint16 array at an address, in compiled code."""
     return numba.carray(pointer(address), rows, np.uint16)
 
 
@@ -161,8 +164,8 @@ class Scratch(NamedTuple):
 
 @entry
 def count_rows(columns, rows, groups, totals):
-    """Count all rows; return the first column with a code not below its size, else
-    -1.
+    """Count all rows in compiled code; return the first column with a code not below
+    its size, else -1.
     """
     bits = np.zeros((len(groups.bitmaps), STRETCH), dtype=np.uint64)
     scratch = Scratch(
@@ -189,14 +192,14 @@ def count_rows(columns, rows, groups, totals):
 
 @compiled
 def _from_row(columns, row):
-    """Return the columns starting at a row."""
+    """Return the columns starting at a row, by their addresses in compiled code."""
     steps = (row * columns.widths).astype(np.uintp)
     return KernelColumns(columns.addresses + steps, columns.widths, columns.sizes)
 
 
 @compiled
 def _max_of_column(columns, column, rows):
-    """Return the maximum code of a column."""
+    """Return the maximum code of a column, in compiled code."""
     if columns.widths[column] == 1:
         return np.int64(_max_code(bytes_at(columns.addresses[column], rows)))
     return np.int64(_max_code(shorts_at(columns.addresses[column], rows)))
@@ -204,6 +207,7 @@ def _max_of_column(columns, column, rows):
 
 @compiled
 def _max_code(codes):
+    """Return the maximum of codes, in compiled code."""
     maximum = codes[0]
     for code in codes:
         maximum = max(maximum, code)
@@ -212,7 +216,9 @@ def _max_code(codes):
 
 @compiled
 def _pack_all(columns, rows, groups, bits):
-    """Write the bitmaps of a stretch: one for each code of a packed column but 0."""
+    """Write the bitmaps of a stretch in compiled code: one for each code of a packed
+    column but 0.
+    """
     for index in range(len(groups.packed)):
         bitmaps = bits[groups.first[index] : groups.first[index + 1]]
         address = columns.addresses[groups.packed[index]]
@@ -224,6 +230,7 @@ def _pack_all(columns, rows, groups, bits):
 
 @compiled
 def _pack(codes, bits):
+    """Write the bitmap of each code of a column but 0, in compiled code."""
     words = len(codes) // WORD
     for bitmap in range(len(bits)):
         for word in range(words):
@@ -250,7 +257,9 @@ def _add_bitmaps(bits, words, bitmaps, totals):
 
 @compiled
 def _compare(bits, words, bitmaps, totals):
-    """Add the number of common bits of each two bitmaps to the count of their codes."""
+    """Add the popcount of each two bitmaps' common bits to the count of their codes, in
+    tiles.
+    """
     for tile in range(0, len(bits), TILE):
         stop = 0
         for bitmap in range(tile, tile + TILE):
@@ -265,7 +274,9 @@ def _compare(bits, words, bitmaps, totals):
 
 @compiled
 def _cell(first, second, totals):
-    """Return the index in the flat tables of the count of two bitmaps' codes."""
+    """Return the index in the flat tables of the count of two bitmaps' codes, in
+    compiled code.
+    """
     offset = totals.offsets[first[0], second[0]]
     if first[0] < second[0]:
         return offset + first[1] * totals.capacities[second[0]] + second[1]
@@ -293,8 +304,8 @@ def _compare_tile(bits, tile, other, words):
 
 @compiled
 def _tally_all(columns, rows, groups, totals, scratch):
-    """Add the histograms of a chunk: of triples, of pairs, and of columns without a
-    marginal yet.
+    """Add the histograms of a chunk in compiled code: of triples, of pairs, and of
+    columns without a marginal yet.
 
     The marginals of packed columns are those of their bitmaps.
     """
@@ -342,6 +353,7 @@ def _tally_all(columns, rows, groups, totals, scratch):
 
 @compiled
 def _tally_pair(columns, rows, pair, totals, scratch):
+    """Add the histogram of two columns to their table, in compiled code."""
     start = totals.offsets[pair[0], pair[1]]
     cells = totals.capacities[pair[0]] * totals.capacities[pair[1]]
     table = totals.tables[start : start + cells]
@@ -350,8 +362,8 @@ def _tally_pair(columns, rows, pair, totals, scratch):
 
 @compiled
 def _marginalise(counted, cells, triple, sizes, no_marginal, totals):
-    """Add the two copies of a histogram of three columns to the tables of its three
-    pairs.
+    """Add the two copies of a compiled histogram of three columns to the tables of its
+    three pairs.
 
     Also to the marginals of its columns with `no_marginal`, which is cleared.
     """
@@ -378,8 +390,8 @@ def _marginalise(counted, cells, triple, sizes, no_marginal, totals):
 
 @compiled
 def _tally(columns, rows, group, strides, scratch, table):
-    """Add the histogram of a group of columns to its table, row-major with these
-    strides.
+    """Add the compiled histogram of a group of columns to its table, row-major with
+    these strides.
     """
     cells = len(table)
     copies = 4 if cells <= FOUR_COPIES else 2
@@ -396,8 +408,8 @@ def _tally(columns, rows, group, strides, scratch, table):
 
 @compiled
 def _histogram(columns, rows, group, strides, copies, joint, cells, size):
-    """Count the joint codes of some columns in copies of a histogram, `size` cells
-    apart.
+    """Count the joint codes of some columns in copies of a compiled histogram, `size`
+    cells apart.
 
     The joint code of columns a, b, c is (code_a * stride_b + code_b) * stride_c +
     code_c. With `size` 0 there is one histogram, to which counts are added; else cells
@@ -422,7 +434,9 @@ def _histogram(columns, rows, group, strides, copies, joint, cells, size):
 
 @compiled
 def _fold(codes, stride, first, joint):
-    """Replace `joint` by `joint * stride + code`, or by `code` for the first column."""
+    """Replace `joint` by `joint * stride + code` in compiled code, or by `code` for the
+    first column.
+    """
     factor = joint.dtype.type(stride)
     if first:
         for row in range(len(joint)):
@@ -434,8 +448,8 @@ def _fold(codes, stride, first, joint):
 
 @compiled
 def _increment(joint, cells, second, third, fourth):
-    """Count joint codes, row r in copy r mod 4; the other copies begin at these
-    offsets.
+    """Count joint codes in compiled code, row r in copy r mod 4; the other copies begin
+    at these offsets.
     """
     b = np.uint64(second)
     c = np.uint64(third)

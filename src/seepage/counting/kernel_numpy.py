@@ -34,7 +34,9 @@ def count_with_numpy(
 
 
 def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -> None:
-    """Add the number of common bits of each two bitmaps to the count of their codes."""
+    """Add the number of common bits of each two bitmaps to the count of their codes, by
+    NumPy.
+    """
     bits = _bitmaps(codes, schedule)
     room = np.array(cells.capacities)
     for bitmap, (mine, my_code, stop) in zip(bits, schedule.bitmaps, strict=True):
@@ -47,7 +49,7 @@ def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -
 
 
 def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
-    """Return the bitmaps of all packed columns, one per row."""
+    """Return the bitmaps of all packed columns as NumPy arrays, one per row."""
     bits = np.zeros(
         (len(schedule.bitmaps), -(-len(codes[0]) // 64) * 8), dtype=np.uint8
     )

@@ -40,6 +40,7 @@ class PairCells:
     """
 
     def __init__(self, capacities: Sequence[int]) -> None:
+        """Prepare the cells of the counts of all pairs of columns, all 0."""
         self.capacities = tuple(capacities)
         self.starts = marginal_offsets(self.capacities)
         self.offsets = pair_offsets(self.capacities)
@@ -54,18 +55,18 @@ class PairCells:
         self.tables = np.zeros(cells, dtype=np.int64)
 
     def marginal(self, column: int) -> Integers:
-        """Return the marginal of one column, a view."""
+        """Return the marginal of one column among the cells of pairs, a view."""
         return self.marginals[self.starts[column] : self.starts[column + 1]]
 
     def table(self, a: int, b: int) -> Integers:
-        """Return the table of a pair, a < b, as a matrix, a view."""
+        """Return the cells of a pair, a < b, as a matrix, a view."""
         start = self.offset_matrix[a, b]
         shape = self._shape(a, b)
         return self.tables[start : start + shape[0] * shape[1]].reshape(shape)
 
     @cached_property
     def offset_matrix(self) -> Integers:
-        """Offset of the table of columns a and b, symmetric; on the diagonal of a's
+        """Offset of the cells of columns a and b, symmetric; on the diagonal of a's
         marginal.
         """
         columns = len(self.capacities)
@@ -74,7 +75,7 @@ class PairCells:
         return upper + upper.T + np.diag(self.starts[:-1])
 
     def with_room(self, sizes: Sequence[int]) -> "PairCells":
-        """Return these counts with room for alphabets of these sizes.
+        """Return these cells of pairs with room for alphabets of these sizes.
 
         A column that grows a second time gets a quarter more than needed, so that a
         column of k values is copied O(log k) times.
@@ -95,7 +96,7 @@ class PairCells:
         return grown
 
     def add(self, other: "PairCells") -> None:
-        """Add counts with the same or smaller capacities."""
+        """Add the cells of pairs with the same or smaller capacities."""
         if other.capacities == self.capacities:
             self.marginals += other.marginals
             self.tables += other.tables
@@ -113,7 +114,8 @@ class PairCells:
     def completed(
         self, rows: int, orders: Sequence[NDArray[np.integer]]
     ) -> tuple[list[Integers], Integers]:
-        """Return marginals and tables with the counts of code 0, see `PairAccumulator`.
+        """Return marginals and tables of pairs with the cells of code 0, see
+        `PairAccumulator`.
 
         Value i of a column has the code orders[column][i]; `rows` is the number of rows
         counted.
@@ -141,12 +143,15 @@ class PairCells:
         return [part[order] for part, order in zip(parts, orders, strict=True)], counts
 
     def _shape(self, a: int, b: int) -> tuple[int, int]:
+        """Return the shape of the cells of a pair."""
         return self.capacities[a], self.capacities[b]
 
     def __getstate__(self) -> tuple[tuple[int, ...], Integers, Integers]:
+        """Return the cells of pairs to pickle."""
         return self.capacities, self.marginals, self.tables
 
     def __setstate__(self, state: tuple[tuple[int, ...], Integers, Integers]) -> None:
+        """Restore the cells of pairs from a pickle."""
         self.capacities, self.marginals, self.tables = state
         self.starts = marginal_offsets(self.capacities)
         self.offsets = pair_offsets(self.capacities)

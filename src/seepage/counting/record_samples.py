@@ -30,8 +30,8 @@ SEED = 20_240_607
 
 
 def own_seed(purpose: str, rng: int) -> int:
-    """Return a seed for one purpose: NumPy's stream of `rng` itself may have made the
-    table.
+    """Return a seed for one purpose of sampling records: NumPy's stream of `rng` itself
+    may have made the table.
 
     Examples
     --------
@@ -43,8 +43,8 @@ def own_seed(purpose: str, rng: int) -> int:
 
 
 def record_priorities(first: int, count: int, seed: int = SEED) -> Priorities:
-    """Return a pseudo-random 64-bit priority for each of `count` records from index
-    `first` on.
+    """Return a pseudo-random 64-bit priority for each of `count` records, by which
+    samples choose.
 
     A priority depends on the record's index in the table and the seed alone, so the n
     records of lowest priority are a uniform sample that does not depend on how the
@@ -72,7 +72,7 @@ class RandomPart:
     threshold: int
 
     def priorities(self, keys: Priorities | None, first: int, rows: int) -> Priorities:
-        """Return the priorities of a batch's records.
+        """Return the priorities of a batch's records, by which a random part is chosen.
 
         Parameters
         ----------
@@ -90,8 +90,8 @@ class RandomPart:
 
 
 def part_share(records: int) -> float:
-    """Return the share of a random part: a fifth of fewer than 20,000 records, else a
-    twentieth.
+    """Return the share of the records in a random part: a fifth of fewer than 20,000,
+    else a twentieth.
     """
     if records < 20_000:
         return 1 / 5
@@ -101,8 +101,8 @@ def part_share(records: int) -> float:
 def below_share(
     threshold: int, kept: Sequence[tuple["pa.RecordBatch", Priorities]]
 ) -> list[tuple["pa.RecordBatch", Priorities]]:
-    """Return the records of priorities below a threshold, and these, without empty
-    batches.
+    """Return the records of a random part, of priorities below a threshold, without
+    empty batches.
     """
     limit = np.uint64(min(threshold, 2**64 - 1))
     inside = list[tuple["pa.RecordBatch", Priorities]]()
@@ -123,6 +123,7 @@ class PrioritySample:
     """
 
     def __init__(self, size: int) -> None:
+        """Begin a sample of the records of lowest priority."""
         self.kept = 0
         self._size = size
         self._threshold: int | None = None
@@ -144,7 +145,7 @@ class PrioritySample:
             self.thinned()
 
     def merge(self, other: "PrioritySample") -> None:
-        """Add the sample of another part of the table."""
+        """Add the sample of records of another part of the table."""
         if other.kept:
             self.add(*other.thinned())
 
@@ -166,7 +167,7 @@ class PrioritySample:
         return values, priorities
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, after thinning."""
+        """Return the sample of records to pickle, after thinning."""
         if self.kept:
             self.thinned()
         return self.__dict__

@@ -73,8 +73,8 @@ class PairSchedule:
 
     @cached_property
     def bitmaps(self) -> Integers:
-        """Column, code and number of bitmaps to compare with, of each bitmap, one per
-        row.
+        """Column, code and number of comparisons of each bitmap of the schedule, one
+        per row.
         """
         lengths = np.diff(self.first)
         code = np.arange(self.first[-1]) - np.repeat(self.first[:-1], lengths) + 1
@@ -84,13 +84,13 @@ class PairSchedule:
 
     @property
     def comparisons(self) -> int:
-        """Number of comparisons of two bitmaps."""
+        """Number of comparisons of two bitmaps in the schedule."""
         return int(self.bitmaps[:, 2].sum())
 
     @cached_property
     def grouped(self) -> tuple[Integers, Integers]:
-        """The tallied pairs as triples of columns (a, b, c), a < b < c, and the
-        remaining pairs.
+        """The scheduled pairs to tally as triples of columns (a, b, c), a < b < c, and
+        the remaining pairs.
 
         Greedy: each uncovered pair is joined by the middle one of the columns that
         complete a triple of uncovered pairs.  Triples cover about nine tenths of many
@@ -115,7 +115,7 @@ class PairSchedule:
 
 @lru_cache(maxsize=16)
 def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
-    """Return the schedule for columns of these sizes.
+    """Return the schedule of counting all pairs of columns of these sizes.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
 
 
 def _indices(matrix: Booleans) -> Integers:
-    """Return row and column of each true entry, C-contiguous as compiled code
+    """Return row and column of each scheduled pair, C-contiguous as compiled code
     expects.
     """
     return np.ascontiguousarray(np.argwhere(matrix), dtype=np.int64)

@@ -148,7 +148,7 @@ def read_files(
 def _known_dataset(
     name: str, files: dict[str, str] | None = None, csv: Any = None, **entries: Any
 ) -> Dataset:
-    """Return the dataset of a table of the catalogue."""
+    """Return a dataset of the catalogue with the options of its table."""
     published = tuple(PublishedFile(*entry) for entry in (files or {}).items())
     read = partial(read_files, published, TEXT_OF.get(name, bytes), **csv or {})
     return Dataset(

@@ -15,21 +15,24 @@ class _ProgressBar:
     """Adapter of a progress callback to the progress bar that Pooch expects."""
 
     def __init__(self, progress: Progress) -> None:
+        """Wrap a progress callback as the bar of a download."""
         self.progress = progress
         self.total: int | None = None
         self.done = 0
 
     def update(self, received: int) -> None:
-        """Add bytes received, and report the progress."""
+        """Add bytes received of a download, and report the progress."""
         self.done += received
         self.progress(self.done, self.total)
 
     def reset(self) -> None:
-        """Restart at 0; Pooch calls it before the final update."""
+        """Restart the progress of a download; Pooch calls it before the final
+        update.
+        """
         self.done = 0
 
     def close(self) -> None:
-        """Do nothing; required by Pooch."""
+        """End the progress of a download: nothing, required by Pooch."""
 
 
 def download_file(

@@ -32,15 +32,15 @@ class PublishedFile:
     sha256: str
 
     def locate(self) -> Path:
-        """Return the local path of the file, plain or gzipped; that of a plain one if
-        missing.
+        """Return the local path of a published file, plain or gzipped; that of a plain
+        one if missing.
         """
         plain, packed = (download_folder() / (self.path + end) for end in ("", ".gz"))
         return packed if packed.is_file() and not plain.is_file() else plain
 
     def read(self) -> bytes:
-        """Return the uncompressed content; a missing, damaged or altered file
-        raises.
+        """Return the uncompressed content of a published file; a missing, damaged or
+        altered file raises.
         """
         path = self.locate()
         try:
@@ -111,16 +111,18 @@ class Dataset:
 
     @property
     def missing(self) -> list[PublishedFile]:
-        """The files that are not in `download_folder()`."""
+        """The published files of a dataset that are not in `download_folder()`."""
         return [file for file in self.files if not file.locate().is_file()]
 
     @property
     def at_hand(self) -> bool:
-        """Whether all files are in `download_folder()`."""
+        """Whether all published files of a dataset are in `download_folder()`."""
         return not self.missing
 
     def read(self) -> Any:
-        """Return the records as a PyArrow table; a missing or altered file raises."""
+        """Return the records of a dataset's published files as a table; a missing or
+        altered file raises.
+        """
         if self.missing:
             way = (
                 f"`seepage datasets fetch {self.name}`"
@@ -134,7 +136,9 @@ class Dataset:
         return self.reader()
 
     def pairs(self) -> PairCounts:
-        """Return the pair counts of the dataset with its default columns and bins."""
+        """Return the pair counts of a dataset's published files with its default
+        columns and bins.
+        """
         from seepage.tables.read import count_pairs
 
         return count_pairs(self.read(), **self.table)

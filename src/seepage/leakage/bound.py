@@ -106,15 +106,16 @@ def leakage_bound(
         least = checks.inner_probability(c_min, "c_min")
         budget = pure_budget(budget, slack, least)
         slack = 0.0
-    radii = row_radii(uncertainty, len(as_matrix(channel)))
-    if not radii.any():
-        return bounded_leakage(channel, budget, slack)
+    matrix = as_matrix(channel)
+    radii = row_radii(uncertainty, len(matrix))
+    if not np.count_nonzero(radii):
+        return _leakage_of_matrix(matrix, channel, budget, slack)
     return uncertain_leakage(channel, radii, LikelySets("all", budget), delta=slack)
 
 
 def pure_budget(epsilon: float, delta: float, c_min: float) -> float:
-    """Return eps' = ln(e^epsilon + delta / c_min), rounded up: the epsilon of a
-    mechanism whose reports all have a probability of at least c_min.
+    """Return the bound's budget eps' = ln(e^epsilon + delta / c_min), rounded up: the
+    epsilon of a mechanism whose reports all have a probability of at least c_min.
     """
     if delta == 0:
         return round_up(epsilon, 8)
@@ -122,8 +123,8 @@ def pure_budget(epsilon: float, delta: float, c_min: float) -> float:
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
-    """Return the delta' for which the channel from target to report is (value,
-    delta')-LDP.
+    """Return the delta' that goes with a leakage bound: the channel from target to
+    report is (value, delta')-LDP.
 
     delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]:
     the optimum over all (eps, delta)-LDP mechanisms, and never above the paper's delta
@@ -141,8 +142,8 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
 
 
 def _relaxation_share(channel: Floats, value: float, epsilon: float) -> float:
-    """Return (e^l - 1)/(e^eps - 1); at epsilon 0 the largest total variation
-    distance.
+    """Return (e^l - 1)/(e^eps - 1), the bound's share of delta; at epsilon 0 the
+    largest total variation distance.
     """
     if epsilon > 0:
         return math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
@@ -156,15 +157,23 @@ def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Lea
     """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see
     `leakage_bound`.
     """
-    matrix = as_matrix(G)
+    return _leakage_of_matrix(as_matrix(G), G, epsilon, delta)
+
+
+def _leakage_of_matrix(
+    matrix: Floats, G: Channel | ArrayLike, epsilon: float, delta: float
+) -> Leakage:
+    """Return the largest leakage of the matrix of G, whose values are named as G names
+    them.
+    """
     best = LikelySets("all", epsilon).best_pair(matrix)
     certified = relaxation(matrix, best.value, epsilon, delta)
-    if best.value == 0:
-        witness = None
-        paper_delta = 0.0
-    else:
+    witness = None
+    paper_delta = 0.0
+    if best.value > 0:
         witness = named_witness(G, best.likelier, best.other, best.likely)
-        paper_delta = delta * float(matrix[best.likelier][best.likely].sum())
+        if delta > 0:
+            paper_delta = delta * float(matrix[best.likelier][best.likely].sum())
     profile = partial(
         delta_from_profile,
         matrix,
@@ -188,7 +197,8 @@ def relaxed_leakage(
     epsilon: float,
     delta: float,
 ) -> Leakage:
-    """Return the leakage of a known mechanism with a delta, as a pair (l, delta).
+    """Return the leakage of a known mechanism with a delta, as a pair (l, delta): at
+    most the bound.
 
     The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could
     tell, and its delta(l); or (pure, 0) where the supremum over all reports is no

@@ -66,7 +66,7 @@ class LeakageCurve(Result):
 
     @property
     def _delta_text(self) -> str:
-        """The largest delta in words; "" if all are 0."""
+        """The largest delta of a leakage curve in words; "" if all are 0."""
         return delta_text(float(self.deltas.max(initial=0.0)))
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -78,7 +78,7 @@ class LeakageCurve(Result):
         }
 
     def chart(self) -> Any:
-        """Return the curve as an Altair chart, with its saturation level."""
+        """Return the leakage curve as an Altair chart, with its saturation level."""
         from seepage.charts.leakage_curves import curve_chart
 
         order = np.argsort(self.epsilons)
@@ -100,7 +100,7 @@ def leakage_curve(
     mechanism: str | type[Mechanism] | None = None,
     delta: Any = 0.0,
 ) -> LeakageCurve:
-    """Return the leakage at each of several budgets.
+    """Return the leakage at each of several budgets, a curve.
 
     Parameters
     ----------
@@ -163,7 +163,9 @@ def leakage_curve(
 
 
 def _at_budget(mechanism: Any, size: int, epsilon: float, delta: float) -> Any:
-    """Return a mechanism's name, or the object of a class at a budget."""
+    """Return the mechanism of a point of the curve: its name, or the object of a class
+    at a budget.
+    """
     if mechanism is None or isinstance(mechanism, str):
         return mechanism
     if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):

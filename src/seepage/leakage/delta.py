@@ -28,8 +28,8 @@ def hockey_stick_profile(channel: Floats, log_ratio: float) -> float:
 
 
 def budget_profile(epsilon: float, delta: float, other: float) -> float:
-    """Return the largest delta at the epsilon `other` of any (epsilon, delta)-LDP
-    mechanism.
+    """Return the delta profile of a budget: the largest delta at the epsilon `other` of
+    any (epsilon, delta)-LDP mechanism.
 
     delta + (1 - delta)(e^eps - e^e)+ / (e^eps + 1) [Kairouz, Oh and Viswanath 2015].
 
@@ -97,8 +97,8 @@ def delta_from_profile(
 
 
 def invert_profile(leakage: float, excess: float) -> float:
-    """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without
-    overflow.
+    """Return the leakage factor ln(1 + (e^l - 1)/E) at which a delta profile has E =
+    excess, rounded down, without overflow.
     """
     log_quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(excess)
     return round_down(float(np.logaddexp(0.0, log_quotient)), 40)

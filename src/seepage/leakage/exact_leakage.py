@@ -103,7 +103,9 @@ class MixedRatio:
 
 
 def _largest_of_blocks(correlation: Floats, transition: Floats) -> MixedRatio:
-    """Return the largest log-ratio over all reports, taken in blocks."""
+    """Return the exact leakage, the largest log-ratio over all reports, taken in
+    blocks.
+    """
     rows = max(correlation.shape[0], transition.shape[0])
     step = max(1, MAX_PRODUCT_CELLS // rows)
     best = MixedRatio(0.0, 0, 0, 0)
@@ -116,15 +118,17 @@ def _largest_of_blocks(correlation: Floats, transition: Floats) -> MixedRatio:
 
 
 def _report_name(mechanism: Any, report: int) -> Any:
-    """Return the value of a report of a `Channel`; the index of a matrix's column."""
+    """Return the value of the report that attains an exact leakage; the index of a
+    matrix's column.
+    """
     if isinstance(mechanism, Channel):
         return mechanism.output.values[report]
     return report
 
 
 def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
-    """Return the excess over the smallest entry of each column, and that entry; columns
-    scaled.
+    """Return for exact leakage the excess over the smallest entry of each column, and
+    that entry; columns scaled.
     """
     exponents = COLUMN_EXPONENT - np.frexp(mechanism.max(axis=0))[1]
     columns = np.ldexp(mechanism, exponents)
@@ -185,6 +189,7 @@ def mixed_ratios_by_pair(correlation: Floats, transition: Floats) -> Floats:
 def _check_axes(
     channel: Any, mechanism: Any, correlation: Floats, transition: Floats
 ) -> None:
+    """Raise unless source and mechanism of an exact leakage have the same values."""
     named = isinstance(channel, Channel) and isinstance(mechanism, Channel)
     if named and channel.output != mechanism.given:
         raise ChannelError(

@@ -46,7 +46,7 @@ class Witness:
     def sentence(
         self, value: float, source: str = "", target: str = "", delta: float = 0.0
     ) -> str:
-        """Return the witness as a sentence.
+        """Return the witness of a leakage as a sentence.
 
         Parameters
         ----------
@@ -78,7 +78,9 @@ class Witness:
         )
 
     def _favoured(self, source: str) -> str:
-        """Return the likely values in words, after the name of the source."""
+        """Return the likely values of a witness in words, after the name of the
+        source.
+        """
         names = ", ".join(map(str, self.likely[:NAMED_VALUES])) or "nothing"
         text = _value_of(source, names)
         if len(self.likely) > NAMED_VALUES:
@@ -87,14 +89,14 @@ class Witness:
 
 
 def _value_of(attribute: str, value: Label) -> str:
-    """Return a value after the name of its attribute, if there is one."""
+    """Return a value of a witness after the name of its attribute, if there is one."""
     if not attribute:
         return str(value)
     return f"{attribute} {value}"
 
 
 def _times(leakage: float) -> str:
-    """Return how many times likelier a report is, rounded up, in words."""
+    """Return a leakage as how many times likelier a report is, rounded up."""
     if math.isinf(leakage):
         return "infinitely"
     return f"{measured_odds(leakage)} times"
@@ -159,7 +161,8 @@ class Leakage:
         return self.value
 
     def profile(self, leakages: Sequence[float] | None = None) -> LeakageProfile:
-        """Return delta(l), the whole trade of which (value, delta) is one point.
+        """Return delta(l), the whole trade of which the leakage's (value, delta) is one
+        point.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class LeakageProfile(Result):
         return {"leakage": self.leakages.tolist(), "delta": self.deltas.tolist()}
 
     def chart(self) -> Any:
-        """Return delta against the leakage as an Altair chart, with the point
+        """Return a leakage's profile of delta as an Altair chart, with the point
         marked.
         """
         from seepage.charts.leakage_curves import profile_chart

@@ -63,8 +63,8 @@ class LikelySets:
     size: int = 1
 
     def largest(self, channels: Floats, contrast: Floats | None = None) -> Floats:
-        """Return the largest log-ratio of each channel of a stack (p, m, t), rounded
-        up.
+        """Return the largest log-ratio over likely sets of each channel of a stack (p,
+        m, t), rounded up.
 
         `contrast`, one per channel, replaces that of the sets where given.
         """
@@ -80,8 +80,8 @@ class LikelySets:
         return np.array(values)
 
     def best_pair(self, channel: Floats) -> Pair:
-        """Return the largest log-ratio of one channel, rounded up, with what attains
-        it.
+        """Return the largest log-ratio of one channel over likely sets, rounded up,
+        with what attains it.
         """
         terms = channel.shape[1]
         if self._has_singletons(terms):
@@ -90,10 +90,10 @@ class LikelySets:
             return Pair(0.0, 0, 0, np.zeros(terms, dtype=np.bool_))
         pair = dinkelbach(channel, self.contrast, self._width)
         value = float(_safe(pair.value, self.contrast, terms, self._width))
-        return replace(pair, value=value)
+        return pair._replace(value=value)
 
     def _best_singleton(self, channel: Floats) -> Pair:
-        """Return the largest log-ratio of one channel over sets of one input."""
+        """Return the largest log-ratio of one channel over likely sets of one input."""
         ratios = _singleton_ratios(channel, self.contrast)
         source = int(ratios.argmax())
         column = channel[:, source]
@@ -106,15 +106,18 @@ class LikelySets:
 
     @property
     def _width(self) -> int | None:
-        """The size of S for `"subsets"`, else None."""
+        """The size of the likely sets of `"subsets"`, else None."""
         return self.size if self.kind == "subsets" else None
 
     def _has_singletons(self, terms: int) -> bool:
-        """Return whether singletons suffice; of two inputs, every S is one."""
+        """Return whether singletons suffice as likely sets; of two inputs, every S is
+        one.
+        """
         return self.size == 1 and (self.kind != "all" or terms <= 2)
 
     def best_by_pair(self, channels: Floats, contrast: Floats) -> Floats:
-        """Return the largest log-ratio of each ordered pair of rows, rounded up.
+        """Return the largest log-ratio over likely sets of each ordered pair of rows,
+        rounded up.
 
         Parameters
         ----------
@@ -148,8 +151,8 @@ class LikelySets:
     def best_of_pairs(
         self, likelier: Floats, other: Floats, contrast: Floats | None = None
     ) -> tuple[Floats, Booleans]:
-        """Return the largest log-ratio and its S for each ordered pair of rows, not
-        rounded up.
+        """Return the largest log-ratio and its likely set for each ordered pair of
+        rows, not rounded up.
 
         Parameters
         ----------
@@ -182,8 +185,8 @@ class LikelySets:
         return ratios[np.arange(len(source)), source], likely
 
     def count(self, size: int) -> int:
-        """Return the number of sets over `size` inputs, without the empty and the full
-        one.
+        """Return the number of likely sets over `size` inputs, without the empty and
+        the full one.
         """
         if self.kind == "singletons":
             return size
@@ -192,8 +195,8 @@ class LikelySets:
         return int(2**size) - 2
 
     def masks(self, size: int) -> tuple[Floats, bool]:
-        """Return the sets over `size` inputs as 0-1 rows, and whether the family has
-        complements.
+        """Return the likely sets over `size` inputs as 0-1 rows, and whether the family
+        has complements.
 
         Where it has, only one of each set and its complement is returned: the one
         without the last input.
@@ -211,15 +214,17 @@ class LikelySets:
 
 
 def _singleton_ratios(channels: Floats, epsilon: Any) -> Floats:
-    """Return ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u]) for each u."""
+    """Return the log-ratio of each likely set of one input, ln (1 + lambda max_x
+    G[x,u]) / (1 + lambda min_x G[x,u]).
+    """
     high = channels.max(axis=-2)
     low = channels.min(axis=-2)
     return log_ratio(high - low, low, np.asarray(epsilon)[..., None])
 
 
 def _safe(value: Any, epsilon: Any, terms: int, width: int | None = None) -> Any:
-    """Return log-ratios raised by more than their rounding error, and capped at
-    epsilon.
+    """Return log-ratios of likely sets raised by more than their rounding error, and
+    capped at epsilon.
 
     Sums of `terms` gaps of one sign, and the choice among them, have about three
     relative roundings per term.  The cells of a channel are rounded too, and gaps of

@@ -70,6 +70,7 @@ class LeakageMatrix(Result):
         smoothing: Mapping[str, float],
         uncertainty: Uncertainty | None = None,
     ) -> None:
+        """Check the pair counts, the releases and the smoothing of a leakage matrix."""
         self.pairs = checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(checks.items(releases, "releases"))
         self.view: View = view
@@ -85,29 +86,31 @@ class LeakageMatrix(Result):
 
     @property
     def domain(self) -> Domain:
-        """The attributes, in the order of rows and columns."""
+        """The attributes of the leakage matrix, in the order of rows and columns."""
         return self.pairs.domain
 
     @cached_property
     def epsilons(self) -> Floats:
-        """The budget of each attribute."""
+        """The budget of each attribute of the leakage matrix."""
         return np.array([release.epsilon for release in self.releases])
 
     @property
     def values(self) -> Floats:
-        """The leakages in nats, rows targets and columns sources; each holds with its
-        delta.
+        """The leakages of the matrix in nats, rows targets and columns sources; each
+        holds with its delta.
         """
         return np.asarray(self._leakages[0])
 
     @property
     def deltas(self) -> Floats:
-        """The certified delta of each leakage; 0 where the source has delta 0."""
+        """The certified delta of each leakage of the matrix; 0 where the source has
+        delta 0.
+        """
         return np.asarray(self._leakages[1])
 
     @cached_property
     def _leakages(self) -> Floats:
-        """Leakages and deltas, shape (2, n, n)."""
+        """Leakages and deltas of the matrix, shape (2, n, n)."""
         if self.uncertainty is not None:
             return checks.read_only(uncertain_leakages(self), "leakages")
         leakages = np.zeros((2, len(self.domain), len(self.domain)))
@@ -141,8 +144,8 @@ class LeakageMatrix(Result):
         ).T
 
     def ratios_by_pair(self) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield (targets, sources, ratios): the largest log-ratio by pair of target
-        values.
+        """Yield (targets, sources, ratios) of a leakage matrix: the largest log-ratio
+        by pair of target values.
 
         `ratios` has shape (p, m, m), no entry above the leakage of source about target.
         Not yielded: sources named with a delta, sources that are neither two-level nor
@@ -177,8 +180,8 @@ class LeakageMatrix(Result):
     def _ratios_of_matrices(
         self, targets: Integers, sources: Integers, channels: Floats
     ) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield `ratios_by_pair` of the sources of a stack that are not two-level but
-        have a transition matrix, one pair at a time.
+        """Yield `ratios_by_pair` of the leakage matrix for sources of a stack that are
+        not two-level but have a transition matrix, one pair at a time.
         """
         for index, source in enumerate(sources.tolist()):
             transition = self._transitions.get(source)
@@ -191,8 +194,8 @@ class LeakageMatrix(Result):
 
     @cached_property
     def _transitions(self) -> dict[int, Floats]:
-        """The transition matrix of each source that is not two-level and has delta 0,
-        where it is known.
+        """The transition matrix of each source of the leakage matrix that is not
+        two-level and has delta 0, where it is known.
         """
         transitions = {}
         for source, release in enumerate(self.releases):
@@ -217,7 +220,8 @@ class LeakageMatrix(Result):
     def leak_among(
         self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
     ) -> Leakage:
-        """Return the leakage restricted to target values with at least `least` records.
+        """Return a leakage of the matrix restricted to target values with at least
+        `least` records.
 
         Missing values of the target are excluded, and so are values that never occur.
         """
@@ -240,22 +244,26 @@ class LeakageMatrix(Result):
         return self.releases[column].leakage(part, self.view)
 
     def within(self, uncertainty: Uncertainty) -> "LeakageMatrix":
-        """Return the leakages of the same releases over all rows within distances of
-        the table's.
+        """Return the leakage matrix of the same releases over all rows within distances
+        of the table's.
         """
         return LeakageMatrix(
             self.pairs, self.releases, self.view, self.smoothing, uncertainty
         )
 
     def without_smoothing(self) -> "LeakageMatrix":
-        """Return the matrix of the same counts, releases and view without smoothing."""
+        """Return the leakage matrix of the same counts, releases and view without
+        smoothing.
+        """
         if self.uncertainty is not None or not any(self.smoothing.values()):
             return self
         smoothing = dict.fromkeys(self.smoothing, 0.0)
         return LeakageMatrix(self.pairs, self.releases, self.view, smoothing)
 
     def _check_own_rows(self) -> None:
-        """Raise with uncertainty, for what speaks of the table's own rows only."""
+        """Raise for a leakage matrix with uncertainty, for what speaks of the table's
+        own rows only.
+        """
         if self.uncertainty is not None:
             raise InputError(
                 "confidence limits are of the table's own leakages, and with "
@@ -273,18 +281,21 @@ class LeakageMatrix(Result):
 
     @property
     def tcpl_delta(self) -> float:
-        """The sum of the deltas of all leakages."""
+        """The sum of the deltas of all leakages of the matrix."""
         return float(self.deltas.sum())
 
     def channel(
         self, target: str | SupportsIndex, source: str | SupportsIndex
     ) -> Channel:
-        """Return the correlation channel of one pair, with the matrix's smoothing."""
+        """Return the correlation channel of one pair of the leakage matrix, with its
+        smoothing.
+        """
         return self.pairs.channel(target, source, **self.smoothing)
 
     def __getitem__(
         self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
     ) -> Leakage:
+        """Return the leakage of one pair of the matrix with its witness."""
         target, source = target_and_source(self.domain, pair, "matrix")
         if target == source:
             raise DomainError(
@@ -296,8 +307,8 @@ class LeakageMatrix(Result):
         return self.releases[source].leakage(self.channel(target, source), self.view)
 
     def strongest(self, count: int = 10) -> list[Leak]:
-        """Return the largest leakages, largest first, each with its target and source
-        by name.
+        """Return the largest leakages of the matrix, largest first, each with its
+        target and source by name.
         """
         checks.integer(count, "count", 0)
         names = self.domain.names
@@ -313,7 +324,7 @@ class LeakageMatrix(Result):
         ]
 
     def interval(self, confidence: float = 0.95) -> "LeakageIntervals":
-        """Return lower and upper confidence limits of every leakage for the population.
+        """Return confidence limits of every leakage of the matrix for the population.
 
         All intervals of all pairs hold simultaneously with this confidence, if the
         records are a random sample of the population, one record per person
@@ -351,10 +362,13 @@ class LeakageMatrix(Result):
 
     @property
     def _delta_text(self) -> str:
-        """The largest delta of a mechanism in words; "" if all are 0."""
+        """The largest delta of a mechanism of the leakage matrix in words; "" if all
+        are 0.
+        """
         return delta_text(max(release.delta for release in self.releases))
 
     def _repr_html_(self) -> str:
+        """Return the leakage matrix as an HTML table."""
         names = self.domain.names[:SHOWN_ROWS]
         odds = [[odds_cell(value) for value in row] for row in self.values.T.tolist()]
         cells = zip(names, odds, strict=False)
@@ -393,8 +407,8 @@ class LeakageMatrix(Result):
         }
 
     def chart(self, name: str = "") -> Any:
-        """Return the matrix as an Altair heat map, titled with the data's name, if
-        given.
+        """Return the leakage matrix as an Altair heat map, titled with the data's name,
+        if given.
         """
         from seepage.charts.result_charts import matrix_chart
 
@@ -424,8 +438,8 @@ class LeakageMatrix(Result):
         )
 
     def related_order(self) -> list[int]:
-        """Return the attributes in an order that puts pairs with much leakage side by
-        side.
+        """Return the attributes of the leakage matrix in an order that puts pairs with
+        much leakage side by side.
 
         Leaf order of average-linkage clustering on the larger leakage of both
         directions.
@@ -434,10 +448,12 @@ class LeakageMatrix(Result):
 
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
+        """Return the likely sets of each source of the leakage matrix."""
         return [release.sets(self.view) for release in self.releases]
 
     def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield (targets, sources, channels) of all ordered pairs, one stack per shape.
+        """Yield (targets, sources, channels) of all ordered pairs of the leakage
+        matrix, one stack per shape.
 
         `channels` has shape (p, m, t).  A target value that never occurs repeats the
         row of one that does, which changes no maximum over pairs of rows.
@@ -449,8 +465,8 @@ class LeakageMatrix(Result):
             yield high, low, self._channels(turned, smooth.transpose(0, 2, 1))
 
     def _channels(self, cells: Integers, smooth: Floats) -> Floats:
-        """Return the channels of tables, rows targets, from counts and smoothed
-        counts.
+        """Return the channels of the leakage matrix from tables of counts and smoothed
+        counts, rows targets.
         """
         seen = (cells.sum(axis=2) > 0) & (smooth.sum(axis=2) > 0)
         if not seen.any(axis=1).all():
@@ -463,8 +479,8 @@ class LeakageMatrix(Result):
 
 
 def direct_leakage(release: Release, view: View) -> tuple[float, float]:
-    """Return the direct privacy leakage (DPL) of an attribute's own report, and its
-    delta.
+    """Return the direct privacy leakage (DPL) of an attribute's own report, the
+    matrix's diagonal, and its delta.
 
     With delta 0 it is the maximum log-likelihood ratio in the view: epsilon for the
     whole report, less for `exp`, whose report realises half, and for a value inferred
@@ -493,7 +509,7 @@ def leakage_matrix(
     c_min: Any = None,
     **table: Unpack[TableKeywords],
 ) -> LeakageMatrix:
-    """Return the leakage of every attribute about every other.
+    """Return the leakage of every attribute about every other, as a matrix.
 
     Parameters
     ----------
@@ -580,8 +596,8 @@ NO_SMOOTHING = {"min_count": 0.0, "prior": 0.0, "truncate": 0.0}
 
 
 def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
-    """Return the leakages of pair counts, without smoothing unless the options have
-    it.
+    """Return the leakage matrix of pair counts, without smoothing unless the options
+    have it.
     """
     smoothing = {name: getattr(options, name, 0.0) for name in NO_SMOOTHING}
     _check_records(pairs)
@@ -595,7 +611,7 @@ def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
 def _pure_releases(
     domain: Domain, released: Sequence[Release], c_min: Any
 ) -> list[Release]:
-    """Return releases of any mechanism with these budgets whose reports all have a
+    """Return releases for a leakage matrix of any mechanism whose reports all have a
     probability of at least c_min: pure, with a larger epsilon.
     """
     pure = list[Release]()
@@ -617,13 +633,13 @@ def matrix_of_releases(
     view: View,
     uncertainty: Uncertainty | None = None,
 ) -> LeakageMatrix:
-    """Return the leakages of pair counts at given releases, without smoothing."""
+    """Return the leakage matrix of pair counts at given releases, without smoothing."""
     _check_records(pairs)
     return LeakageMatrix(pairs, released, view, NO_SMOOTHING, uncertainty)
 
 
 def _check_records(pairs: PairCounts) -> None:
-    """Raise if there are no records."""
+    """Raise if the pair counts of a leakage matrix have no records."""
     if not pairs.records:
         raise DomainError(
             "there is no leakage without records, and these counts have none"
@@ -631,8 +647,8 @@ def _check_records(pairs: PairCounts) -> None:
 
 
 def clustered_order(strengths: Floats) -> list[int]:
-    """Return the indices of a symmetric matrix in an order that puts strong pairs side
-    by side.
+    """Return the indices of a matrix of leakages in an order that puts strong pairs
+    side by side.
 
     Leaf order of average-linkage clustering with distance max(strengths) - strengths[i,
     j].

@@ -63,22 +63,22 @@ class Leak:
 
     @property
     def lower(self) -> float:
-        """The lower confidence limit; 0, which always holds, where it is not
-        computed.
+        """The lower confidence limit of a pair's leak; 0, which always holds, where it
+        is not computed.
         """
         return self.interval[0] if self.interval else 0.0
 
     @property
     def upper(self) -> float:
-        """The upper confidence limit; infinity, which always holds, where it is not
-        computed.
+        """The upper confidence limit of a pair's leak; infinity, which always holds,
+        where it is not computed.
         """
         return self.interval[1] if self.interval else math.inf
 
     @property
     def rank(self) -> float:
-        """The sort key min(lower, supported); 0 without a witness, or if it is a
-        missing value.
+        """The sort key of a pair's leak, min(lower, supported); 0 without a witness, or
+        if it is a missing value.
         """
         if self.witness is None or self.supported is None:
             return 0.0
@@ -87,8 +87,8 @@ class Leak:
         return min(self.lower, self.supported)
 
     def sentence(self) -> str:
-        """Return the evidence in words: the witness, or else how many times the odds
-        change, with the interval.
+        """Return the leak of a pair in words: the witness, or else how many times the
+        odds change, with the interval.
 
         Where rare or missing values have a larger leakage, the witness is given with
         its own.
@@ -105,7 +105,9 @@ class Leak:
         return f"{text}, {limits} in the population"
 
     def _witness_sentence(self, witness: Witness) -> str:
-        """Return the witness in words, with its own leakage where that is smaller."""
+        """Return the witness of a pair's leak in words, with its own leakage where that
+        is smaller.
+        """
         value = self.leakage if self.supported is None else self.supported
         text = witness.sentence(value, self.source, self.target, self.delta)
         if odds_above(value) == odds_above(self.leakage):
@@ -113,7 +115,7 @@ class Leak:
         return f"{text} (more for rare or missing values)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the leak as plain values, its witness in words."""
+        """Return the leak of a pair as plain values, its witness in words."""
         return {
             "target": self.target,
             "source": self.source,
@@ -137,7 +139,9 @@ class Leak:
 
 
 def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
-    """Return the indices of the two attributes of `name[target, source]`."""
+    """Return the indices of the two attributes of a pair's leak, `name[target,
+    source]`.
+    """
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DomainError(
             f"a leakage has a target and a source: give {name}[target, source], "
@@ -147,8 +151,8 @@ def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
 
 
 def ranked_pairs(values: Floats, ties: Floats) -> Iterator[tuple[int, int]]:
-    """Return all (target, source) by descending value, and by descending `ties` where
-    equal.
+    """Return all pairs (target, source) by descending leak, and by descending `ties`
+    where equal.
     """
     off_diagonal = np.flatnonzero(~np.eye(len(values), dtype=np.bool_))
     ranks = np.lexsort((-ties.flat[off_diagonal], -values.flat[off_diagonal]))

@@ -30,6 +30,7 @@ class ReleaseOptions(DataOptions):
     delta: Any = 0.0
 
     def __post_init__(self) -> None:
+        """Check the options of releases."""
         super().__post_init__()
         checks.constrain(self, RELEASE_CONSTRAINTS)
 
@@ -46,6 +47,7 @@ class ChannelOptions(ReleaseOptions):
     uncertainty: Any = 0.0
 
     def __post_init__(self) -> None:
+        """Check the options of releases and of smoothing."""
         super().__post_init__()
         checks.constrain(self, SMOOTHING_CONSTRAINTS)
 

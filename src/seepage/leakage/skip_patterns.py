@@ -39,7 +39,9 @@ def skip_patterns(pairs: PairCounts) -> list[str]:
 
 
 def _is_missing_somewhere(pairs: PairCounts, source: Attribute) -> bool:
-    """Return whether an attribute is missing in at least one record."""
+    """Return whether an attribute may be skipped: it is missing in at least one
+    record.
+    """
     if MISSING not in source.values:
         return False
     return bool(pairs.marginal(source.name)[source.code(MISSING)])

@@ -15,9 +15,8 @@ process did before, so that the same channel always has the same value and witne
 """
 
 import math
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,8 +66,7 @@ NEGLIGIBLE = 2.0**-41
 search."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(NamedTuple):
     """The largest log-ratio of one channel, with the x, x' and S that attain it."""
 
     value: float
@@ -77,7 +75,7 @@ class Pair:
     likely: Booleans
 
     def is_of(self, likelier: int, other: int) -> bool:
-        """Return whether it is the pair of these rows."""
+        """Return whether the solver's best pair is the pair of these rows."""
         return self.likelier == likelier and self.other == other
 
 
@@ -118,17 +116,17 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
             )
             if better:
                 value = better.value
-                best = replace(better, likelier=first + better.likelier)
+                best = better._replace(likelier=first + better.likelier)
             hidden = _hidden(value, epsilon, size)
             # At an infinite value `hidden` is NaN.
             upper = max(upper, value + hidden) if hidden < math.inf else math.inf
         if best and upper - value <= NEGLIGIBLE * value:
-            return replace(best, value=upper)
+            return best._replace(value=upper)
     return best or Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
 
 
 def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
-    """Return whether a channel of this shape, m x t, is maximised by Numba rather than
+    """Return whether a channel of this shape, m x t, is solved by Numba rather than
     NumPy.
     """
     targets, sources = shape
@@ -138,7 +136,9 @@ def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
 
 @lru_cache(maxsize=256)
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
-    """Return 1 - e^-eps and e^-eps, both scaled as in `log_ratio`."""
+    """Return the solver's constants 1 - e^-eps and e^-eps, both scaled as in
+    `log_ratio`.
+    """
     scale = one_minus_exp(epsilon) * ROOT_SCALE**2
     return scale, (float(np.exp(-epsilon / 2)) * ROOT_SCALE) ** 2
 
@@ -205,8 +205,8 @@ def dinkelbach_rows(
 
 
 def _scaled_rows(rows: Floats, others: Floats, height: float) -> tuple[Floats, Floats]:
-    """Return the rows G[x] and H G[x'] at H = exp(height), both scaled down where H
-    would overflow.
+    """Return the rows that the solver compares, G[x] and H G[x'] at H = exp(height),
+    both scaled down where H would overflow.
     """
     above = rows
     excess = min(max(0.0, height - LARGE_EPSILON), LARGE_EPSILON)
@@ -216,8 +216,8 @@ def _scaled_rows(rows: Floats, others: Floats, height: float) -> tuple[Floats, F
 
 
 def _hidden(value: float, epsilon: float, size: int | None) -> float:
-    """Return how far a pair rejected by its gain can exceed the log-ratio, due to
-    rounding.
+    """Return how far a pair rejected by the solver for its gain can exceed the
+    log-ratio, due to rounding.
 
     At H the gains of two pairs have errors of at most k UNIT times the masses that they
     are sums of: 1, and H where S must have inputs of negative score.  A pair whose gain
@@ -229,8 +229,8 @@ def _hidden(value: float, epsilon: float, size: int | None) -> float:
 
 
 def _can_raise(gain: float, epsilon: float, value: float) -> bool:
-    """Return whether lambda E(H) > H - 1 for a pair with this gain E(H), H = exp(value)
-    [theory].
+    """Return whether Dinkelbach's iteration can raise its value: lambda E(H) > H - 1
+    for the gain E(H), H = exp(value) [theory].
 
     Always true above `LARGE_EPSILON`.  If false, no pair of smaller gain exceeds H by
     `_hidden`.
@@ -241,8 +241,8 @@ def _can_raise(gain: float, epsilon: float, value: float) -> bool:
 
 
 def _gains(scores: Floats, size: int | None) -> Floats:
-    """Return the sum of the scores over the best S of each pair, flat; overwrites
-    `scores`.
+    """Return the gain of each pair in the solver, the sum of the scores over the best
+    S, flat; overwrites `scores`.
     """
     scores = scores.reshape(-1, scores.shape[-1])
     if size is not None:
@@ -256,13 +256,15 @@ def _gains(scores: Floats, size: int | None) -> Floats:
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
-    """Return the log-ratio of each pair of rows for its S."""
+    """Return the log-ratio of each pair of rows of the solver for its S."""
     gaps = np.where(likely, likelier - other, 0.0).sum(axis=-1)
     return log_ratio(gaps, np.where(likely, other, 0.0).sum(axis=-1), epsilon)
 
 
 def best_sets(scores: Floats, size: int | None) -> Booleans:
-    """Return the inputs of positive score, or those of the `size` largest scores."""
+    """Return the sets S that maximise sums of scores: the inputs of positive score, or
+    those of the `size` largest scores.
+    """
     if size is None:
         return scores > 0
     sets = np.zeros(scores.shape, dtype=np.bool_)
@@ -274,7 +276,8 @@ def best_sets(scores: Floats, size: int | None) -> Booleans:
 def best_of_pairs(
     likelier: Floats, other: Floats, epsilon: Floats, size: int | None
 ) -> tuple[Floats, Booleans]:
-    """Return the largest log-ratio and its S for each pair of rows, shape (n, t).
+    """Return the largest log-ratio and its S for each pair of rows, solved by
+    Dinkelbach's iteration, shape (n, t).
 
     For S of one size by iteration.  An input of large mass whose own ratio is H has a
     score of 0 up to rounding, which can hide the scores of all others.  So after
@@ -309,7 +312,8 @@ def _best_of_size(
     *,
     margin: float = 0.0,
 ) -> tuple[Floats, Booleans]:
-    """Return the S of one size with the largest scores at `value`, and its log-ratio.
+    """Return the solver's S of one size with the largest scores at `value`, and its
+    log-ratio.
 
     For each pair of rows, shape (n, t).  Each score is lowered by `margin` times the
     sum of its two terms.
@@ -325,7 +329,8 @@ def _best_of_size(
 def _best_prefixes(
     likelier: Floats, other: Floats, epsilon: Floats
 ) -> tuple[Floats, Booleans]:
-    """Return the largest log-ratio over every S, and its S, for each pair of rows.
+    """Return the largest log-ratio over every S, and its S, for each pair of rows,
+    solved by sorting.
 
     The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted
     by it and every prefix is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).
@@ -353,8 +358,8 @@ def _best_set(
     value: float = 0.0,
     size: int | None = None,
 ) -> tuple[float, Booleans]:
-    """Return the log-ratio of two rows and its S: the best S, or that of one size with
-    the largest scores at `value`.
+    """Return the log-ratio of two rows and its S as the solver finds it: the best S, or
+    that of one size with the largest scores at `value`.
 
     Short rows are compared in pure Python, which is faster.
     """

@@ -23,7 +23,9 @@ records."""
 
 
 def witness_records(pairs: PairCounts) -> int:
-    """Return the minimum number of records of a target value in a witness."""
+    """Return the minimum number of records of a target value in the witness of a strong
+    leak.
+    """
     return min(MAX_WITNESS_RECORDS, pairs.records // 20)
 
 
@@ -76,9 +78,7 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[Leak]:
 
 
 def _strongest_of_pooled(matrix: LeakageMatrix, count: int) -> list[Leak]:
-    """Return the largest leakages of counts with pooled values, with their
-    witnesses.
-    """
+    """Return the strongest leaks of counts with pooled values, with their witnesses."""
     least = witness_records(matrix.pairs)
     leaks = []
     for leak in matrix.strongest(count):
@@ -92,8 +92,8 @@ def _strongest_of_pooled(matrix: LeakageMatrix, count: int) -> list[Leak]:
 def _with_evidence(
     matrix: LeakageMatrix, intervals: LeakageIntervals, *, target: int, source: int
 ) -> Leak:
-    """Return the leak of one pair: its interval, and its witness among frequent
-    values.
+    """Return one of the strongest leaks with its evidence: interval, and witness among
+    frequent values.
     """
     supported = matrix.leak_among(target, source, witness_records(matrix.pairs))
     return replace(

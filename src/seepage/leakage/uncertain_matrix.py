@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def uncertain_leakages(matrix: "LeakageMatrix") -> Floats:
-    """Return leakages and deltas, shape (2, n, n), over all rows within their
-    distances.
+    """Return the matrix of leakages and deltas, shape (2, n, n), over all rows within
+    their distances.
 
     A mechanism with a delta has the bound of its budget, and so has one that is neither
     two-level nor has a transition matrix.
@@ -66,7 +66,9 @@ def uncertain_ratios_of(
 def uncertain_leakage_of(
     matrix: "LeakageMatrix", target: str | SupportsIndex, source: str | SupportsIndex
 ) -> Leakage:
-    """Return one leakage over all rows within their distances, with its witness."""
+    """Return one leakage of a matrix over all rows within their distances, with its
+    witness.
+    """
     row = matrix.domain.index(target)
     column = matrix.domain.index(source)
     release = matrix.releases[column]
@@ -121,13 +123,17 @@ def _all_ratios(
 
 
 def _among(ratios: Floats, occurs: Booleans) -> Floats:
-    """Return ratios by pair of values, 0 unless both values occur."""
+    """Return ratios of an uncertain matrix by pair of values, 0 unless both values
+    occur.
+    """
     both = occurs[:, :, None] & occurs[:, None, :]
     return np.where(both, ratios, 0.0)
 
 
 def _sets_of(release: Release, matrix: "LeakageMatrix") -> LikelySets | None:
-    """Return the likely sets of a source's report; None for a transition matrix."""
+    """Return the likely sets of a source in an uncertain matrix; None for a transition
+    matrix.
+    """
     every_set = LikelySets("all", release.epsilon)
     if release.delta:
         return every_set
@@ -141,8 +147,8 @@ def _sets_of(release: Release, matrix: "LeakageMatrix") -> LikelySets | None:
 
 
 def _occurs(matrix: "LeakageMatrix", target: int) -> Booleans:
-    """Return the values of a target that occur in the table or, where it is compared,
-    in the other one.
+    """Return the values of a target of an uncertain matrix that occur in the table or,
+    where it is compared, in the other one.
     """
     assert matrix.uncertainty is not None
     in_table = matrix.pairs.marginals[target] > 0
@@ -150,8 +156,8 @@ def _occurs(matrix: "LeakageMatrix", target: int) -> Booleans:
 
 
 def _radii(matrix: "LeakageMatrix", target: int, source: int) -> Floats:
-    """Return the distance of the row of each target value; 1 where the table has
-    none.
+    """Return the distance of the row of each target value of an uncertain matrix; 1
+    where the table has none.
     """
     assert matrix.uncertainty is not None
     in_table = matrix.pairs.marginals[target] > 0
@@ -160,13 +166,15 @@ def _radii(matrix: "LeakageMatrix", target: int, source: int) -> Floats:
 
 
 def _occurring_radii(matrix: "LeakageMatrix", target: int, source: int) -> Floats:
-    """Return the distances of the rows of the values that occur."""
+    """Return the distances of the rows of the values that occur in an uncertain
+    matrix.
+    """
     return _radii(matrix, target, source)[_occurs(matrix, target)]
 
 
 def _occurring_rows(matrix: "LeakageMatrix", target: int, source: int) -> Floats:
-    """Return the rows of the values that occur; any row for those that the table
-    lacks.
+    """Return the rows of the values that occur in an uncertain matrix; any row for
+    those that the table lacks.
     """
     table = matrix.pairs.table(target, source)[_occurs(matrix, target)]
     cells = table + (table.sum(axis=1, keepdims=True) == 0)

@@ -157,7 +157,9 @@ def uncertain_report_leakage(
 def _extreme_likelihoods(
     channel: Floats, radii: Floats, transition: Floats
 ) -> tuple[Floats, Floats]:
-    """Return U and L of every row and report, shapes (m, reports)."""
+    """Return the extremes U and L of every uncertain row and report, shapes (m,
+    reports).
+    """
     order = np.argsort(transition, axis=0, kind="stable")
     ascending = np.take_along_axis(transition, order, axis=0)
     highest = np.empty((len(channel), transition.shape[1]))
@@ -170,8 +172,8 @@ def _extreme_likelihoods(
 
 
 def moved_mass(shares: Floats, likelihoods: Floats, radius: float) -> Floats:
-    """Return the likelihood of each report after a mass was moved from the first inputs
-    to the last one.
+    """Return the likelihood of each report after a mass of an uncertain row was moved
+    from the first inputs to the last one.
 
     Parameters
     ----------
@@ -201,8 +203,8 @@ def uncertain_leakage(
     *,
     delta: float = 0.0,
 ) -> Leakage:
-    """Return the largest leakage of reports with these likely sets over all rows within
-    their distances, with its witness.
+    """Return the largest leakage over all uncertain rows of reports with these likely
+    sets, with its witness.
 
     Parameters
     ----------
@@ -264,14 +266,18 @@ def _largest_distance(matrix: Floats, radii: Floats) -> float:
 
 
 def _is_enumerable(sets: LikelySets, size: int) -> bool:
-    """Return whether the sets over `size` values are few enough to try each."""
+    """Return whether the likely sets over `size` values are few enough to try each on
+    uncertain rows.
+    """
     if sets.kind == "all":
         return size <= MAX_ENUMERATED
     return sets.kind == "singletons" or sets.count(size) <= MAX_SETS
 
 
 def _every_set(sets: LikelySets, size: int) -> Floats:
-    """Return the sets over `size` values as 0-1 rows, complements included."""
+    """Return the likely sets to try on uncertain rows as 0-1 rows, complements
+    included.
+    """
     masks, has_complements = sets.masks(size)
     if not has_complements:
         return masks
@@ -281,8 +287,8 @@ def _every_set(sets: LikelySets, size: int) -> Floats:
 def _extreme_masses(
     channels: Floats, radii: Floats, sets: LikelySets
 ) -> tuple[Floats, Floats]:
-    """Return U and L of every row and set, raised and lowered by more than their
-    rounding errors.
+    """Return the extremes U and L of every uncertain row and set, raised and lowered by
+    more than their rounding errors.
 
     Shapes (..., m, sets), for channels of shape (..., m, t).
     """
@@ -298,7 +304,9 @@ def _extreme_masses(
 def _enumerated(
     channels: Floats, radii: Floats, sets: LikelySets, contrasts: Floats
 ) -> Floats:
-    """Return the largest log-ratio over all sets of each ordered pair of rows."""
+    """Return the largest log-ratio over all sets of each ordered pair of uncertain
+    rows.
+    """
     high, low = _extreme_masses(channels, radii, sets)
     _, count, width = high.shape
     ratios = np.zeros((len(channels) * count, count))
@@ -314,8 +322,8 @@ def _enumerated(
 
 
 def _attaining_set(rows: Floats, radii: Floats, sets: LikelySets) -> Booleans:
-    """Return the set of the largest ratio of two rows; beyond enumeration the best
-    prefix of their Neyman-Pearson curve, whose ratio is close to it.
+    """Return the set of the largest ratio of two uncertain rows; beyond enumeration the
+    best prefix of their Neyman-Pearson curve, whose ratio is close to it.
     """
     size = rows.shape[1]
     if _is_enumerable(sets, size):
@@ -336,7 +344,8 @@ def _attaining_set(rows: Floats, radii: Floats, sets: LikelySets) -> Booleans:
 
 
 def _on_curves(channel: Floats, radii: Floats, contrast: float) -> Floats:
-    """Return an upper bound over all S of the log-ratio of each ordered pair of rows.
+    """Return an upper bound over all S of the log-ratio of each ordered pair of
+    uncertain rows.
 
     The largest mass A under x of a fractional S with mass B under x' is a concave
     function of B.  A set that is not empty has B >= the smallest cell of x', and one
@@ -367,8 +376,9 @@ def _on_curves(channel: Floats, radii: Floats, contrast: float) -> Floats:
 
 
 def _curves(row: Floats, others: Floats) -> tuple[Integers, Floats, Floats]:
-    """Return the order of sources by row / other, descending, and the cumulative sums
-    of both rows in this order, shapes (n, t) and (n, t + 1).
+    """Return the curves of uncertain rows: the order of sources by row / other,
+    descending, and the cumulative sums of both rows in this order, shapes (n, t) and
+    (n, t + 1).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         negated = -np.nan_to_num(row / others, nan=0.0, posinf=np.inf)
@@ -381,8 +391,8 @@ def _curves(row: Floats, others: Floats) -> tuple[Integers, Floats, Floats]:
 
 
 def _interpolated(x: Floats, y: Floats, mass: Floats, first: bool = False) -> Floats:
-    """Return y of each curve (x, y) at x = mass; where x is constant, that of the last
-    vertex, or of the first one.
+    """Return y of each curve (x, y) of uncertain rows at x = mass; where x is constant,
+    that of the last vertex, or of the first one.
     """
     passed = x < mass[:, None] if first else x <= mass[:, None]
     start = np.clip(passed.sum(axis=1) - 1, 0, x.shape[1] - 2)
@@ -396,5 +406,7 @@ def _interpolated(x: Floats, y: Floats, mass: Floats, first: bool = False) -> Fl
 
 
 def _guard(terms: int) -> float:
-    """Return an upper bound on the rounding error of a sum of so many probabilities."""
+    """Return an upper bound on the rounding error of a sum of so many probabilities of
+    an uncertain row.
+    """
     return (2 * terms + 32) * UNIT

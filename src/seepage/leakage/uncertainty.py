@@ -23,16 +23,20 @@ class Uncertainty(Protocol):
 
     @property
     def words(self) -> str:
-        """The assumption in words: "rows within 0.05"."""
+        """The assumption of an uncertainty in words: "rows within 0.05"."""
 
     def coded(self, pairs: PairCounts) -> PairCounts:
-        """Return pair counts in the domain whose rows the distances are of."""
+        """Return pair counts in the domain whose rows the uncertainty is of."""
 
     def radii(self, target: int, source: int) -> Floats | float:
-        """Return the distance of each row of P(source given target), or that of all."""
+        """Return the uncertain distance of each row of P(source given target), or that
+        of all.
+        """
 
     def occurring(self, target: int) -> Booleans | bool:
-        """Return the values of a target that occur although the table has none."""
+        """Return the values of a target that occur under the uncertainty although the
+        table has none.
+        """
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class RowsWithin:
 
     @property
     def words(self) -> str:
-        """The assumption in words."""
+        """The assumption of stated uncertainty in words: rows within distances."""
         least = min(self.by_target)
         most = max(self.by_target)
         if least == most:
@@ -62,15 +66,19 @@ class RowsWithin:
         return f"rows within {least:g} to {most:g}, by target"
 
     def coded(self, pairs: PairCounts) -> PairCounts:
-        """Return the pair counts as they are."""
+        """Return the pair counts as they are: a stated uncertainty has no domain of its
+        own.
+        """
         return pairs
 
     def radii(self, target: int, source: int) -> float:
-        """Return the distance of the rows about a target."""
+        """Return the stated uncertainty, the distance of the rows about a target."""
         return self.by_target[target]
 
     def occurring(self, target: int) -> bool:
-        """Return False: other values than the table's are not spoken of."""
+        """Return False: a stated uncertainty speaks of no other values than the
+        table's.
+        """
         return False
 
 
@@ -106,25 +114,29 @@ class MeasuredRows:
 
     @property
     def words(self) -> str:
-        """The assumption in words."""
+        """The assumption of measured uncertainty in words: rows as far as those of
+        another table.
+        """
         first, second = self.names
         return f"rows within the distances from {first} to {second}"
 
     def coded(self, pairs: PairCounts) -> PairCounts:
-        """Return pair counts in the domain of both tables; others raise a
-        DomainError.
+        """Return pair counts in the domain of both tables of a measured uncertainty;
+        others raise a DomainError.
         """
         selected = pairs.select(self.first.domain.names)
         return recoded(selected, self.first.domain)
 
     def radii(self, target: int, source: int) -> Floats:
-        """Return the distance of each row, rounded up."""
+        """Return the measured uncertainty, the distance of each row, rounded up."""
         first = self.first.table(target, source)
         second = self.second.table(target, source)
         return row_distances(first, second)
 
     def occurring(self, target: int) -> Booleans:
-        """Return the values of a target that the second table has."""
+        """Return the values of a target that the second table of a measured uncertainty
+        has.
+        """
         return np.asarray(self.second.marginals[target] > 0)
 
 
@@ -177,20 +189,21 @@ def uncertainty_of(domain: Domain, value: Any) -> Uncertainty | None:
 
 
 def row_radii(value: Any, rows: int) -> Floats:
-    """Return the distance of each row of a channel: one for all, or one for each.
+    """Return the uncertainty of each row of a channel: one distance for all, or one for
+    each.
 
     Examples
     --------
     >>> row_radii(0.1, 2).tolist(), row_radii([0, 0.2], 2).tolist()
     ([0.1, 0.1], [0.0, 0.2])
     """
-    items = [value] * rows
     is_text = isinstance(value, str | bytes)
     is_array = isinstance(value, np.ndarray) and value.ndim > 0
-    if is_array or (isinstance(value, Sequence) and not is_text):
-        items = checks.items(value, "uncertainty")
-        if len(items) != rows:
-            raise checks.violation(
-                "uncertainty", f"one number or {rows}, one for each row", value
-            )
+    if not is_array and (is_text or not isinstance(value, Sequence)):
+        return np.full(rows, checks.probability(value, "uncertainty"))
+    items = checks.items(value, "uncertainty")
+    if len(items) != rows:
+        raise checks.violation(
+            "uncertainty", f"one number or {rows}, one for each row", value
+        )
     return np.array([checks.probability(item, "uncertainty") for item in items])

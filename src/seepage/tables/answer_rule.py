@@ -87,7 +87,9 @@ class AnswerRule:
         answers, people = _without_missing(attribute, counts)
         if answers is None:
             return attribute
-        merged = self._merged(answers, people, numbers)
+        merged = self._merged_by_option(answers, people, numbers)
+        if merged is None:
+            merged = self._merged_by_counts(answers, people)
         return self._completed(merged, attribute, counts)
 
     def as_they_are(self, attribute: Attribute, counts: Integers) -> Attribute:
@@ -97,11 +99,11 @@ class AnswerRule:
             return attribute
         return self._completed(answers, attribute, counts)
 
-    def _merged(
+    def _merged_by_option(
         self, answers: Attribute, people: Integers, numbers: NumberSummary | None
-    ) -> Attribute:
-        """Return the attribute with its answers merged, of values that are not
-        missing.
+    ) -> Attribute | None:
+        """Return the attribute with its values merged as an option of reading says;
+        None if none does.
         """
         options = self.options
         name = answers.name
@@ -116,6 +118,12 @@ class AnswerRule:
             return self._labels(answers, people, self._pooled_below(people))
         if not options.merges_answers or options.given_rule(name) == "none":
             return answers
+        return None
+
+    def _merged_by_counts(self, answers: Attribute, people: Integers) -> Attribute:
+        """Return the attribute with rare values merged: neighbours of a scale, or
+        labels.
+        """
         scale = number_scale(answers.values)
         if scale and _are_numbers(scale):
             return self._ordered(answers, people, scale, MOST_ANSWERS)

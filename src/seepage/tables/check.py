@@ -30,7 +30,7 @@ from seepage.tables.profile import MIN_VALUES, Profile, profile_of
 from seepage.tables.rare_values import rare_below
 from seepage.tables.read import is_counted, is_dataset, open_table
 from seepage.tables.relations import Relation, followed_times, relations
-from seepage.tables.repeated_people import repeated_values
+from seepage.tables.repeated_people import RepeatedValues, repeated_values
 from seepage.tables.sources import Source, readable
 from seepage.tables.table_options import (
     NO_PERSON,
@@ -259,23 +259,9 @@ def _judge_columns(
     profiles = _profiles(table, source, options)
     judgements = [kind_of(profile) for profile in profiles]
     repeats = repeated_values(profiles, judgements)
-    people = {column.name: column for column in repeats if column.is_person}
-    for index, profile in enumerate(profiles):
-        if profile.name in people and judgements[index].kind in ANSWERS:
-            reason = people[profile.name].reason
-            judgements[index] = KindJudgement("identifier", reason)
-    answers = _of_kinds(ANSWERS, profiles, judgements)
-    times = list[Profile]()
-    for profile in _of_kinds(("time", "date"), profiles, judgements):
-        if TIME_NAME.search(profile.name):  # no date of birth
-            times.append(profile)
-    followed = followed_times(times, answers)
-    for index, profile in enumerate(profiles):
-        if profile.name in followed:
-            reason = f"follows from {followed[profile.name]}: {COLLECTED}"
-            judgements[index] = KindJudgement("time", reason)
-    answers = _of_kinds(ANSWERS, profiles, judgements)
-    related = relations(answers)
+    judgements = _with_people_identified(profiles, judgements, repeats)
+    judgements = _with_times_followed(profiles, judgements)
+    related = relations(_of_kinds(ANSWERS, profiles, judgements))
     columns = list[ColumnCheck]()
     for profile, judgement in zip(profiles, judgements, strict=True):
         relation = related.get(profile.name, Relation())
@@ -284,6 +270,41 @@ def _judge_columns(
             column = replace(column, kind="answer")
         columns.append(column)
     return DataCheck(tuple(columns), table.num_rows, whole, tuple(repeats))
+
+
+def _with_people_identified(
+    profiles: Sequence[Profile],
+    judgements: Sequence[KindJudgement],
+    repeats: Sequence[RepeatedValues],
+) -> list[KindJudgement]:
+    """Return the kinds of columns, where answers whose repeated values are people's
+    identify them.
+    """
+    people = {column.name: column.reason for column in repeats if column.is_person}
+    identified = list[KindJudgement]()
+    for profile, judgement in zip(profiles, judgements, strict=True):
+        if profile.name in people and judgement.kind in ANSWERS:
+            judgement = KindJudgement("identifier", people[profile.name])
+        identified.append(judgement)
+    return identified
+
+
+def _with_times_followed(
+    profiles: Sequence[Profile], judgements: Sequence[KindJudgement]
+) -> list[KindJudgement]:
+    """Return the kinds of columns, where answers that follow from a time are times."""
+    times = list[Profile]()
+    for profile in _of_kinds(("time", "date"), profiles, judgements):
+        if TIME_NAME.search(profile.name):  # no date of birth
+            times.append(profile)
+    followed = followed_times(times, _of_kinds(ANSWERS, profiles, judgements))
+    kinds = list[KindJudgement]()
+    for profile, judgement in zip(profiles, judgements, strict=True):
+        if profile.name in followed:
+            reason = f"follows from {followed[profile.name]}: {COLLECTED}"
+            judgement = KindJudgement("time", reason)
+        kinds.append(judgement)
+    return kinds
 
 
 def _of_kinds(

@@ -166,16 +166,33 @@ def read_codebook_options(path: str | os.PathLike[str]) -> CodebookOptions:
 
 def _settle(options: CodebookOptions, name: str, rows: Sequence[CodebookRow]) -> None:
     """Add what the lines of one attribute settle."""
-    markers = [row.value for row in rows if row.missing and row.value != MISSING]
+    with_value = [row for row in rows if row.value != MISSING]
+    markers = [row.value for row in with_value if row.missing]
     if markers:
         options.missing_markers[name] = markers
-    answers = [row for row in rows if not row.missing and row.value != MISSING]
+    answers = [row for row in with_value if not row.missing]
     if any(row.is_interval for row in answers):
-        options.bins[name] = _edges(name, answers)
-        names = _names_of_intervals(answers)
-        if names:
-            options.merges[name] = names
-        return
+        _settle_intervals(options, name, answers)
+    else:
+        _settle_scale(options, name, answers)
+
+
+def _settle_intervals(
+    options: CodebookOptions, name: str, answers: Sequence[CodebookRow]
+) -> None:
+    """Add the edges and the names of the intervals of a codebook's attribute."""
+    options.bins[name] = _edges(name, answers)
+    names = _names_of_intervals(answers)
+    if names:
+        options.merges[name] = names
+
+
+def _settle_scale(
+    options: CodebookOptions, name: str, answers: list[CodebookRow]
+) -> None:
+    """Add the answers that a codebook merges values into, or the scale of its
+    values.
+    """
     are_ordered = _are_ordered(answers)
     if are_ordered:
         answers.sort(key=_place)

@@ -188,13 +188,8 @@ class Column:
         before
             The number of records before the batch, for messages.
         """
-        kind = array.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        numeric = self.fields or is_number_type(kind) or pa.types.is_null(kind)
-        if self._given is not None:
-            numeric |= is_text_type(kind)
-        elif (self.edges or self.named) and not numeric:
+        numeric = self._may_hold_numbers(array.type)
+        if self._given is None and (self.edges or self.named) and not numeric:
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (",
                 Setting("bins"),
@@ -207,6 +202,16 @@ class Column:
             if codes is None:
                 self.has_missing |= bool(numbers_of(array, self.markers).missing.any())
             return codes
+
+    def _may_hold_numbers(self, kind: pa.DataType) -> bool:
+        """Return whether a column of a type can be binned: of a domain that was given
+        also texts.
+        """
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if self._given is not None and is_text_type(kind):
+            return True
+        return self.fields or is_number_type(kind) or pa.types.is_null(kind)
 
     def _value_codes(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of categories; None if there are too many numbers."""

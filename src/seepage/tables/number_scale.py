@@ -127,6 +127,7 @@ def scale_beside_answers(labels: Sequence[str]) -> list[str]:
 
 
 def _place(interval: re.Match[str]) -> ScalePlace:
+    """Return where an interval of numbers stands on a scale."""
     side = 0
     if interval["below"]:
         side = -1
@@ -172,20 +173,40 @@ def scale_label(group: Sequence[str]) -> str:
         return first
     low = INTERVAL.fullmatch(first)
     high = INTERVAL.fullmatch(last)
+    label = None
     if low is not None and high is not None:
-        is_open_below = _place(low).side < 0
-        is_open_above = _place(high).side > 0
-        money = first[0] if first[0] in CURRENCIES else last[0]
-        if money in CURRENCIES and PLAIN_NUMBERS.fullmatch(last.lstrip(CURRENCIES)):
-            end = _last_number(last).lstrip(CURRENCIES)
-            if is_open_below:
-                return f"up to {money}{end}"
-            if PLAIN_NUMBERS.fullmatch(first.lstrip(CURRENCIES)):
-                return f"{money}{low['low']} to {end}"
-        if is_open_above and PLAIN_NUMBERS.fullmatch(first):
-            return f"{low['low']} or more"
-        if is_open_below and PLAIN_NUMBERS.fullmatch(last):
-            return f"up to {_last_number(last)}"
-        if PLAIN_NUMBERS.fullmatch(first) and PLAIN_NUMBERS.fullmatch(last):
-            return f"{low['low']} to {_last_number(last)}"
-    return f"{first} to {last}"
+        label = _amounts_label(low, high) or _numbers_label(low, high)
+    return label or f"{first} to {last}"
+
+
+def _amounts_label(low: re.Match[str], high: re.Match[str]) -> str | None:
+    """Return the label of a scale's amounts of money, from the lowest interval to the
+    highest; None for other numbers.
+    """
+    first = low.string
+    last = high.string
+    currency = first[0] if first[0] in CURRENCIES else last[0]
+    highest = last.lstrip(CURRENCIES)
+    if currency not in CURRENCIES or not PLAIN_NUMBERS.fullmatch(highest):
+        return None
+    end = _last_number(last).lstrip(CURRENCIES)
+    if _place(low).side < 0:
+        return f"up to {currency}{end}"
+    if PLAIN_NUMBERS.fullmatch(first.lstrip(CURRENCIES)):
+        return f"{currency}{low['low']} to {end}"
+    return None
+
+
+def _numbers_label(low: re.Match[str], high: re.Match[str]) -> str | None:
+    """Return the label of a scale's numbers, from the lowest interval to the highest;
+    None if they have units.
+    """
+    is_plain_below = PLAIN_NUMBERS.fullmatch(low.string) is not None
+    is_plain_above = PLAIN_NUMBERS.fullmatch(high.string) is not None
+    if _place(high).side > 0 and is_plain_below:
+        return f"{low['low']} or more"
+    if _place(low).side < 0 and is_plain_above:
+        return f"up to {_last_number(high.string)}"
+    if is_plain_below and is_plain_above:
+        return f"{low['low']} to {_last_number(high.string)}"
+    return None

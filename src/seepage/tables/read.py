@@ -6,7 +6,7 @@ glob; the path of a file of pair counts; the name of a dataset; `PairCounts` or
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -210,7 +210,13 @@ def as_counted(
         if records:
             return Records.from_data(table, **coding)
         return _count(table, coding)
-    for name in reading:
+    _check_effective(reading, data)
+    return _within(_recoded(counted, reading), within)
+
+
+def _check_effective(options: Iterable[str], data: Any) -> None:
+    """Raise an InputError for an option that has no effect on data that are counted."""
+    for name in options:
         if name not in (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress"):
             what = "the data are"
             if isinstance(data, (str, os.PathLike)):
@@ -218,7 +224,6 @@ def as_counted(
             raise InputError(
                 f"{name} has no effect: {what} counted already", parameter=name
             )
-    return _within(_recoded(counted, reading), within)
 
 
 def _counted_already(

@@ -140,6 +140,7 @@ class TableScan:
         return outcome
 
     def _unbinned(self) -> list[Column]:
+        """Return the columns of the scan whose bin edges are unknown."""
         return [column for column in self.columns if column.needs_edges]
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
@@ -149,11 +150,7 @@ class TableScan:
         The rest is then read only to find all such columns and all values; of a whole
         table not even that if the first batch tells.
         """
-        self.rows_read = 0
-        self.rows_dropped = 0
-        self._complete = False
-        for column in self.columns:
-            column.reset()
+        self._start_pass()
         choice = self._new_choice()
         for batch in self.source.batches(self._columns_read()):
             if not batch.num_rows:
@@ -171,7 +168,19 @@ class TableScan:
                 yield coded
             if progress is not None:
                 progress(self.rows_read, self.source.rows_total)
-        self._complete = not any(column.needs_edges for column in self.columns)
+        self._end_pass()
+
+    def _start_pass(self) -> None:
+        """Forget the records and values of the pass over the table before."""
+        self.rows_read = 0
+        self.rows_dropped = 0
+        self._complete = False
+        for column in self.columns:
+            column.reset()
+
+    def _end_pass(self) -> None:
+        """Note whether the scan is complete; a whole table without records raises."""
+        self._complete = not self._unbinned()
         if self._complete and self.first is None:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
 

@@ -96,7 +96,8 @@ def _joint_counts(
     scope: str = "",
     alternative: str = "sampled",
 ) -> Floats:
-    """Return records by target value and combination of the others, those that occur.
+    """Return records by target value and combination of all others, which `merged`
+    composes as one source.
 
     `scope` and `alternative` are words of the message if they exceed `max_cells`.
     """
@@ -117,7 +118,8 @@ def _joint_counts(
 
 
 def _population_limit(data: Records, target: int, budget: float, c: float) -> float:
-    """Return the upper confidence limit of the bound for all others as one source.
+    """Return the upper confidence limit of `merged`, the bound of a composition for all
+    others as one source.
 
     Wrong with probability at most 2 e^-c.
     """
@@ -175,7 +177,9 @@ def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
 
 
 def _row_sums(own: Floats, others: Floats) -> Floats:
-    """Return each attribute's own part plus its row of the others', rounded up."""
+    """Return composed totals: each attribute's own part plus its row of the others',
+    rounded up.
+    """
     rows = np.column_stack([own, others])
     return np.array([summed_up(row) for row in rows])
 

@@ -66,27 +66,27 @@ class Draws:
 
     @property
     def count(self) -> int:
-        """The number of report tuples."""
+        """The number of report tuples drawn."""
         return int(self.logarithms.shape[1])
 
 
 def value_offsets(domain: Domain) -> Integers:
-    """Return the offset of each attribute in the concatenation of all values, and its
-    length.
+    """Return the offset of each attribute among all values, by which drawn reports are
+    summed, and their number.
     """
     return np.concatenate([[0], np.cumsum(domain.sizes)]).astype(np.int64)
 
 
 def value_counts(data: Records) -> Integers:
-    """Return the number of records with each value, those of all attributes
-    concatenated.
+    """Return the number of records with each value, by which drawn reports are summed,
+    all attributes concatenated.
     """
     return np.concatenate([data.marginal(k) for k in range(len(data.domain))])
 
 
 def value_indices(data: Records) -> Integers:
-    """Return the place of each record's values among all values, shape (records,
-    attributes).
+    """Return the place of each record's values among all values, to sum drawn reports:
+    shape (records, attributes).
     """
     return np.asarray(data.codes + value_offsets(data.domain)[:-1])
 
@@ -94,7 +94,7 @@ def value_indices(data: Records) -> Integers:
 def draw_indices(
     weights: Integers, indices: Integers, count: int, generator: np.random.Generator
 ) -> Integers:
-    """Draw `count` of the indices with replacement, with probability proportional to
+    """Draw the indices of people whose reports are drawn, with replacement, by
     weight.
     """
     cumulative = np.cumsum(weights)
@@ -237,8 +237,8 @@ def report_sums(
 
 
 def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
-    """Leave one person of each report's record out of a block: scale its likelihood by
-    (w - 1)/w.
+    """Leave the person of each drawn report out of a block of records: scale the
+    likelihood by (w - 1)/w.
 
     `records` are relative to the block; those outside it are ignored.
     """
@@ -251,7 +251,7 @@ def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
 def _add_block(
     logarithms: Floats, summation: Floats, sums: Floats, scale: Floats
 ) -> None:
-    """Add a block of records to the scaled sums of a block of reports, in place
+    """Add a block of records to the scaled sums of a block of drawn reports, in place
     (log-sum-exp).
     """
     new_scale = np.maximum(scale, np.maximum(logarithms.max(axis=0), MIN_SCALE))
@@ -263,8 +263,8 @@ def _add_block(
 
 
 def rounding_error(data: Records, draws: Draws) -> float:
-    """Return an upper bound of the rounding error of the log of a ratio of two
-    `report_sums`.
+    """Return an upper bound of the rounding error of the log of a ratio of sums over
+    drawn reports.
 
     A likelihood is a sum over the distinct records of exponentials whose arguments are
     sums over the attributes; `IMPOSSIBLE` is a term of those sums like any other.

@@ -61,7 +61,8 @@ index."""
 
 
 def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
-    """Return the source whose column is chosen by maximisation, not enumerated.
+    """Return the source of an exact total whose column is chosen by maximisation, not
+    enumerated.
 
     It is the one with the most columns per value; None if no source has more columns
     than values.
@@ -72,7 +73,7 @@ def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
 
 
 def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
-    """Return the number of cells of the largest table that `exact` enumerates."""
+    """Return the number of cells of the largest table that exact totals enumerate."""
     maximised = _maximised_source(columns)
     counts = [column.count for column in columns]
     if maximised is not None:
@@ -109,8 +110,8 @@ def exact_totals(
     columns: Sequence[LikelihoodColumns],
     progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None]]:
-    """Return ln sup over y, x, x' of p(y given x) / p(y given x'), and y, for every
-    attribute.
+    """Return exact totals, ln sup over y, x, x' of p(y given x) / p(y given x'), and y,
+    for every attribute.
 
     Parameters
     ----------
@@ -176,6 +177,7 @@ class _Enumeration:
     best: list[_Best] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Prepare the enumeration of report tuples for exact totals."""
         count = len(self.columns)
         self.best = [_Best() for _ in range(count)]
         self.own = [column.max_log_ratios() for column in self.columns]
@@ -189,14 +191,16 @@ class _Enumeration:
         self.work = count * exact_size(self.columns)
 
     def _matrix(self, source: int) -> Floats:
-        """Return the columns of a source; one constant column where it is maximised."""
+        """Return the columns of a source of an exact total; one constant column where
+        it is maximised.
+        """
         column = self.columns[source]
         if source == self.maximised:
             return np.ones((column.k, 1))
         return column.matrix()
 
     def run(self) -> None:
-        """Enumerate the report tuples of every target."""
+        """Enumerate the report tuples of every target for exact totals."""
         order = list(self.enumerated)
         shape = [self.columns[k].k for k in self.enumerated]
         if self.maximised is None:
@@ -208,8 +212,8 @@ class _Enumeration:
         self._recurse(table.reshape(*shape, 1), self.enumerated, ())
 
     def _recurse(self, table: Floats, members: tuple[int, ...], path: Path) -> None:
-        """Halve the members of a table of shape (members' values..., maximised values,
-        batch).
+        """Halve the members of an exact total's table of shape (members' values...,
+        maximised values, batch).
         """
         if len(members) == 1:
             self._evaluate(table, members[0], path)
@@ -228,8 +232,8 @@ class _Enumeration:
         remaining: tuple[int, ...],
         path: Path,
     ) -> None:
-        """Transform the leading members, and recurse on the remaining ones block by
-        block.
+        """Transform the leading members of an exact total's table, and recurse on the
+        remaining ones block by block.
         """
         values, batch = table.shape[-2:]
         shape = tuple(self.columns[k].k for k in remaining)
@@ -241,8 +245,8 @@ class _Enumeration:
             self._recurse(joined, remaining, (*path, _Step(transformed, start, batch)))
 
     def _transform(self, table: Floats, sources: tuple[int, ...]) -> Floats:
-        """Multiply the leading axes by the sources' columns; shape (report tuples,
-        rest).
+        """Multiply the leading axes of an exact total's table by the sources' columns;
+        shape (report tuples, rest).
 
         Small axes are combined, as the Kronecker product of their matrices.
         """
@@ -255,8 +259,8 @@ class _Enumeration:
         return flat
 
     def _evaluate(self, table: Floats, target: int, path: Path) -> None:
-        """Maximise over a batch of report tuples, table of shape (k, maximised values,
-        batch).
+        """Maximise an exact total over a batch of report tuples, table of shape (k,
+        maximised values, batch).
         """
         if self.maximised is None:
             self._compare(table[:, 0, :], target, path)
@@ -275,7 +279,7 @@ class _Enumeration:
 
     @np.errstate(divide="ignore")
     def _compare(self, table: Floats, target: int, path: Path) -> None:
-        """Maximise over ordered pairs of target values.
+        """Maximise an exact total over ordered pairs of target values.
 
         The table has the shape (k, batch), or (k, batch, values of the maximised
         source).
@@ -312,7 +316,9 @@ class _Enumeration:
             self.best[target] = _Best(value, pair, reports)
 
     def witness(self, target: int) -> JointWitness | None:
-        """Return the report tuple that attains a target's total, by value names."""
+        """Return the report tuple that attains a target's exact total, by value
+        names.
+        """
         best = self.best[target]
         if best.value <= 0:
             return None
@@ -326,8 +332,8 @@ class _Enumeration:
         )
 
     def _report_indices(self, index: int, path: Path) -> dict[int, int]:
-        """Return the column of each transformed source: unravel the index along the
-        path.
+        """Return the column of each transformed source of an exact total: unravel the
+        index along the path.
         """
         reports: dict[int, int] = {}
         for step in reversed(path):
@@ -339,13 +345,15 @@ class _Enumeration:
 
 
 def _is_constant_off_diagonal(ratios: Floats) -> bool:
-    """Return whether all pairs of different values have the same log-ratio."""
+    """Return whether all pairs of different values have the same log-ratio, so that an
+    exact total needs one.
+    """
     different = ~np.eye(len(ratios), dtype=np.bool_)
     return bool(np.unique(ratios[different]).size <= 1)
 
 
 def _kronecker_groups(matrices: list[Floats]) -> Iterator[Floats]:
-    """Yield Kronecker products of neighbouring matrices, of size at most
+    """Yield Kronecker products of sources' matrices for exact totals, of size at most
     `MAX_PRODUCT_SIZE`.
     """
     product = matrices[0]

@@ -113,8 +113,8 @@ class Experience(Result):
 
     @property
     def measured(self) -> list[int]:
-        """Indices of the attributes with at least two values to compare, most affected
-        first.
+        """Indices of the attributes with a realised loss, of at least two values, most
+        affected first.
 
         Sorted by the share above 1.1 epsilon minus the same share on permuted columns.
         """
@@ -124,13 +124,13 @@ class Experience(Result):
 
     @property
     def unmeasured(self) -> list[str]:
-        """Names of the attributes with fewer than two values to compare."""
+        """Names of the attributes without a realised loss, of fewer than two values."""
         names = np.asarray(self.attributes, dtype=object)
         return list(names[np.asarray(self.compared) < 2])
 
     def chart(self, name: str = "") -> Any:
-        """Return promised epsilon against realised loss as an Altair chart, most
-        affected first.
+        """Return promised epsilon against the loss that people experienced as an Altair
+        chart.
 
         The title has the data's name, if given.
         """
@@ -151,7 +151,9 @@ class Experience(Result):
         return experience_chart(rows, self.people, checks.text(name, "name"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as a JSON object; numbers as in `TotalLeakage.to_dict`."""
+        """Return the realised losses of drawn people as a JSON object; numbers as in
+        `TotalLeakage.to_dict`.
+        """
         return {
             field.name: json_ready(getattr(self, field.name)) for field in fields(self)
         }
@@ -193,12 +195,15 @@ class Experience(Result):
 
 
 def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
+    """Return the columns of a realised share with its limits, for the long form."""
     names = (name, f"{name}_low", f"{name}_high")
     return dict(zip(names, estimates.T, strict=True))
 
 
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:
-    """Return the default number of people to draw: 0 without records or mechanisms."""
+    """Return the default number of people whose realised loss is drawn: 0 without
+    records or mechanisms.
+    """
     known = all(release.public or release.mechanism is not None for release in released)
     if known and isinstance(data, Records) and data.records > 1:
         return DEFAULT_PEOPLE
@@ -301,7 +306,9 @@ def experience_of(
 
 
 def _at_least_two(data: PairCounts | Records) -> Records:
-    """Return the data if they are two records or more, else raise a GuaranteeError."""
+    """Return the records for realised losses if they are two or more, else raise a
+    GuaranteeError.
+    """
     if not isinstance(data, Records):
         raise GuaranteeError(
             "what people experience needs records, and pair counts do not tell how "
@@ -313,7 +320,9 @@ def _at_least_two(data: PairCounts | Records) -> Records:
 
 
 def permute_columns(data: Records, generator: np.random.Generator) -> Records:
-    """Return a table with each column permuted independently."""
+    """Return a table with each column permuted independently, whose realised losses
+    serve as comparison.
+    """
     records = np.arange(len(data))
     if data.records > MAX_PERMUTED:
         people = draw_indices(data.weights, records, MAX_PERMUTED, generator)
@@ -326,8 +335,8 @@ def permute_columns(data: Records, generator: np.random.Generator) -> Records:
 def realised_losses(
     data: Records, draws: Draws, compared: Booleans, progress: Progress | None = None
 ) -> tuple[Floats, Integers, Integers]:
-    """Return each person's loss, the Bayes guess from the own report, and that from all
-    reports.
+    """Return each drawn person's realised loss, the Bayes guess from the own report,
+    and that from all reports.
 
     One row per attribute and one column per person; losses are over the values that are
     compared. The Bayes guess is argmax_x P(x) p(y given x), both without the person's
@@ -361,8 +370,8 @@ def realised_losses(
 
 
 def share_limits(hits: Integers, count: int, beta: float) -> Floats:
-    """Return hits / count with limits [Clopper and Pearson 1934]: rows (share, low,
-    high).
+    """Return a realised share hits / count with limits [Clopper and Pearson 1934]: rows
+    (share, low, high).
 
     Both limits of a share hold with probability at least 1 - beta.
 

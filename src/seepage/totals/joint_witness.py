@@ -47,8 +47,8 @@ class JointWitness:
 
     @property
     def counted(self) -> float:
-        """The value that counts as a lower bound: the smaller of `value` and
-        `held_out`.
+        """The value of a joint witness that counts as a lower bound: the smaller of
+        `value` and `held_out`.
         """
         if self.held_out is None:
             return self.value
@@ -56,16 +56,18 @@ class JointWitness:
 
     @property
     def confirmed(self) -> bool:
-        """Whether x is likelier than x' on the held-out records too."""
+        """Whether x is likelier than x' given a joint witness on the held-out records
+        too.
+        """
         return self.held_out is None or self.held_out > 0
 
     @property
     def beyond_own(self) -> bool:
-        """Whether the report tuple leaks more than the target's own report alone."""
+        """Whether a joint witness leaks more than the target's own report alone."""
         return self.own is None or self.counted > self.own
 
     def sentence(self) -> str:
-        """Return the evidence as a sentence.
+        """Return the joint witness of a total as a sentence.
 
         Examples
         --------
@@ -95,7 +97,9 @@ class JointWitness:
         return sentence
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the witness as a JSON object; numbers as in `TotalLeakage.to_dict`."""
+        """Return the joint witness as a JSON object; numbers as in
+        `TotalLeakage.to_dict`.
+        """
         content = {
             field.name: json_ready(getattr(self, field.name)) for field in fields(self)
         }
@@ -113,8 +117,8 @@ def joint_witness(
     held_out: float | None = None,
     own: float | None = None,
 ) -> JointWitness:
-    """Return a witness by names, from each source's column; the target's own report is
-    added.
+    """Return a joint witness by names, from each source's column; the target's own
+    report is added.
 
     `pair` holds the target values (x, x') and `value` the log-likelihood ratio.
     """

@@ -88,55 +88,56 @@ class TotalLeakage(Result):
     own: bool = True
 
     def __post_init__(self) -> None:
+        """Check the fields of totals."""
         checks.constrain(self, CONSTRAINTS)
 
     @property
     def domain(self) -> Domain:
-        """The attributes, in the order of the totals."""
+        """The attributes of the totals, in their order."""
         return self.matrix.domain
 
     @property
     def view(self) -> View:
-        """What the adversary keeps: the whole `"report"` or the value `"inferred"` from
-        it.
+        """What the adversary of the totals keeps: the whole `"report"` or the value
+        `"inferred"` from it.
         """
         return self.matrix.view
 
     @property
     def epsilons(self) -> Floats:
-        """The budget of each attribute."""
+        """The budget of each attribute, at which the totals are computed."""
         return self.matrix.epsilons
 
     @cached_property
     def dpl(self) -> Floats:
-        """Direct privacy leakage: that of each attribute's own report about itself, in
-        nats.
+        """Direct privacy leakage beside the totals: that of each attribute's own report
+        about itself, in nats.
         """
         return np.asarray(self.matrix.direct[0])
 
     @property
     def cpl(self) -> Floats:
-        """Correlation-induced privacy leakage of each source (column) about each target
-        (row).
+        """Correlation-induced privacy leakage beside the totals, of each source
+        (column) about each target (row).
         """
         return self.matrix.values
 
     @property
     def tcpl(self) -> float:
-        """The sum of CPL over all ordered pairs [paper, II-D]; it holds with
-        `tcpl_delta`.
+        """The sum of the CPL beside the totals over all ordered pairs [paper, II-D]; it
+        holds with `tcpl_delta`.
         """
         return self.matrix.tcpl
 
     @property
     def tcpl_delta(self) -> float:
-        """The sum of the deltas of all CPL."""
+        """The sum of the deltas of all CPL beside the totals."""
         return self.matrix.tcpl_delta
 
     @cached_property
     def worst(self) -> Floats:
-        """The sum of DPL over all attributes: certified for any data, the same for
-        every target.
+        """The worst total, the sum of DPL over all attributes: certified for any data,
+        the same for every target.
         """
         return np.full(len(self.domain), summed_up(self.dpl))
 
@@ -152,7 +153,8 @@ class TotalLeakage(Result):
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def chart(self, name: str = "") -> Any:
-        """Return the totals as an Altair chart, beside the sum of all budgets.
+        """Return the totals of attributes as an Altair chart, beside the sum of all
+        budgets.
 
         The title has the data's name, if given.
         """
@@ -183,7 +185,7 @@ class TotalLeakage(Result):
         return float(self.values[self.domain.index(name)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as a JSON object.
+        """Return the totals of attributes as a JSON object.
 
         Infinite numbers are the strings `"inf"` and `"-inf"`; undefined ones are null.
         """
@@ -295,7 +297,7 @@ class TotalsComparison(Result):
     refuted: dict[str, tuple[str, ...]]
 
     def __getitem__(self, guarantee: str) -> TotalLeakage:
-        """Return the totals under one guarantee."""
+        """Return the totals under one of the guarantees compared."""
         by_guarantee = {total.guarantee: total for total in self.totals}
         checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
         if guarantee in self.unavailable:
@@ -303,14 +305,17 @@ class TotalsComparison(Result):
         return by_guarantee[guarantee]
 
     def chart_rows(self) -> list[dict[str, Any]]:
-        """Return all totals as rows for a chart, refuted assumptions marked."""
+        """Return the totals under all guarantees as rows for a chart, refuted
+        assumptions marked.
+        """
         rows = []
         for total in self.totals:
             rows += total.chart_rows(self.refuted.get(total.guarantee, ()))
         return rows
 
     def chart(self, name: str = "") -> Any:
-        """Return all totals in one Altair chart, titled with the data's name if given.
+        """Return the totals under all guarantees in one Altair chart, titled with the
+        data's name if given.
 
         Refuted assumptions are marked.
         """

@@ -137,8 +137,8 @@ def sampled_totals(
 def report_weights(
     data: Records, draws: Draws, progress: Progress | None = None
 ) -> Floats:
-    """Return p(y given x) / q(y), one row per value x of any attribute, one column per
-    report y.
+    """Return the weights p(y given x) / q(y) of sampled reports, one row per value x of
+    any attribute, one column per y.
     """
     sums = report_sums(data, draws, progress)
     weights = sums[:-1]
@@ -150,8 +150,8 @@ def report_weights(
 def _max_loss(
     weights: Floats, thresholds: Sequence[float | None], upper_bounds: Floats
 ) -> float:
-    """Return the largest L over ordered pairs of values; infinite if a value has no
-    threshold.
+    """Return the largest sampled total over ordered pairs of values; infinite if a
+    value has no threshold.
     """
     if len(weights) < 2:
         return 0.0
@@ -168,8 +168,8 @@ def _max_loss(
 
 
 def max_sample_mean(mean: float, rate: float) -> float | None:
-    """Return the largest m <= mean with kl(m, mean) >= rate, rounded down; None if
-    there is none.
+    """Return the largest mean m <= mean of sampled reports with kl(m, mean) >= rate,
+    rounded down; None if there is none.
 
     kl(m, mu) = m ln(m / mu) + (1 - m) ln((1 - m) / (1 - mu)).
 
@@ -194,11 +194,13 @@ def max_sample_mean(mean: float, rate: float) -> float | None:
 
 
 def _kl(m: float, mu: float) -> float:
+    """Return the relative entropy of two means of sampled reports in [0, 1]."""
     return m * math.log(m / mu) + (1 - m) * math.log((1 - m) / (1 - mu))
 
 
 def min_loss(upper: Floats, lower: Floats, allowed: float) -> float:
-    """Return the smallest L >= 0 with mean of (upper - e^L lower)+ at most `allowed`.
+    """Return the smallest sampled total L >= 0 with mean of (upper - e^L lower)+ at
+    most `allowed`.
 
     Parameters
     ----------
@@ -247,7 +249,7 @@ def draw_reports(
     needed: float,
     rng: int | np.random.Generator | None,
 ) -> Draws:
-    """Draw `count` report tuples, with extra draws for rare values.
+    """Draw `count` report tuples for sampled totals, with extra draws for rare values.
 
     Parameters
     ----------
@@ -273,12 +275,15 @@ def draw_reports(
 
 
 def _shares(data: Records) -> Floats:
-    """Return P(x) of every value x, those of all attributes concatenated."""
+    """Return the share P(x) of every value x for sampled totals, those of all
+    attributes concatenated.
+    """
     return np.asarray(value_counts(data) / data.records)
 
 
 def _extra_draws(data: Records, count: int, needed: float) -> Integers:
-    """Return the number n_x of extra draws among the people with each value x.
+    """Return the number n_x of extra reports sampled among the people with each value
+    x.
 
     Attributes are served in the order of the extra draws that they need
     (`_missing_draws`), as long as the draws that are not plain suffice; water-filling
@@ -301,7 +306,7 @@ def _extra_draws(data: Records, count: int, needed: float) -> Integers:
 
 
 def _missing_draws(shares: Floats, plain: int, needed: float) -> Floats:
-    """Return the draws that each value needs in addition to its expected share of
+    """Return the samples that each value needs in addition to its expected share of
     `plain` ones.
     """
     missing = np.maximum(DRAW_MARGIN * needed - plain * shares, 0.0)
@@ -309,13 +314,14 @@ def _missing_draws(shares: Floats, plain: int, needed: float) -> Floats:
 
 
 def sufficient_reports(data: Records, needed: float) -> int:
-    """Return approximately the number of reports with which every value can be
+    """Return approximately the number of sampled reports with which every value can be
     certified.
     """
     shares = _shares(data)
     enough = 2 * DRAW_MARGIN * needed * len(shares) / PLAIN_SHARE
 
     def is_sufficient(count: int) -> bool:
+        """Return whether so many sampled reports are enough for every value."""
         plain = math.floor(PLAIN_SHARE * count)
         return float(_missing_draws(shares, plain, needed).sum()) <= count - plain
 
@@ -333,8 +339,8 @@ def sufficient_reports(data: Records, needed: float) -> int:
 def _draw_people(
     data: Records, plain: int, extra: Integers, generator: np.random.Generator
 ) -> Integers:
-    """Draw people, plain ones and `extra` ones by value; return indices of distinct
-    records.
+    """Draw people for sampled totals, plain ones and `extra` ones by value; return
+    indices of distinct records.
     """
     people = [draw_indices(data.weights, np.arange(len(data)), plain, generator)]
     starts = value_offsets(data.domain)
@@ -348,7 +354,9 @@ def _draw_people(
 
 
 def _density(data: Records, extra: Integers, count: int) -> Floats:
-    """Return g(r) = q(r) / P(r) of each distinct record."""
+    """Return the density g(r) = q(r) / P(r) by which each distinct record is
+    sampled.
+    """
     shares = _shares(data)
     gains = np.divide(
         extra, shares * count, out=np.zeros_like(shares), where=shares > 0
@@ -359,8 +367,8 @@ def _density(data: Records, extra: Integers, count: int) -> Floats:
 
 
 def max_weights(data: Records, draws: Draws) -> Floats:
-    """Return W(x) = 1 / (P(x) min of g over the records with x); infinite if x never
-    occurs.
+    """Return the largest weight of sampled reports W(x) = 1 / (P(x) min of g over the
+    records with x); infinite if x never occurs.
     """
     shares = _shares(data)
     minimum = np.full(len(shares), np.inf)

@@ -37,8 +37,8 @@ MAX_STEPS = 10**6
 
 
 def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
-    """Return the number of steps; raise an InputError if epsilon, steps and `counts`
-    disagree.
+    """Return the number of steps of a stream; raise an InputError if epsilon, steps and
+    `counts` disagree.
     """
     numbers: set[int] = {*counts, *checks.array(epsilon, "epsilon").shape[:1]}
     if steps is not None:
@@ -60,8 +60,8 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
 def _channels(
     data: Any, initial: ArrayLike | None, links: int
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return P(next value given value) of every step but the last, and P(previous given
-    value).
+    """Return P(next value given value) of every step of a stream but the last, and
+    P(previous given value).
     """
     matrix = as_matrix(data, "transitions")
     if matrix.shape[0] != matrix.shape[1]:
@@ -87,8 +87,8 @@ def _channels(
 
 
 def _reverse(matrix: Floats, distribution: Floats) -> Floats:
-    """Return P(previous given next) by Bayes' rule, from the distribution of the
-    previous value.
+    """Return P(previous given next) of a stream by Bayes' rule, from the distribution
+    of the previous value.
 
     The row of a next value of probability 0 is undefined; it is replaced by the row of
     one of positive probability, which changes no maximum over pairs of rows.
@@ -100,8 +100,8 @@ def _reverse(matrix: Floats, distribution: Floats) -> Floats:
 
 
 def _reversal_error(size: int, links: int) -> float:
-    """Return a bound of the relative error of reversed transitions, all sums of
-    positive terms.
+    """Return a bound of the relative error of a stream's reversed transitions, all sums
+    of positive terms.
     """
     return (16.0 * size**3 + 4.0 * (size + 2) * (links + 1)) * UNIT
 
@@ -132,13 +132,14 @@ class StreamLeakage(Result):
     """Valid only if the values follow the Markov chain."""
 
     def _series(self) -> dict[str, Floats]:
+        """Return the leakages of a stream by step, by name."""
         leakages = {
             name: getattr(self, name) for name in ("backward", "forward", "total")
         }
         return {"epsilon": self.epsilons, **leakages}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as a JSON object."""
+        """Return the leakage of a stream as a JSON object."""
         return dict(
             json_ready({"kind": self.kind, **self._series(), "notes": self.notes})
         )
@@ -241,8 +242,8 @@ def stream_leakage(
 
 
 def _are_transitions(data: Any) -> bool:
-    """Return whether data are matrices rather than a table: a channel, an array or
-    numbers.
+    """Return whether the data of a stream are matrices rather than a table: a channel,
+    an array or numbers.
     """
     if isinstance(data, (list, tuple)):
         return not (data and isinstance(data[0], (str, os.PathLike)))
@@ -252,7 +253,8 @@ def _are_transitions(data: Any) -> bool:
 def _accumulate(
     channels: Sequence[Floats], budgets: Floats, error: float = 0.0
 ) -> Floats:
-    """Return l_t = eps_t + bound(channel_(t-1), l_(t-1)), rounded up.
+    """Return the leakage of a stream step by step, l_t = eps_t + bound(channel_(t-1),
+    l_(t-1)), rounded up.
 
     Relative errors of at most `error` change a ratio by (1 + error) / (1 - error) at
     most.
@@ -269,8 +271,8 @@ def _accumulate(
 
 
 def stationary(transitions: Channel | ArrayLike) -> Floats:
-    """Return the stationary distribution of a chain; raise an InputError if it is not
-    unique.
+    """Return the stationary distribution of a stream's chain; raise an InputError if it
+    is not unique.
 
     Examples
     --------
@@ -295,8 +297,8 @@ def stationary(transitions: Channel | ArrayLike) -> Floats:
 
 
 def _state_reduction(matrix: Floats) -> Floats:
-    """Return the stationary distribution of an irreducible chain, by state reduction,
-    O(k^3).
+    """Return the stationary distribution of a stream's irreducible chain, by state
+    reduction, O(k^3).
 
     Nothing is subtracted, so every probability has a small *relative* error, also of
     states that are nearly never visited [Grassmann, Taksar and Heyman 1985; O'Cinneide

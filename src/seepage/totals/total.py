@@ -73,6 +73,7 @@ class TotalOptions(ReleaseOptions, TotalSettings):
     scope: str = "table"
 
     def __post_init__(self) -> None:
+        """Check the options of totals."""
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
 
@@ -319,7 +320,7 @@ def _joined(
     matrix: LeakageMatrix,
     options: TotalOptions,
 ) -> TotalLeakage:
-    """Return the totals of all runs as one."""
+    """Return the totals of all runs as one result."""
     names = matrix.domain.names
     values = np.zeros(len(names))
     deltas = np.zeros(len(names))
@@ -350,7 +351,9 @@ def _joined(
 
 
 def only(matrix: LeakageMatrix, seen: Collection[int]) -> LeakageMatrix:
-    """Return the matrix in which the attributes that are not seen have budget 0."""
+    """Return the matrix for a total in which the attributes that are not seen have
+    budget 0.
+    """
     released = [
         release if k in seen or release.public else Release(0.0)
         for k, release in enumerate(matrix.releases)
@@ -377,7 +380,7 @@ def _counted(
 
 
 def begin_stage(progress: Progress | None, name: str) -> None:
-    """Pass the name of the next stage to `progress.stage`, if the callable has this
+    """Pass the name of the next total to `progress.stage`, if the callable has this
     method.
     """
     show = getattr(progress, "stage", None)
@@ -424,7 +427,9 @@ def compare_totals(
 
 
 def _strength(total: TotalLeakage) -> tuple[int, int]:
-    """Return the place of a total's kind and guarantee, the strongest first."""
+    """Return the place of a total's kind and guarantee among those compared, the
+    strongest first.
+    """
     kind = list(KINDS).index(total.kind)
     guarantee = list(GUARANTEES).index(total.guarantee)
     return kind, guarantee
@@ -447,7 +452,7 @@ def _refuted(totals: Sequence[TotalLeakage]) -> dict[str, tuple[str, ...]]:
 def choose_guarantee(
     data: PairCounts | Records, matrix: LeakageMatrix, scope: str = "table"
 ) -> str:
-    """Return the guarantee that `"auto"` stands for, see `total_leakage`."""
+    """Return the guarantee of totals that `"auto"` stands for, see `total_leakage`."""
     population = scope == "population"
     if isinstance(data, PairCounts):
         return "worst" if population else "independent"
@@ -476,6 +481,7 @@ def merged_is_informative(data: Records) -> bool:
 
 
 def _need_records(guarantee: str, data: PairCounts | Records) -> None:
+    """Raise a GuaranteeError for pair counts if a guarantee's totals need records."""
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
             f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how "
@@ -572,7 +578,7 @@ def population_total(
 
 
 def _assumed_rows(matrix: LeakageMatrix) -> Iterator[str]:
-    """Yield a note with the assumption on rows, if there is one."""
+    """Yield a note on totals with the assumption on rows, if there is one."""
     if matrix.uncertainty is not None:
         yield (
             f"assumed: {matrix.uncertainty.words} of the table's, in total variation, "
@@ -581,7 +587,7 @@ def _assumed_rows(matrix: LeakageMatrix) -> Iterator[str]:
 
 
 def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
-    """Yield a note for each attribute that has values which never occur."""
+    """Yield a note on totals for each attribute that has values which never occur."""
     of_sample = ""
     if matrix.pairs.population is not None:
         of_sample = " of the sample"
@@ -621,6 +627,7 @@ def _capped(values: Floats, matrix: LeakageMatrix) -> tuple[Floats, Floats]:
 def _worst(
     data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the worst-case totals: sums of all direct leakages."""
     values, deltas = worst_totals(matrix)
     return ComputedTotals(values, deltas)
 
@@ -628,6 +635,9 @@ def _worst(
 def _sum(
     data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the totals by the sum of the paper, direct and correlation-induced
+    leakages.
+    """
     values, deltas = sum_totals(matrix)
     return ComputedTotals(values, deltas)
 
@@ -635,6 +645,7 @@ def _sum(
 def _independent(
     data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the totals for sources that are independent given the target."""
     values, deltas = independent_totals(matrix)
     return ComputedTotals(values, deltas)
 
@@ -642,6 +653,7 @@ def _independent(
 def _merged(
     data: Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the totals with all other attributes merged into one source."""
     values, deltas = merged_totals(data, matrix, None, settings.progress)
     return ComputedTotals(values, deltas)
 
@@ -649,6 +661,7 @@ def _merged(
 def _exact(
     data: Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the exact totals of the records."""
     totals, evidence = exact_totals(data, pure_columns(matrix), settings.progress)
     values, deltas = _capped(totals, matrix)
     return ComputedTotals(values, deltas, evidence=tuple(evidence))
@@ -657,6 +670,7 @@ def _exact(
 def _witness(
     data: Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the lower bounds on totals that witnesses attain."""
     columns = pure_columns(matrix)
     values, evidence, names = witness_totals(
         data, columns, settings.rng, settings.progress
@@ -677,6 +691,7 @@ def _witness(
 def _sampled(
     data: Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> ComputedTotals:
+    """Return the sampled totals, with their delta and confidence."""
     delta = settings.target_delta
     values, rare, sufficient = sampled_totals(
         data, matrix.releases, matrix.view, settings

@@ -26,5 +26,6 @@ class TotalSettings(DataOptions):
     rng: Any = 0
 
     def __post_init__(self) -> None:
+        """Check the settings of sampled and witness totals."""
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)

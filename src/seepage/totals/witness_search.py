@@ -78,8 +78,8 @@ def witness_totals(
     rng: int | None,
     progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None], list[str]]:
-    """Return totals, witnesses, and the attributes whose witness does not exceed their
-    own report.
+    """Return totals by the search for witnesses, witnesses, and the attributes whose
+    witness does not exceed their own report.
 
     A total is at least the own report's maximum log-ratio, rounded down.
     """
@@ -106,8 +106,8 @@ def search_witness(
     target: int,
     rng: int | None = 0,
 ) -> JointWitness | None:
-    """Return the report tuple of largest log-likelihood ratio found by coordinate
-    ascent.
+    """Return the witness found by coordinate ascent: the report tuple of largest
+    log-likelihood ratio.
 
     Parameters
     ----------
@@ -167,6 +167,9 @@ class _CoordinateAscent:
     weights: Integers
 
     def __post_init__(self) -> None:
+        """Prepare the search of a target's witness: clipped columns, sources, own
+        log-ratios.
+        """
         limit = MAX_SPAN / len(self.columns)
         self.clipped = [column.clipped(limit) for column in self.columns]
         self.sources = [k for k in range(len(self.columns)) if k != self.target]
@@ -174,8 +177,8 @@ class _CoordinateAscent:
         self.column = self.data.column(self.target)
 
     def part(self, generator: np.random.Generator) -> "_CoordinateAscent":
-        """Return the search on a random part of the people with each value of the
-        target; itself if they have few distinct records.
+        """Return the witness search on a random part of the people with each value of
+        the target; itself if they have few distinct records.
         """
         if np.count_nonzero(self.weights) <= MAX_DISTINCT:
             return self
@@ -186,7 +189,7 @@ class _CoordinateAscent:
         return replace(self, weights=drawn)
 
     def _channel(self, source: int) -> Floats:
-        """Return P(source given target) in the half that serves the search."""
+        """Return P(source given target) in the half that serves the witness search."""
         size = self.columns[source].k
         values = self.columns[self.target].k
         index = self.column.astype(np.int64) * size + self.data.column(source)
@@ -200,8 +203,8 @@ class _CoordinateAscent:
     def starts(
         self, seen: Integers, generator: np.random.Generator
     ) -> Iterator[tuple[tuple[int, int], Reports]]:
-        """Yield ordered pairs (x, x') of target values with report tuples to start
-        from.
+        """Yield ordered pairs (x, x') of target values with report tuples that the
+        witness search starts from.
         """
         channels = [self._channel(source) for source in range(len(self.columns))]
         for likelier, other in self._pairs(seen, channels):
@@ -220,7 +223,9 @@ class _CoordinateAscent:
     def _pairs(
         self, seen: Integers, channels: Sequence[Floats]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the ordered pairs of values with the largest sum of bounds."""
+        """Yield the ordered pairs of values to search a witness for, of the largest sum
+        of bounds.
+        """
         grid = np.array(list(permutations(seen.tolist(), 2)))
         first = grid[:, 0]
         second = grid[:, 1]
@@ -232,14 +237,14 @@ class _CoordinateAscent:
             yield int(first[index]), int(second[index])
 
     def ascended(self, start: Reports, pair: tuple[int, int]) -> Candidate:
-        """Return the reports that a search ends with, and their log-likelihood
+        """Return the reports that a witness search ends with, and their log-likelihood
         ratio.
         """
         reports = self.ascend(start, pair)
         return self.log_ratio(reports, pair, self.weights), reports, pair
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
-        """Maximise over one source's report at a time until none improves.
+        """Maximise a witness over one source's report at a time until none improves.
 
         The likelihood of a record includes the columns of all sources; to choose the
         column of one source, its present column is divided out of the two vectors of
@@ -270,7 +275,9 @@ class _CoordinateAscent:
         return reports
 
     def _side(self, value: int, logs: Sequence[Floats]) -> "_Side":
-        """Return the people with one value of the target, and their likelihoods."""
+        """Return the people with one value of a witness's target, and their
+        likelihoods.
+        """
         rows = np.flatnonzero((self.column == value) & (self.weights > 0))
         codes = [self.data.column(k)[rows] for k in range(len(self.columns))]
         total = np.zeros(len(rows))
@@ -281,8 +288,8 @@ class _CoordinateAscent:
     def log_ratio(
         self, reports: Reports, pair: tuple[int, int], weights: Integers
     ) -> float:
-        """Return ln p(y given x) / p(y given x') under the given weights of the
-        records.
+        """Return a witness's ln p(y given x) / p(y given x') under the given weights of
+        the records.
         """
         likelihoods = []
         for x in pair:
@@ -300,8 +307,8 @@ class _CoordinateAscent:
     def witness(
         self, reports: Reports, pair: tuple[int, int], held_out_weights: Integers
     ) -> JointWitness:
-        """Return the witness by names, evaluated on the whole table and on held-out
-        records.
+        """Return the witness found by the search, by names, evaluated on the whole
+        table and on held-out records.
         """
         domain = self.data.domain
         guard = rounding(domain.sizes) + 4 * UNIT * (
@@ -329,15 +336,18 @@ class _Side:
     likelihoods: Floats
 
     def sums(self, source: int, size: int) -> Floats:
-        """Return the likelihoods summed by the values of a source."""
+        """Return the likelihoods of a witness summed by the values of a source."""
         return _weighted_counts(self.codes[source], self.likelihoods, size)
 
 
 def _log_ratio_of_sums(upper: Floats, lower: Floats, logs: Floats) -> float:
-    """Return ln (upper . c) / (lower . c) for the column c with these logarithms."""
+    """Return a witness's ln (upper . c) / (lower . c) for the column c with these
+    logarithms.
+    """
     column = np.exp(logs)
     return float(np.log(upper @ column) - np.log(lower @ column))
 
 
 def _weighted_counts(index: Any, weights: Any, length: int) -> Floats:
+    """Return the weighted number of records by index, for the witness search."""
     return np.asarray(np.bincount(index, weights, minlength=length), dtype=np.float64)

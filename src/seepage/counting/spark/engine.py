@@ -97,8 +97,8 @@ def gather_with_spark(
 
 
 def split_frame(data: Any, rng: int) -> tuple[Any, Any, int]:
-    """Return a random part of a DataFrame as a table, the rest, and how many records
-    that has.
+    """Return a random part of a Spark DataFrame as a table, the rest, and how many
+    records that has.
 
     A DataFrame may be computed anew for each job: it is kept, so that both are
     disjoint.
@@ -115,8 +115,8 @@ def split_frame(data: Any, rng: int) -> tuple[Any, Any, int]:
 def _find_domain(
     table: Input, options: TableOptions, *, count: bool
 ) -> tuple[Domain, PairCounts | None]:
-    """Return the domain of a table, and its counts if the same job could count; else
-    None.
+    """Return the domain that Spark finds in a table, and its counts if the same job
+    could count; else None.
     """
     if options.domain is not None:
         return options.domain, None
@@ -136,7 +136,9 @@ def _find_domain(
 
 
 def _set_edges(table: Input, columns: Sequence[Column]) -> None:
-    """Find the bin edges of columns of numbers, several columns in one job."""
+    """Let Spark find the bin edges of columns of numbers, several columns in one
+    job.
+    """
     for start in range(0, len(columns), SUMMARISED):
         some = columns[start : start + SUMMARISED]
         names = [column.name for column in some]
@@ -146,7 +148,9 @@ def _set_edges(table: Input, columns: Sequence[Column]) -> None:
 
 
 def _without_bins(options: TableOptions, names: Iterable[str]) -> TableOptions:
-    """Return the options with columns whose values are answers as they are."""
+    """Return the options of a Spark job with columns whose values are answers as they
+    are.
+    """
     rules: Mapping[str, Any] = {ALL_OTHERS: options.bins}
     if isinstance(options.bins, Mapping):
         rules = options.bins
@@ -160,8 +164,8 @@ def _accumulate(
     new: Callable[[], Any],
     part: RandomPart | None = None,
 ) -> Any:
-    """Return the records coded in a domain, accumulated from a `new` accumulator per
-    task.
+    """Return the records that Spark codes in a domain, accumulated from a `new`
+    accumulator per task.
 
     Those of `part` are left out.
     """
@@ -193,7 +197,7 @@ class Found:
     counts: PairCounts | None = None
 
     def merge(self, other: "Found") -> None:
-        """Add the results of other shards."""
+        """Add the values that a Spark job found in other shards."""
         counts = [part.counts for part in (self, other) if part.kept]
         known = [part for part in counts if part is not None]
         self.counts = (
@@ -209,8 +213,8 @@ class Found:
 def find_values(
     source: Source, first: int, options: TableOptions, expected: int | None = 0
 ) -> Found:
-    """Return the values of each column of a shard, and its counts if no column needs
-    bins.
+    """Return the values of each column in a Spark task, and its counts if no column
+    needs bins.
 
     Parameters
     ----------
@@ -238,7 +242,7 @@ def find_values(
 
 
 def summarise(source: Source, first: int, columns: Sequence[Column]) -> Found:
-    """Return the `NumberSummary` of columns of a shard."""
+    """Return the `NumberSummary` of columns in a Spark task."""
     return Found(summaries_of(source, columns, first))
 
 
@@ -249,7 +253,7 @@ def accumulate_shard(
     new: Callable[[], PairAccumulator | Gathering],
     part: RandomPart | None = None,
 ) -> Found:
-    """Return the records of a shard as pair counts, distinct records or a sample.
+    """Return what a Spark task accumulates: pair counts, distinct records or a sample.
 
     `first` is the index in the table of the shard's first record, `options` have a
     domain, and the records of `part` are left out.

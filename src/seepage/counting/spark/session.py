@@ -52,7 +52,7 @@ def spark_session(master: str | None = None) -> "SparkSession":
 
 
 def _start_session(builder: Any, master: str | None) -> "SparkSession":
-    """Start a session."""
+    """Start a Spark session."""
     address = master or "local[*]"
     builder = builder.appName("seepage").config("spark.ui.enabled", "false")
     if address.startswith("local"):
@@ -104,8 +104,8 @@ def translated_errors() -> Iterator[None]:
 
 
 def cause_of(problem: Exception) -> str:
-    """Return what a known error means, or the line of Spark's message that states the
-    cause.
+    """Return what a known error of Spark means, or the line of its message that states
+    the cause.
     """
     message = str(problem)
     for sign, meaning in CAUSES.items():

@@ -82,7 +82,7 @@ class Shard(NamedTuple):
     first: int
 
     def run(self, work: TaskWork) -> Any:
-        """Return the result of the work."""
+        """Return the result of a task's work on a shard."""
         files = [Path(file) for file in self.groups]
         return work(
             columnar_source(PARQUET, files, list(self.groups.values())), self.first
@@ -162,7 +162,7 @@ class Input:
     rows_per_core: int = 0
 
     def map(self, work: TaskWork, columns: Sequence[str]) -> "DataFrame":
-        """Return a DataFrame with one row per task: the shard's number and its pickled
+        """Return a DataFrame with one row per shard: its number and its pickled
         result.
         """
         if self.frame is None:
@@ -175,14 +175,16 @@ class Input:
 
     @property
     def groups(self) -> int:
-        """Number of groups in which results are merged first; 0 or 1 for none."""
+        """Number of groups in which the results of shards are merged first; 0 or 1 for
+        none.
+        """
         if self.frame is not None:
             return min(int(self.session.conf.get(SHUFFLE_PARTITIONS) or 1), MAX_GROUPS)
         return round(len(self.shards) ** 0.5) if len(self.shards) >= TREE_FROM else 0
 
 
 def open_input(data: Any) -> Input:
-    """Return the input of Spark's jobs.
+    """Return the input of Spark's jobs: shards of files, or a DataFrame.
 
     A DataFrame is never replaced by the files that it reads: no public interface of
     Spark tells whether it also filters or changes their records.
@@ -205,6 +207,7 @@ def open_input(data: Any) -> Input:
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
+    """Return the Parquet files that executors read as shards; other data raise."""
     kind = type(data).__name__
     files: Sequence[Path] = ()
     if isinstance(data, (str, os.PathLike, list, tuple)):
@@ -220,7 +223,7 @@ def _parquet_files(data: Any) -> Sequence[Path]:
 
 
 def _cores(session: "SparkSession") -> int:
-    """Return the number of tasks that run in parallel."""
+    """Return the number of shards that are worked on in parallel."""
     context = getattr(session, "sparkContext", None)
     if context is not None:
         return int(context.defaultParallelism)
@@ -229,17 +232,20 @@ def _cores(session: "SparkSession") -> int:
 
 
 def _mapped(frame: "DataFrame", task: Callable[[Batches], Batches]) -> "DataFrame":
+    """Return a DataFrame of the results of a task on each partition."""
     with without_pandas_warning():
         return frame.mapInArrow(task, "shard bigint, content binary")
 
 
 def _shard_task(work: TaskWork, shards: Sequence[Shard], batches: Batches) -> Batches:
+    """Yield the results of a task's work on shards of files."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield task_row(number, partial(shards[number].run, work))
 
 
 def _partition_task(work: TaskWork, names: Sequence[str], batches: Batches) -> Batches:
+    """Yield the result of a task's work on a partition as one shard."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -306,7 +312,9 @@ def run(table: Input, columns: Sequence[str], work: TaskWork) -> Any:
 
 
 def merge_results(batches: Batches) -> Batches:
-    """Yield one row with all results merged one by one, with at most two in memory."""
+    """Yield one row with the results of all shards merged one by one, with at most two
+    in memory.
+    """
     results = (
         pickle.loads(part.as_py()) for batch in batches for part in batch["content"]
     )
@@ -316,7 +324,9 @@ def merge_results(batches: Batches) -> Batches:
 
 
 def _merged(total: Any, results: Iterator[Any]) -> Any:
-    """Return all results merged; if some failed, the first of these by its shard."""
+    """Return the results of all shards merged; if some failed, the first of these by
+    its shard.
+    """
     for result in results:
         failed = [part for part in (total, result) if isinstance(part, Failed)]
         if failed:

@@ -304,6 +304,19 @@ class FormShaper:
         """Return the shaped forms with a larger gain than the forms given, in their
         order.
         """
+        shaped = self._shape_in_threads(forms, prices, effort)
+        better = list[Form]()
+        for form, new in zip(forms, shaped, strict=True):
+            if new is not None and self._is_better(form, new, prices):
+                better.append(new)
+        return better
+
+    def _shape_in_threads(
+        self, forms: Sequence[Form], prices: Floats, effort: Mapping[str, float]
+    ) -> list[Form | None]:
+        """Return each form with one shaped report, or None, and spend the work of
+        shaping.
+        """
         factor = 1 if self.confidence is None else CERTIFIED_WORK
         meters = [ShapingMeter(self._cells(form), self.stop, factor) for form in forms]
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
@@ -321,12 +334,7 @@ class FormShaper:
             self.stop.clear()
         for meter in meters:
             self.work.spend(meter.work / THREADS)
-        better = list[Form]()
-        for form, future in zip(forms, futures, strict=True):
-            new = future.result()
-            if new is not None and self._is_better(form, new, prices):
-                better.append(new)
-        return better
+        return [future.result() for future in futures]
 
     def _cells(self, form: Form) -> int:
         """Return the number of combinations of answers of a form."""

@@ -79,7 +79,7 @@ def population_leakages(
     leakages = dict.fromkeys(table.targets, 0.0)
     if names:
         ratios, starts = _likelihoods(channel.T, table, names)
-        found = largest_joint_ratios(ratios, starts, level, ROUNDS)
+        found = largest_joint_ratios(ratios, starts, level, rounds=ROUNDS)
         found = np.where(found > 0, found + ROUNDING, 0.0)
         leakages.update(zip(names, found.tolist(), strict=True))
     return leakages
