@@ -139,8 +139,8 @@ class Attribute:
                 )
 
     def _check_shares(self) -> None:
-        """Raise a DomainError unless the attribute's shares are of its answers and sum
-        to 1.
+        """Raise a DomainError unless the attribute has one share for each answer, in
+        whole percent.
         """
         checks.flag(self.protects_missing, "protects_missing")
         if not self.shares:
@@ -187,7 +187,9 @@ class Attribute:
             )
 
     def _check_scores(self) -> None:
-        """Raise a DomainError unless the attribute has one score for each value."""
+        """Raise a DomainError unless the attribute has one score for each answer, or
+        none.
+        """
         are_given = bool(self.scores or self.score_errors)
         if not are_given:
             return

@@ -22,8 +22,8 @@ number."""
 def interval_edges(
     numbers: NumberSummary, people: int, share: float
 ) -> tuple[float, ...]:
-    """Return the edges of the intervals of a column of numbers; empty if its values are
-    answers.
+    """Return the edges of the intervals that a column of numbers is asked in; empty if
+    its values are answers.
 
     Parameters
     ----------
@@ -71,7 +71,9 @@ def interval_edges(
 
 
 def _runs(heavy: Booleans) -> Iterator[slice]:
-    """Yield the runs of values: each heavy value alone, and those between."""
+    """Yield the runs of values between which intervals of answers end: each heavy value
+    alone, and those between.
+    """
     start = 0
     for stop in range(1, len(heavy)):
         if heavy[start] or heavy[stop]:
@@ -81,8 +83,8 @@ def _runs(heavy: Booleans) -> Iterator[slice]:
 
 
 def _edges_beside_heavy(values: Floats, heavy: Booleans, run: slice) -> Iterator[float]:
-    """Yield the edges between a run of integers and the next, of which one is a heavy
-    value alone.
+    """Yield the edges of intervals of answers between a run of integers and the next,
+    of which one is a heavy value alone.
     """
     if heavy[run.start]:
         yield float(values[run.start]) + 1
@@ -95,7 +97,9 @@ def _edges_beside_heavy(values: Floats, heavy: Booleans, run: slice) -> Iterator
 def _quantiles(
     values: Floats, masses: Floats, step: float, integral: bool
 ) -> Iterator[float]:
-    """Yield edges that cut a run of values into intervals of about equal mass."""
+    """Yield edges that cut a run of values into intervals of answers of about equal
+    mass.
+    """
     if len(values) < 2:
         return
     running = np.cumsum(masses)[:-1]
@@ -109,8 +113,8 @@ def _quantiles(
 
 
 def join_lightest(sizes: Sequence[float], least: float, most: int) -> list[int]:
-    """Return where groups of neighbours start: the lightest joins the lighter one
-    beside it.
+    """Return where groups of neighbouring answers start: the lightest joins the lighter
+    one beside it.
 
     While a group is lighter than `least`, or there are more than `most`.
 
@@ -131,7 +135,7 @@ def join_lightest(sizes: Sequence[float], least: float, most: int) -> list[int]:
 
 
 def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str, ...]:
-    """Return the labels of open-ended intervals of numbers, in words.
+    """Return the labels of open-ended intervals that people answer with, in words.
 
     Examples
     --------
@@ -151,8 +155,8 @@ def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str
 
 
 def _label_of_integers(low: float, high: float, least: float) -> str:
-    """Return the label of the integers from low to below high; the least number stands
-    for a low end that is open.
+    """Return the label of an interval of answers, the integers from low to below high;
+    the least number stands for a low end that is open.
     """
     if math.isinf(high):
         return _label_without_end(low)
@@ -166,6 +170,7 @@ def _label_of_integers(low: float, high: float, least: float) -> str:
 
 
 def _label_of_fractions(low: float, high: float) -> str:
+    """Return the label of an interval of answers that are not integers."""
     if math.isinf(high):
         return _label_without_end(low)
     if math.isinf(low):
@@ -174,6 +179,7 @@ def _label_of_fractions(low: float, high: float) -> str:
 
 
 def _label_without_end(low: float) -> str:
+    """Return the label of an interval of answers that has no upper end."""
     if math.isinf(low):
         return "any number"
     return f"{number_label(low)} or more"

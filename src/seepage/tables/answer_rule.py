@@ -75,7 +75,8 @@ class AnswerRule:
     def attribute(
         self, attribute: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> Attribute:
-        """Return the attribute that every value, seen or not, is coded in, as reported.
+        """Return the attribute by the rule of answers, in which every value, seen or
+        not, is coded, as reported.
 
         Parameters
         ----------
@@ -93,7 +94,9 @@ class AnswerRule:
         return self._completed(merged, attribute, counts)
 
     def as_they_are(self, attribute: Attribute, counts: Integers) -> Attribute:
-        """Return the attribute with all values of the part as answers."""
+        """Return the attribute with all values of the part as answers, without the
+        rule.
+        """
         answers, _ = _without_missing(attribute, counts)
         if answers is None:
             return attribute
@@ -102,8 +105,8 @@ class AnswerRule:
     def _merged_by_option(
         self, answers: Attribute, people: Integers, numbers: NumberSummary | None
     ) -> Attribute | None:
-        """Return the attribute with its values merged as an option of reading says;
-        None if none does.
+        """Return the attribute's answers merged as an option of reading says, not by
+        the rule; None if none does.
         """
         options = self.options
         name = answers.name
@@ -121,8 +124,8 @@ class AnswerRule:
         return None
 
     def _merged_by_counts(self, answers: Attribute, people: Integers) -> Attribute:
-        """Return the attribute with rare values merged: neighbours of a scale, or
-        labels.
+        """Return the attribute's answers merged by the rule: neighbours of a scale, or
+        rare labels.
         """
         scale = number_scale(answers.values)
         if scale and _are_numbers(scale):
@@ -160,7 +163,9 @@ class AnswerRule:
     def _are_common_beside(
         self, answers: Attribute, people: Integers, scale: Sequence[str]
     ) -> bool:
-        """Return whether every answer beside a scale has people enough."""
+        """Return whether, by the rule, every answer beside a scale has people
+        enough.
+        """
         return all(
             count >= self.least
             for value, count in zip(answers.values, people.tolist(), strict=True)
@@ -185,7 +190,8 @@ class AnswerRule:
     def _completed(
         self, answers: Attribute, attribute: Attribute, counts: Integers
     ) -> Attribute:
-        """Return the attribute with what is done where a person has no answer.
+        """Return the attribute's answers with what the rule does where a person has
+        none.
 
         Parameters
         ----------
@@ -216,8 +222,8 @@ class AnswerRule:
         )
 
     def _certifying(self, people: int) -> float:
-        """Return about how many certifying records as many people of the part stand
-        for.
+        """Return about how many certifying records stand behind as many people of the
+        part, by the rule of answers.
         """
         if self.scale >= 1:
             return people
@@ -226,8 +232,8 @@ class AnswerRule:
     def _with_own_missing(
         self, answers: Attribute, attribute: Attribute, counts: Integers, seen: bool
     ) -> Attribute:
-        """Return the attribute with "(missing)" as an answer of its own, if it was
-        seen.
+        """Return the attribute by the rule of answers with "(missing)" as one of its
+        own, if it was seen.
 
         All other values are coded as "(other)" if there is one; else as missing if that
         was seen, and as the commonest answer if not.
@@ -251,7 +257,9 @@ class AnswerRule:
         return replace(answers, values=values, merged=merged)
 
     def _declared(self, name: str, merges: Mapping[str, str]) -> Attribute:
-        """Return the attribute with the answers of a codebook."""
+        """Return the attribute with the answers that a codebook declares, in place of
+        the rule's.
+        """
         labels = tuple(
             dict.fromkeys(each for each in merges.values() if each != MISSING)
         )
@@ -263,8 +271,8 @@ class AnswerRule:
         return Attribute(name, labels, (), merged)
 
     def _pooled_below(self, counts: Integers) -> float:
-        """Return the number of records of the part below which `pool` merges a
-        value.
+        """Return the number of records of the part below which an answer is merged by
+        the option `pool`.
         """
         pool = self.options.pool
         assert pool is not None
@@ -275,8 +283,8 @@ class AnswerRule:
     def _intervals(
         self, attribute: Attribute, numbers: NumberSummary | None
     ) -> Attribute:
-        """Return intervals, the outer ones open; a declared range stays as it is, with
-        the names that a codebook gives to its intervals.
+        """Return the attribute's answers as intervals, the outer ones open; a declared
+        range stays as it is, with the names that a codebook gives.
         """
         if isinstance(self.options.bins_of(attribute.name), Edges):
             names = self.options.merges.get(attribute.name, {})
@@ -344,14 +352,14 @@ class AnswerRule:
 
 
 def _are_numbers(scale: Sequence[str]) -> bool:
-    """Return whether all labels of a scale are single numbers."""
+    """Return whether all answers of a scale are single numbers."""
     return all(number_of_text(label) is not None for label in scale)
 
 
 def _with_others(
     attribute: Attribute, alone: Integers, *, joining: Integers
 ) -> Attribute:
-    """Return the attribute with all but some values merged.
+    """Return the attribute with some answers alone and all others merged.
 
     Parameters
     ----------
@@ -377,8 +385,8 @@ def _with_others(
 def _without_missing(
     attribute: Attribute, counts: Integers
 ) -> tuple[Attribute | None, Integers]:
-    """Return the attribute without "(missing)", None if it has no other value, and the
-    counts of its values.
+    """Return the attribute's answers without "(missing)", None if it has no other
+    value, and their counts.
     """
     kept = [code for code, value in enumerate(attribute.values) if value != MISSING]
     if not kept:
@@ -416,8 +424,8 @@ def people_by_answer(
 def _rare_no_answers(
     answers: Attribute, attribute: Attribute
 ) -> tuple[tuple[str, str], ...]:
-    """Return how the labels of an attribute that mean no answer, and are no answers of
-    their own, are coded: as missing, and not as the answer for all others.
+    """Return how rare labels that mean no answer are coded by the rule: as missing, and
+    not as the answer for all others.
     """
     if answers.catch_all is None:
         return ()
@@ -430,7 +438,7 @@ def _rare_no_answers(
 
 
 def _name_of_others(joining: Sequence[str], values: Sequence[str]) -> str:
-    """Return the label of merged values: "Asian or other" if a common one joins
+    """Return the label of merged answers: "Asian or other" if a common one joins
     them.
     """
     if not joining or OTHER in joining:
@@ -442,7 +450,7 @@ def _name_of_others(joining: Sequence[str], values: Sequence[str]) -> str:
 
 
 def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
-    """Return an attribute that codes what means missing as missing, wherever it is
+    """Return an attribute whose answers exclude what means missing, wherever it is
     collected.
 
     A marker that the attribute codes otherwise raises an InputError: it would be

@@ -42,7 +42,9 @@ class Quantile:
     bins: int
 
     def edges(self, summary: NumberSummary) -> tuple[float, ...]:
-        """Return the edges for a column's numbers; empty if these are all equal."""
+        """Return the edges of quantile bins for a column's numbers; empty if these are
+        all equal.
+        """
         values, counts = summary.distinct()
         starts = _starts(np.cumsum(counts), self.bins)
         inner = _inside(summary, [summary.decimal(values[start]) for start in starts])
@@ -63,7 +65,9 @@ class Width:
     bins: int
 
     def edges(self, summary: NumberSummary) -> tuple[float, ...]:
-        """Return the edges for a column's numbers; empty if these are all equal."""
+        """Return the edges of bins of equal width for a column's numbers; empty if
+        these are all equal.
+        """
         if summary.low == summary.high:
             return ()
         edges = [self._edge(summary, index) for index in range(1, self.bins)]
@@ -73,6 +77,7 @@ class Width:
         return _closed(summary, inner)
 
     def _edge(self, summary: NumberSummary, index: int) -> float:
+        """Return one edge of the bins of equal width."""
         left = self.bins - index
         if summary.integral:
             scaled = int(summary.low) * left + int(summary.high) * index
@@ -89,7 +94,7 @@ class Edges:
 
     @property
     def bins(self) -> int:
-        """Number of bins."""
+        """Number of bins between the declared edges."""
         return max(len(self.given) - 1, 0)
 
 
@@ -129,6 +134,7 @@ def read_rule(rule: Any) -> BinningRule:
 
 
 def _read_text(text: str) -> BinningRule:
+    """Return the binning rule of a text such as "width:4"."""
     if text == "none":
         return NO_BINS
     if is_count(text):
@@ -146,6 +152,9 @@ def _read_text(text: str) -> BinningRule:
 
 
 def _read_edges(edges: Any) -> tuple[float, ...]:
+    """Return the binning rule of declared edges; an InputError if they do not
+    ascend.
+    """
     listed = checks.items(edges, "bins")
     numbers = tuple(checks.real(edge, "an edge of bins") for edge in listed)
     if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
@@ -156,8 +165,8 @@ def _read_edges(edges: Any) -> tuple[float, ...]:
 
 
 def _starts(running: Integers, bins: int) -> list[int]:
-    """Return the indices of the distinct values at which bins begin, ascending, without
-    the first.
+    """Return the indices of the distinct values at which quantile bins begin,
+    ascending, without the first.
 
     `running` are the cumulative counts of the distinct values.  An index found for two
     ranks belongs to a value that fills a bin: the next bin begins with the next value.
@@ -179,12 +188,12 @@ def _starts(running: Integers, bins: int) -> list[int]:
 
 
 def _inside(summary: NumberSummary, edges: Sequence[float]) -> list[float]:
-    """Return, ascending, the distinct edges with numbers on both sides."""
+    """Return, ascending, the distinct bin edges with numbers on both sides."""
     return sorted({edge for edge in edges if summary.low < edge <= summary.high})
 
 
 def _closed(summary: NumberSummary, inner: list[float]) -> tuple[float, ...]:
-    """Return all edges: the minimum, the inner edges, and the last edge.
+    """Return all bin edges: the minimum, the inner edges, and the last edge.
 
     The last edge is the maximum; if the maximum has a bin of its own, a number above
     it.

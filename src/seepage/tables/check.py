@@ -139,8 +139,8 @@ class Settled:
 def settle(
     data: Any, options: Any, *, asked: bool, stacklevel: int, scope: str = "table"
 ) -> Settled:
-    """Return data with table options that leave out what is no answer; warn of this
-    once.
+    """Return data with the table options that follow from the check of its columns;
+    warn of this once.
 
     Parameters
     ----------
@@ -201,7 +201,9 @@ def _settled_options(
 
 
 def _check_people(table: OpenTable, options: TableOptions) -> None:
-    """Raise if several records are of one person, also by a column that is not used."""
+    """Raise if the check finds several records of one person, also by a column that is
+    not used.
+    """
     every = TableOptions(missing_markers=options.missing_markers)
     try:
         people = _check_table(table, every, (), asked=False).people
@@ -312,7 +314,7 @@ def _of_kinds(
     profiles: Sequence[Profile],
     judgements: Sequence[KindJudgement],
 ) -> list[Profile]:
-    """Return the profiles of the columns of some kinds."""
+    """Return the profiles of the checked columns of some kinds."""
     chosen = list[Profile]()
     for profile, judgement in zip(profiles, judgements, strict=True):
         if judgement.kind in kinds:
@@ -321,6 +323,7 @@ def _of_kinds(
 
 
 def _profiles(table: pa.Table, source: Source, options: TableOptions) -> list[Profile]:
+    """Return the profiles of the columns of a table to check."""
     profiles = list[Profile]()
     for name, column in zip(table.column_names, table.columns, strict=True):
         markers = marker_labels(options.markers_of(name))
@@ -333,8 +336,8 @@ def _profiles(table: pa.Table, source: Source, options: TableOptions) -> list[Pr
 
 
 def _left_out(column: ColumnCheck, *, asks_once: bool) -> ColumnCheck:
-    """Return a column that no option names, not used if it is no answer or asked under
-    another name.
+    """Return a checked column that no option names, not used if it is no answer or
+    asked under another name.
     """
     if column.kind not in ANSWERS:
         return replace(column, used=False)
@@ -347,7 +350,9 @@ def _left_out(column: ColumnCheck, *, asks_once: bool) -> ColumnCheck:
 def _described(
     profile: Profile, judgement: KindJudgement, relation: Relation
 ) -> ColumnCheck:
-    """Return what a profile tells of a column that is used."""
+    """Return the check of a column that is used, from its profile, kind and
+    relation.
+    """
     codes = tuple[str, ...]()
     rare = 0
     if judgement.kind in ANSWERS:
@@ -373,9 +378,7 @@ def _described(
 
 
 def _mentioned(options: Any) -> set[str]:
-    """Return all names that options mention, except to leave columns out or to read
-    them.
-    """
+    """Return all names that options mention, which the check does not leave out."""
     names = set[str]()
     for option in fields(options):
         if option.name not in NAMING_NOTHING:
@@ -385,7 +388,9 @@ def _mentioned(options: Any) -> set[str]:
 
 
 def _names_in(text: str) -> set[str]:
-    """Return the names in a text of `want`: itself, "a x b", or "mean a = 1, 2"."""
+    """Return the names in a text of `want`, which the check does not leave out: itself,
+    "a x b", or "mean a = 1, 2".
+    """
     names = {text}
     names.update(names_in(text))
     return names

@@ -66,18 +66,18 @@ class CodebookOptions:
         return read_codebook_options(path)
 
     def named(self, role: Role) -> tuple[str, ...]:
-        """Return the attributes of a role."""
+        """Return the attributes that the codebook gives a role."""
         return tuple(name for name, of_name in self.roles.items() if of_name == role)
 
     def with_named(self, setting: Any, option: str) -> Any:
-        """Return an option of names, with those of the codebook."""
+        """Return an option of names, with those that the codebook settles."""
         names = self.named(ROLES_BY_OPTION[option])
         if not names:
             return setting
         return [*checks.texts(setting, option), *names]
 
     def with_scales(self, order: Any) -> Any:
-        """Return the option `order`, with the scales of the codebook."""
+        """Return the option `order`, with the scales that the codebook settles."""
         if order is None:
             return self.order
         if isinstance(order, (str, os.PathLike)):
@@ -125,7 +125,9 @@ class CodebookOptions:
 
 
 def _by_column(setting: Any, settled: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an option by column: that of the codebook, unless another is given."""
+    """Return an option by column: what the codebook settles, unless another is
+    given.
+    """
     if setting is None:
         return dict(settled)
     if isinstance(setting, Mapping):
@@ -165,7 +167,7 @@ def read_codebook_options(path: str | os.PathLike[str]) -> CodebookOptions:
 
 
 def _settle(options: CodebookOptions, name: str, rows: Sequence[CodebookRow]) -> None:
-    """Add what the lines of one attribute settle."""
+    """Add the options that the codebook's lines of one attribute settle."""
     with_value = [row for row in rows if row.value != MISSING]
     markers = [row.value for row in with_value if row.missing]
     if markers:
@@ -180,7 +182,7 @@ def _settle(options: CodebookOptions, name: str, rows: Sequence[CodebookRow]) ->
 def _settle_intervals(
     options: CodebookOptions, name: str, answers: Sequence[CodebookRow]
 ) -> None:
-    """Add the edges and the names of the intervals of a codebook's attribute."""
+    """Add the option `bins` and the names of the intervals that a codebook settles."""
     options.bins[name] = _edges(name, answers)
     names = _names_of_intervals(answers)
     if names:
@@ -190,8 +192,8 @@ def _settle_intervals(
 def _settle_scale(
     options: CodebookOptions, name: str, answers: list[CodebookRow]
 ) -> None:
-    """Add the answers that a codebook merges values into, or the scale of its
-    values.
+    """Add the merged answers that a codebook settles, or the scale of the option
+    `order`.
     """
     are_ordered = _are_ordered(answers)
     if are_ordered:
@@ -203,20 +205,24 @@ def _settle_scale(
 
 
 def _are_ordered(rows: Sequence[CodebookRow]) -> bool:
-    """Return whether all values have a place on a scale; merged ones need none."""
+    """Return whether the codebook settles a scale: all values have a place; merged ones
+    need none.
+    """
     kept = [row for row in rows if not row.merged_into]
     return bool(kept) and all(row.order is not None for row in kept)
 
 
 def _place(row: CodebookRow) -> float:
-    """Return the place of a value on its scale; merged ones without a place are
-    last.
+    """Return the place of a value on the scale that a codebook settles; merged ones
+    without a place are last.
     """
     return float("inf") if row.order is None else row.order
 
 
 def _edges(name: str, rows: Sequence[CodebookRow]) -> list[float]:
-    """Return the edges of the intervals of an attribute."""
+    """Return the option `bins` that a codebook settles: the edges of an attribute's
+    intervals.
+    """
     ends = list[tuple[float, float]]()
     for row in rows:
         if row.merged_into:
@@ -234,8 +240,8 @@ def _edges(name: str, rows: Sequence[CodebookRow]) -> list[float]:
 
 
 def _names_of_intervals(rows: Sequence[CodebookRow]) -> dict[str, str]:
-    """Return the names of intervals by the labels of their edges; none where two have
-    the same.
+    """Return the names that a codebook settles for intervals by the labels of their
+    edges; none where two have the same.
     """
     intervals = list[tuple[float, float, str]]()
     for row in rows:
@@ -250,7 +256,7 @@ def _names_of_intervals(rows: Sequence[CodebookRow]) -> dict[str, str]:
 
 
 def _merges(name: str, rows: Sequence[CodebookRow]) -> dict[str, str]:
-    """Return the answer that each value of an attribute is coded as."""
+    """Return the answer that each value is coded as, as a codebook settles it."""
     merges = dict[str, str]()
     for row in rows:
         if row.value in merges:

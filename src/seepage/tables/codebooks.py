@@ -90,15 +90,16 @@ class CodebookRow:
 
     @property
     def is_attribute(self) -> bool:
-        """Whether the line is that of an attribute."""
+        """Whether the line of a codebook is that of an attribute."""
         return not self.value
 
     @property
     def is_interval(self) -> bool:
-        """Whether the line states an end of an interval."""
+        """Whether the line of a codebook states an end of an interval."""
         return self.lower is not None or self.upper is not None
 
     def __post_init__(self) -> None:
+        """Check that a codebook's line names its attribute and has a known role."""
         if not self.attribute:
             raise InputError("each line of a codebook must name its attribute")
         checks.choice(self.role, "role", get_args(Role))
@@ -133,7 +134,9 @@ def codebook_text(rows: Iterable[CodebookRow]) -> str:
 
 
 def _cell(content: str | float | bool | None) -> str:
-    """Return a field as text: a number in its shortest form, true as yes."""
+    """Return a field of a codebook as text: a number in its shortest form, true as
+    yes.
+    """
     if content is None or content is False:
         return ""
     if content is True:
@@ -214,13 +217,16 @@ def _row(cells: dict[str, str]) -> CodebookRow:
 
 
 def _without_quote(cell: str) -> str:
-    """Return a field without the quote that keeps a spreadsheet from evaluating it."""
+    """Return a codebook's field without the quote that keeps a spreadsheet from
+    evaluating it.
+    """
     if cell.startswith("'") and FORMULA.match(cell[1:]):
         return cell[1:]
     return cell
 
 
 def _number(texts: dict[str, str], name: str) -> float | None:
+    """Return the number in a field of a codebook; None for an empty one."""
     text = texts[name].strip()
     if not text:
         return None
@@ -231,6 +237,7 @@ def _number(texts: dict[str, str], name: str) -> float | None:
 
 
 def _flag(text: str) -> bool:
+    """Return whether a field of a codebook says yes."""
     word = text.strip().lower()
     if not word:
         return False
@@ -240,6 +247,7 @@ def _flag(text: str) -> bool:
 
 
 def _share(text: str) -> int | None:
+    """Return the share in a field of a codebook; None for an empty one."""
     word = text.strip()
     if not word:
         return None
@@ -252,8 +260,8 @@ def _share(text: str) -> int | None:
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return the texts that are shown, by attribute and value; those of questions by
-    "".
+    """Return the texts of a codebook that are shown, by attribute and value; those of
+    questions by "".
 
     Parameters
     ----------
@@ -271,7 +279,9 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
 
 
 def read_scales(path: str | os.PathLike[str]) -> dict[str, list[str]]:
-    """Return the values in their order of the attributes with numbers in `order`."""
+    """Return the values in their order of a codebook's attributes with numbers in
+    `order`.
+    """
     places = dict[str, list[tuple[float, str]]]()
     for row in _values(read_codebook_rows(path, "order")):
         if row.order is not None and not row.missing:
@@ -290,4 +300,5 @@ def read_scales(path: str | os.PathLike[str]) -> dict[str, list[str]]:
 
 
 def _values(rows: Iterable[CodebookRow]) -> Iterator[CodebookRow]:
+    """Return the lines of a codebook that are of values, not of attributes."""
     return (row for row in rows if not row.is_attribute)

@@ -73,6 +73,7 @@ class Column:
     """
 
     def __init__(self, name: str, options: TableOptions, *, fields: bool) -> None:
+        """Prepare to code a column by its options."""
         self.name = name
         self.fields = fields
         self._options = options
@@ -94,7 +95,7 @@ class Column:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the values found."""
+        """Forget the values found in the column."""
         self.needs_edges = False
         self.has_missing = False
         self._keys: list[Key] = []
@@ -109,7 +110,9 @@ class Column:
             self._take_codes_of(self._known)
 
     def _take_codes_of(self, known: Attribute) -> None:
-        """Set the code of every value of an attribute, and that of all other values."""
+        """Set the code of every value of the column's known attribute, and that of all
+        other values.
+        """
         for code, value in enumerate(known.values):
             self._codes[value] = code
         for value, label in known.merged:
@@ -125,7 +128,7 @@ class Column:
         self._codes.setdefault(MISSING, without)
 
     def set_edges(self, summary: NumberSummary) -> None:
-        """Set the bin edges by the column's rule; if some value is not a number there
+        """Set the column's bin edges by its rule; if some value is not a number there
         are none.
         """
         self._stray = summary.stray
@@ -146,7 +149,7 @@ class Column:
 
     @property
     def size(self) -> int:
-        """Alphabet size so far; of a given attribute its own."""
+        """Alphabet size of the column so far; of a given attribute its own."""
         if self._given is not None:
             return self._given.size
         if not self.edges:
@@ -155,7 +158,8 @@ class Column:
         return bins + self.has_missing
 
     def attribute(self) -> tuple[Attribute, Integers]:
-        """Return the final attribute and the codes of its values; bins may be empty.
+        """Return the column's final attribute and the codes of its values; bins may be
+        empty.
 
         Numbers are ascending, strings sorted, and missing is last.  If records with
         missing values are dropped, it has the values seen in the others.
@@ -175,11 +179,12 @@ class Column:
         return Attribute(self.name, values), np.array(codes, dtype=np.int64)
 
     def _is_seen(self, code: int) -> bool:
-        """Return whether a record that is not dropped has a value."""
+        """Return whether a record that is not dropped has a value of the column."""
         return self._keys[code] is not None and code in self._seen
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
-        """Return the codes of a batch, None if the bin edges that it needs are unknown.
+        """Return the codes of a column's batch, None if the bin edges that it needs are
+        unknown.
 
         Parameters
         ----------
@@ -214,7 +219,9 @@ class Column:
         return self.fields or is_number_type(kind) or pa.types.is_null(kind)
 
     def _value_codes(self, array: pa.Array, before: int) -> Codes | None:
-        """Return the codes of categories; None if there are too many numbers."""
+        """Return the codes of a column of categories; None if there are too many
+        numbers.
+        """
         indices, values = encoded(array)
         if self._values is None or not values.equals(self._values):
             self._values = values
@@ -234,6 +241,7 @@ class Column:
         return None if self.needs_edges else codes
 
     def _take(self, indices: pa.Array) -> Codes:
+        """Return the codes of a column's dictionary indices, by its lookup table."""
         sizes = len(self._keys) if self._known is None else self._known.size + 2
         narrow = self._table.astype(np.min_scalar_type(sizes))
         return np.asarray(
@@ -243,7 +251,7 @@ class Column:
     def _admit(
         self, indices: NDArray[Any], unseen: Booleans, values: pa.Array, before: int
     ) -> None:
-        """Give codes to the entries of the lookup table that are unseen."""
+        """Give codes to the entries of the column's lookup table that are unseen."""
         entries = np.unique(indices[unseen])
         present = entries[entries < len(values)]
         taken = values.take(pa.array(present))
@@ -266,8 +274,8 @@ class Column:
         self._identity = int(np.argmax(differing)) if differing.any() else len(values)
 
     def _known_code(self, key: Key, text: str | None) -> int:
-        """Return the code of a value of a known attribute: that of its text if it is
-        one, else of its label, else of the label of its text in a text file.
+        """Return the code of a value of a column's known attribute: that of its text if
+        it is one, else of its label, else of the label of its text in a text file.
 
         Clients code answers so [`docs/wire.md`], whether the plan's table was a frame,
         whose texts are values as they are, or a text file.
@@ -284,7 +292,9 @@ class Column:
         return self._outside
 
     def _code_of(self, key: Key) -> int:
-        """Return the code of a value; a value that is found gets the next code."""
+        """Return the code of a value of the column; a value that is found gets the next
+        code.
+        """
         if self._known is not None:
             return self._known_code(key, None)
         label = key_label(key)
@@ -300,8 +310,8 @@ class Column:
         return self._codes[label]
 
     def _check_number_of_values(self) -> None:
-        """Note that too many numbers need bin edges, and raise for too many other
-        values.
+        """Note that the column has too many numbers and needs bin edges, and raise for
+        too many other values.
         """
         values = len(self._keys) - (MISSING in self._codes)
         most = self._options.max_values
@@ -314,12 +324,15 @@ class Column:
             )
 
     def _most_numbers(self) -> float:
-        """Return the maximum number of distinct numbers that are not binned."""
+        """Return the maximum number of a column's distinct numbers that are not
+        binned.
+        """
         if self._rule == NO_BINS:
             return math.inf
         return 1 if self.named else FEW_NUMBERS
 
     def _hint_for_many_values(self) -> Text:
+        """Return what to do about a column of too many values, for its error."""
         drop = Text("drop it (", Setting("drop"), ") or raise the limit (")
         hint = Text(drop, Setting("max_values"), ")")
         if self._stray is not None:
@@ -330,7 +343,7 @@ class Column:
         return hint
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
-        """Return the codes of the bins of numbers."""
+        """Return the codes of the bins of a column of numbers."""
         values, missing, texts = numbers_of(array, self.markers)
         if self._given is None and texts.any():
             raise self.not_a_number(int(np.argmax(texts)), before)
@@ -344,26 +357,26 @@ class Column:
         return codes
 
     def _text_codes(self, array: pa.Array) -> list[int]:
-        """Return the codes of texts that are no numbers, for a column of given bins."""
+        """Return the codes of a column's texts that are no numbers, for given bins."""
         texts = array.cast(pa.large_string()).to_pylist()
         codes = {text: self._known_code(field_key(text), text) for text in set(texts)}
         return [codes[text] for text in texts]
 
     def missing_in(self, array: pa.Array, codes: Codes | None) -> Booleans:
-        """Return the mask of the missing values of a batch, from its codes if it has
-        any.
+        """Return the mask of the missing values of a column's batch, from its codes if
+        it has any.
         """
         if codes is None:
             return numbers_of(array, self.markers).missing
         return np.asarray(codes == self._codes.get(MISSING, UNSEEN))
 
     def see(self, codes: Codes) -> None:
-        """Note the codes of records that are not dropped."""
+        """Note the codes of the column that records have that are not dropped."""
         if self._known is None and len(self._seen) < len(self._keys):
             self._seen.update(np.flatnonzero(np.bincount(codes)).tolist())
 
     def merge(self, other: "Column") -> None:
-        """Add the values that `other` found in another part of the table."""
+        """Add the values that the same column has in another part of the table."""
         self.has_missing |= other.has_missing
         self.needs_edges |= other.needs_edges
         if not self.needs_edges and self._known is None:
@@ -371,12 +384,12 @@ class Column:
             self._seen.update(codes[code] for code in other._seen)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without the lookup table."""
+        """Return the column to pickle, without the lookup table."""
         return {**self.__dict__, "_values": None, "_table": None}
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
-        """Raise if a kept record has a value outside the domain or bins; `kept` None
-        means all.
+        """Raise if a kept record has a value outside the column's domain or bins;
+        `kept` None means all.
         """
         if self._known is None or codes.max() < self._known.size:
             return
@@ -391,7 +404,7 @@ class Column:
         raise DomainError(f"{name}: column {self.name!r} {why}")
 
     def _why_outside(self, is_missing: bool) -> str:
-        """Return why a value has no code, in words."""
+        """Return why a value of the column has no code, in words."""
         if is_missing:
             return (
                 "is missing, and the domain has no category for missing values; drop "
@@ -407,7 +420,9 @@ class Column:
         return "has a value outside the domain"
 
     def not_a_number(self, position: int, before: int) -> TableError:
-        """Return the error for a value that is to be binned and is not a number."""
+        """Return the error for a value of the column that is to be binned and is not a
+        number.
+        """
         return TableError(
             f"{record_name(before + position)}: column {self.name!r} must be a number "
             "that floats can tell from others to be binned; if this value means "
@@ -418,7 +433,9 @@ class Column:
 
 
 def record_name(index: int) -> str:
-    """Return the name of a record in messages, from its index in the table."""
+    """Return the name of a record in messages on a column, from its index in the
+    table.
+    """
     partition = index // PARTITION_STRIDE - 1
     if partition < 0:
         return f"record {index + 1:,}"
@@ -436,8 +453,8 @@ BYTES = {
 
 
 def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return an array as indices and the dictionary of its values, in a type that is
-    labelled.
+    """Return a column's array as indices and the dictionary of its values, in a type
+    that is labelled.
     """
     array = plain(array)
     if array.type in BYTES:
@@ -451,7 +468,8 @@ def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
-    """Return the keys of values; `fields` says that strings are fields of a text file.
+    """Return the keys by which a column codes values; `fields` says that strings are
+    fields of a text file.
 
     A value that is neither a string nor a float means what its text means in such a
     file.
@@ -470,11 +488,14 @@ def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
 
 
 def _float_key(number: "np.floating[Any]") -> float | None:
+    """Return the key by which a column codes a float; None for NaN."""
     return None if np.isnan(number) else single_number(number)
 
 
 def _has_keys(kind: pa.DataType) -> bool:
-    """Return whether values of a type have keys: texts, numbers, booleans, times."""
+    """Return whether a column of a type has keys for its values: texts, numbers,
+    booleans, times.
+    """
     is_kind = pa.types
     if is_kind.is_date(kind) or is_kind.is_time(kind) or is_kind.is_timestamp(kind):
         return True
@@ -482,7 +503,7 @@ def _has_keys(kind: pa.DataType) -> bool:
 
 
 def key_label(key: Key) -> str:
-    """Return the label of a key: the value's name in the domain."""
+    """Return the label of a column's key: the value's name in the domain."""
     if key is None:
         return MISSING
     if isinstance(key, str):
@@ -491,8 +512,8 @@ def key_label(key: Key) -> str:
 
 
 def sort_key(key: Key) -> tuple[int, float, str]:
-    """Return the sort key of a value's key: numbers ascending, then strings, missing
-    last.
+    """Return the sort key of a column's values: numbers ascending, then strings,
+    missing last.
     """
     if key is None:
         return 2, 0.0, ""
@@ -502,7 +523,7 @@ def sort_key(key: Key) -> tuple[int, float, str]:
 
 
 def marker_labels(markers: Iterable[str]) -> frozenset[str]:
-    """Return the labels that mean missing, from the fields that `missing_markers`
-    lists.
+    """Return the labels that mean missing in a column, from the fields that
+    `missing_markers` lists.
     """
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})

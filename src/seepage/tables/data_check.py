@@ -99,8 +99,8 @@ class ColumnCheck:
 
     @property
     def beside_numbers(self) -> tuple[str, ...]:
-        """Texts beside many numbers: read as missing, so that the numbers can be
-        binned.
+        """Texts beside many numbers of a checked column: read as missing, so that the
+        numbers can be binned.
         """
         if not self.used or self.kind != "number":
             return ()
@@ -108,8 +108,8 @@ class ColumnCheck:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Values that may mean missing, and are answers like others unless an option
-        says so.
+        """Values of a checked column that may mean missing, and are answers like others
+        unless an option says so.
         """
         if not self.used:
             return ()
@@ -161,12 +161,15 @@ class DataCheck(Result):
     repeats: tuple[RepeatedValues, ...] = ()
 
     def __iter__(self) -> Iterator[ColumnCheck]:
+        """Yield the checks of the columns."""
         return iter(self.columns)
 
     def __len__(self) -> int:
+        """Return the number of columns checked."""
         return len(self.columns)
 
     def __getitem__(self, name: str) -> ColumnCheck:
+        """Return the check of a column by name."""
         columns = {column.name: column for column in self}
         if name not in columns:
             raise InputError(f"there is no column {name!r}", parameter="name")
@@ -174,17 +177,18 @@ class DataCheck(Result):
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The columns that are analysed and asked."""
+        """The checked columns that are analysed and asked."""
         return tuple(column.name for column in self if column.used)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The columns that are neither asked nor analysed."""
+        """The checked columns that are neither asked nor analysed."""
         return tuple(column.name for column in self if not column.used)
 
     def unused(self) -> dict[str, dict[str, str]]:
-        """Return the columns that are not used, as a plan states them: the kind of
-        those that are no answers, and the twin of those that say the same as another.
+        """Return the checked columns that are not used, as a plan states them: the kind
+        of those that are no answers, and the twin of those that say the same as
+        another.
         """
         no_answers = dict[str, str]()
         same = dict[str, str]()
@@ -204,8 +208,8 @@ class DataCheck(Result):
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """The identifiers that several records share: of one person, if they are of
-        people.
+        """The checked columns of identifiers that several records share: of one person,
+        if they are of people.
         """
         names = list[str]()
         for column in self:
@@ -217,7 +221,7 @@ class DataCheck(Result):
 
     @property
     def people(self) -> tuple[RepeatedValues, ...]:
-        """The columns that identify people with several records, the likeliest
+        """The checked columns that identify people with several records, the likeliest
         first.
         """
         persons = [column for column in self.repeats if column.is_person]
@@ -225,11 +229,13 @@ class DataCheck(Result):
 
     @property
     def regions(self) -> tuple[RepeatedValues, ...]:
-        """The columns of regions or the like, with answers that are the region's."""
+        """The checked columns of regions or the like, with answers that are the
+        region's.
+        """
         return tuple(column for column in self.repeats if not column.is_person)
 
     def notes(self, *, person_is_settled: bool = False) -> list[Text]:
-        """Return what was left out and what must be decided, one sentence each.
+        """Return what the check left out and what must be decided, one sentence each.
 
         Parameters
         ----------
@@ -256,7 +262,9 @@ class DataCheck(Result):
         return notes
 
     def _notes_on_codes(self) -> Iterator[Text]:
-        """Yield notes on values that may mean missing, and on texts beside numbers."""
+        """Yield the check's notes on values that may mean missing, and on texts beside
+        numbers.
+        """
         coded = names_by_text(self._details(_may_be_missing))
         if coded:
             codes = [
@@ -295,6 +303,7 @@ class DataCheck(Result):
         return join_texts("\n", lines)
 
     def _first_line(self, name: str) -> str:
+        """Return the first line of the check's text: the table and its size."""
         first = "" if self.whole else "first "
         columns = "1 column" if len(self) == 1 else f"{len(self)} columns"
         line = f"{name}: {first}{self.records:,} records, {columns}"
@@ -303,7 +312,9 @@ class DataCheck(Result):
         return line
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what was found by what must be decided, also where no column has it."""
+        """Yield the findings of the check by what must be decided, also where no column
+        has it.
+        """
         yield Finding(
             "Left out: not asked, not analysed unless named",
             "keep",
@@ -339,8 +350,8 @@ class DataCheck(Result):
         )
 
     def _no_answers(self, *, used: bool) -> Iterator[ColumnCheck]:
-        """Yield the columns that are used though they are no answers; or those that are
-        left out, but not because they say the same as another.
+        """Yield the checked columns that are used though they are no answers; or those
+        that are left out, but not because they say the same as another.
         """
         for column in self:
             if column.used != used:
@@ -349,7 +360,7 @@ class DataCheck(Result):
                 yield column
 
     def _details(self, detail: Callable[[ColumnCheck], str]) -> dict[str, str]:
-        """Return a detail of each column that has one."""
+        """Return a detail of each checked column that has one."""
         details = dict[str, str]()
         for column in self:
             text = detail(column)
@@ -358,14 +369,14 @@ class DataCheck(Result):
         return details
 
     def _repetition(self, name: str) -> str:
-        """Return what tells that several records are of one person."""
+        """Return what tells the check that several records are of one person."""
         for person in self.people:
             if person.name == name:
                 return person.reason
         return "several records have the same"
 
     def save_codebook(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns and their values as a CSV file to edit; see
+        """Write the checked columns and their values as a CSV file to edit; see
         `seepage.tables.codebooks`.
 
         It is private (mode 0600): rare values may point to people.
@@ -373,8 +384,8 @@ class DataCheck(Result):
         write_codebook(path, self._codebook(), private=True)
 
     def _codebook(self) -> Iterator[CodebookRow]:
-        """Yield the lines of the codebook, without roles of the columns that are
-        used.
+        """Yield the lines of the check's codebook, without roles of the columns that
+        are used.
         """
         for column in self:
             role: Role = "" if column.used else "never"
@@ -394,6 +405,7 @@ class DataCheck(Result):
         return f"DataCheck({self.records:,} records, {len(self)} columns{out})"
 
     def _repr_html_(self) -> str:
+        """Return the check of a table's columns as HTML."""
         return f"<pre>{escape(self.text())}</pre>"
 
     def _columns(self) -> Mapping[str, Any]:
@@ -433,18 +445,21 @@ class DataCheck(Result):
 
 
 def _with_kind(column: ColumnCheck) -> str:
-    """Return the name of a column that is left out, and why in a word or two."""
+    """Return the name of a checked column that is left out, and why in a word or
+    two.
+    """
     why = column.reason if column.kind == SAME else column.kind
     return f"{column.name} ({why})"
 
 
 def _kind_and_reason(column: ColumnCheck) -> str:
+    """Return the kind of a checked column, and the reason."""
     return f"{column.kind}, {column.reason}"
 
 
 def _line(names: Sequence[str], detail: str, width: int) -> str:
-    """Return a line on some columns: as many names as fit, and the number of the
-    others.
+    """Return a line of the check on some columns: as many names as fit, and the number
+    of the others.
     """
     end = f": {detail}" if detail else ""
     short = list[str]()
@@ -460,7 +475,7 @@ def _line(names: Sequence[str], detail: str, width: int) -> str:
 
 
 def names_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the names that have the same text, by text."""
+    """Return the names of checked columns that have the same text, by text."""
     groups = dict[str, list[str]]()
     for name, text in texts.items():
         groups.setdefault(text, []).append(name)
@@ -468,6 +483,7 @@ def names_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _listed(codes: Iterable[str]) -> str:
+    """Return the values of a check that may mean missing as a list in words."""
     return ", ".join(repr(code) for code in codes)
 
 
@@ -484,26 +500,31 @@ def join_texts(separator: str, texts: Sequence[Text]) -> Text:
 
 
 def _said_twice(column: ColumnCheck) -> str:
+    """Return that a checked column says the same as another one."""
     if column.used and column.same:
         return f"same as {column.same}"
     return ""
 
 
 def _may_be_missing(column: ColumnCheck) -> str:
+    """Return the values of a checked column that may mean missing, in words."""
     return _listed(column.questions)
 
 
 def _texts_beside(column: ColumnCheck) -> str:
+    """Return the texts beside a checked column's numbers, in words."""
     return _listed(column.beside_numbers)
 
 
 def _skipped(column: ColumnCheck) -> str:
+    """Return where a checked column is skipped, in words."""
     if column.skipped:
         return f"missing exactly where {column.skipped}"
     return ""
 
 
 def _determined(column: ColumnCheck) -> str:
+    """Return from what a checked column follows, in words."""
     if column.follows:
         return f"follows from {short_list(column.follows)}"
     return ""

@@ -64,6 +64,7 @@ def text_source(files: Sequence[Path], options: TableOptions) -> Source:
         check_same_columns(text.file, columns, files[0], expected)
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of all delimited files."""
         for text in text_files:
             with read_errors(text.file, TEXT):
                 yield from text.read(columns)
@@ -81,6 +82,7 @@ class TextFile:
     """
 
     def __init__(self, file: Path, options: TableOptions) -> None:
+        """Find the header, delimiter and encoding of a text file."""
         self.file = file
         self._encoding = options.encoding
         with (
@@ -106,7 +108,9 @@ class TextFile:
             self._has_records = self._finds_record(lines)
 
     def _read_header(self, rows: Iterator[list[str]]) -> list[str]:
-        """Return the names in the first row that is not empty, and note its number."""
+        """Return the names in the first row of a text file that is not empty, and note
+        its number.
+        """
         for number, row in enumerate(rows, 1):
             if row:
                 self._header = number
@@ -114,11 +118,13 @@ class TextFile:
         return _header_names([], self.file)
 
     def _finds_record(self, lines: Iterator[str]) -> bool:
-        """Return whether a line is a record; in a file of one column any line is."""
+        """Return whether a line of a text file is a record; in a file of one column any
+        line is.
+        """
         return any(len(self.names) == 1 or line.strip("\r\n") for line in lines)
 
     def _open(self) -> pa.NativeFile:
-        """Return the file as a stream of UTF-8, decompressed if it is gzipped."""
+        """Return a text file as a stream of UTF-8, decompressed if it is gzipped."""
         with self.file.open("rb") as opened:
             gzipped = opened.read(len(GZIP_SIGNATURE)) == GZIP_SIGNATURE
         compression = "gzip" if gzipped else None
@@ -126,7 +132,7 @@ class TextFile:
         return pa.transcoding_input_stream(stream, self._encoding, "utf-8")
 
     def _lines(self, stream: io.TextIOBase) -> Iterator[str]:
-        """Yield the lines of the file; one that is too long for a record raises a
+        """Yield the lines of a text file; one that is too long for a record raises a
         TableError.
         """
         while line := stream.readline(MAX_RECORD_BYTES):
@@ -137,8 +143,8 @@ class TextFile:
             yield line
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the file; a ragged record raises a TableError with its
-        number.
+        """Yield the batches of a text file; a ragged record raises a TableError with
+        its number.
         """
         if not self._has_records:
             return
@@ -165,6 +171,7 @@ class TextFile:
     def _parse(
         self, columns: Sequence[str], *, threads: bool = True
     ) -> "pa_csv.CSVStreamingReader":
+        """Return Arrow's reader of a text file, one batch at a time."""
         return pa_csv.open_csv(
             pa.PythonFile(_Blocks(self._open()), "r"),
             read_options=pa_csv.ReadOptions(
@@ -190,7 +197,7 @@ class TextFile:
 
 @contextmanager
 def _fields_as_long_as_records() -> Iterator[None]:
-    """Let the csv module read fields as long as Arrow does."""
+    """Let the csv module read delimited fields as long as Arrow does."""
     limit = csv.field_size_limit(MAX_RECORD_BYTES)
     try:
         yield
@@ -229,8 +236,8 @@ def find_delimiter(text: str) -> str:
 
 
 def _equal_widths(lines: Sequence[str], mark: str) -> int:
-    """Return the number of lines with as many fields as the first; 0 if it has one
-    field.
+    """Return the number of delimited lines with as many fields as the first; 0 if it
+    has one field.
     """
     try:
         widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
@@ -242,8 +249,8 @@ def _equal_widths(lines: Sequence[str], mark: str) -> int:
 
 
 def _header_names(row: Sequence[str], file: Path) -> list[str]:
-    """Return the names in a header row; no header, or a number in it, raises a
-    TableError.
+    """Return the names in a delimited file's header row; no header, or a number in it,
+    raises a TableError.
     """
     if not row:
         raise TableError(f"{file} is empty")
@@ -276,11 +283,12 @@ class _Blocks:
     closed = False
 
     def __init__(self, stream: pa.NativeFile) -> None:
+        """Read the blocks of a decompressed text file."""
         self._stream = stream
         self._held = b""
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, none at the end."""
+        """Return at most `size` bytes of a text file, none at the end."""
         block = self._held + self._stream.read(size - len(self._held))
         ready = block.rstrip(b"\r")
         if not ready:
@@ -289,5 +297,5 @@ class _Blocks:
         return bytes(ready)
 
     def close(self) -> None:
-        """Close the stream."""
+        """Close the text file."""
         self._stream.close()

@@ -61,12 +61,16 @@ def distinct_records(data: Any, options: RecordOptions) -> Records:
 
 
 def _new_gathering(sample: int | None, seed: int) -> Callable[[], Gathering]:
-    """Return the constructor of what gathers all records, or a sample of them."""
+    """Return the constructor of what gathers all distinct records, or those of a
+    sample.
+    """
     if sample is None:
         return DistinctRecords
     return partial(RecordSample, sample, own_seed("sample", seed))
 
 
 def _with_all_markers(domain: Domain, options: TableOptions) -> Domain:
-    """Return a domain that codes what means missing as missing, see `with_markers`."""
+    """Return a domain for distinct records that codes what means missing as missing,
+    see `with_markers`.
+    """
     return Domain(with_markers(attribute, options) for attribute in domain)

@@ -28,10 +28,10 @@ from seepage.tables.kinds import kind_of
 from seepage.tables.missing_codes import codes_for_missing
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
-from seepage.tables.persons import RecordChoice
 from seepage.tables.profile import profile_of
 from seepage.tables.rare_columns import ColumnCoder, LeastShares, interval_cuts
 from seepage.tables.rare_values import PROTECTED_PEOPLE
+from seepage.tables.record_choice import RecordChoice
 from seepage.tables.scan import TableScan, summaries_of
 from seepage.tables.sources import is_number_type, readable
 from seepage.tables.table_options import (
@@ -89,8 +89,8 @@ class FixedDomain:
     merging: bool
 
     def settings(self) -> dict[str, Any]:
-        """Return what a plan states: records that fixed the answers, values, what is
-        left out.
+        """Return what a plan states of the fixed domain: records that fixed the
+        answers, values, what is left out.
         """
         settings = dict[str, Any]()
         if self.part is not None:
@@ -104,7 +104,9 @@ class FixedDomain:
         return settings
 
     def _unseen(self) -> str:
-        """Return how values are coded that the part does not have, in words."""
+        """Return how values are coded in the fixed domain that the part does not have,
+        in words.
+        """
         if any(attribute.shares for attribute in self.domain):
             return '"other" where that is an answer, or else as no answer'
         return (
@@ -112,7 +114,9 @@ class FixedDomain:
         )
 
     def _values_merged(self) -> dict[str, int]:
-        """Return the number of values of the attributes that have fewer answers."""
+        """Return the number of values of the attributes that have fewer answers in the
+        fixed domain.
+        """
         answers = {attribute.name: attribute.answers for attribute in self.domain}
         return {
             name: values
@@ -121,7 +125,9 @@ class FixedDomain:
         }
 
     def notes(self) -> Iterator[str]:
-        """Yield remarks on the part, on what was merged, and on what is not asked."""
+        """Yield remarks on the fixed domain: the part, what was merged, and what is not
+        asked.
+        """
         if self.part is not None:
             yield (
                 f"the answers were fixed on a random part of {self.records:,} records, "
@@ -148,7 +154,7 @@ class FixedDomain:
             yield from self._no_answer()
 
     def _no_answer(self) -> Iterator[str]:
-        """Yield a remark on what is promised about having no answer."""
+        """Yield a remark on what a fixed domain promises about having no answer."""
         names = [a.name for a in self.domain if a.shares and not a.protects_missing]
         if names:
             yield (
@@ -159,6 +165,7 @@ class FixedDomain:
             )
 
     def _answers_of(self, attribute: Attribute) -> str:
+        """Return the answers of an attribute of the fixed domain in words."""
         answers = ", ".join(attribute.values)
         values = self.values[attribute.name]
         if values == attribute.size:
@@ -198,7 +205,7 @@ def fix_domain(
 def _fix(
     source: "Source", options: "RecordOptions", rng: int, certifying: int | None = None
 ) -> FixedDomain:
-    """Return the domain of a source, for the population fixed on a random part.
+    """Return the domain of a source, fixed for the population on a random part.
 
     Parameters
     ----------
@@ -291,7 +298,8 @@ def with_texts_beside_numbers(
 
 
 def _certifying(part_records: int, scale: float, *, whole: bool) -> int:
-    """Return about how many records certify the limits: all, or those not in the part.
+    """Return about how many records certify limits for a fixed domain: all, or those
+    not in the part.
 
     Parameters
     ----------
@@ -323,7 +331,9 @@ def _roles(
     counts: Sequence[Integers],
     numbers: Mapping[str, NumberSummary],
 ) -> _Roles:
-    """Return the attributes after the rule, and what is done with rare ones."""
+    """Return the attributes of the fixed domain after the rule, and what is done with
+    rare ones.
+    """
     options = coder.rule.options
     attributes = list[Attribute]()
     protected = list[str]()
@@ -350,8 +360,8 @@ def _numbers_of_values(
     numbers: Mapping[str, NumberSummary],
     cuts: Mapping[str, tuple[float, ...]],
 ) -> dict[str, int]:
-    """Return how many values each attribute has in the part, before any merging,
-    without missing ones.
+    """Return how many values each attribute of the fixed domain has in the part, before
+    any merging, without missing ones.
     """
     values = dict[str, int]()
     for attribute, marginal in zip(domain, counts, strict=True):
@@ -369,7 +379,9 @@ def _numbers_of_values(
 def _summaries(
     table: pa.Table, options: "RecordOptions", fields: bool
 ) -> dict[str, NumberSummary]:
-    """Return summaries of the columns of numbers that the options do not order."""
+    """Return summaries of the numbers of the part that fixes a domain, of columns that
+    the options do not order.
+    """
     columns = list[Column]()
     for name in table.column_names:
         may_hold_numbers = fields or is_number_type(table.schema.field(name).type)
@@ -392,8 +404,8 @@ def _scan(
     fields: bool,
     cuts: Mapping[str, tuple[float, ...]],
 ) -> tuple[Domain, list[Integers]]:
-    """Return the domain of the part, with the cuts as bins, and the counts of its
-    values.
+    """Return the domain of the part that fixes another, with the cuts as bins, and the
+    counts of its values.
     """
     most = options.max_values
     if options.merges_answers:
@@ -418,7 +430,9 @@ def _scan(
 
 
 def _bins_with_cuts(bins: "Bins", cuts: Mapping[str, tuple[float, ...]]) -> "Bins":
-    """Return the rules of binning with the cuts as those of their columns."""
+    """Return the rules of binning for a fixed domain, with the cuts as those of their
+    columns.
+    """
     if not cuts:
         return bins
     rules: dict[str, BinRule] = {}
@@ -432,7 +446,8 @@ def _bins_with_cuts(bins: "Bins", cuts: Mapping[str, tuple[float, ...]]) -> "Bin
 def read_part(
     source: "Source", names: Sequence[str], person: str | None, rng: int, *, whole: bool
 ) -> tuple[pa.Table, RandomPart]:
-    """Return the records of a random part, one of each person, and the part.
+    """Return the records of the random part that fixes a domain, one of each person,
+    and the part.
 
     It is the share of `part_share`, and less where that is more than `MAX_PART`;
     `whole`: all, up to `MAX_PART`.

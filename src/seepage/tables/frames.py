@@ -41,6 +41,7 @@ def _frame_source(frame: "nw.DataFrame[Any]") -> Source:
 
     @cache
     def column(name: str) -> pa.ChunkedArray:
+        """Return a column of a frame, converted to Arrow once."""
         try:
             return frame[:, [names.index(name)]].to_arrow().column(0)
         except Exception as reason:  # of any library
@@ -50,6 +51,7 @@ def _frame_source(frame: "nw.DataFrame[Any]") -> Source:
             ) from None
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a frame's columns."""
         arrays = {name: column(name) for name in columns}
         yield from pa.table(arrays).to_batches(max_chunksize=BATCH_ROWS)
 

@@ -44,6 +44,7 @@ def gather_local(
     from seepage.tables.scan import open_scan
 
     def gather(batches: "Iterator[CodedBatch]") -> Gathering:
+        """Gather the records of all batches."""
         gathering = new_gathering()
         for batch in batches:
             gathering.add(*batch)

@@ -41,7 +41,7 @@ class IntervalMoments:
     squares: float
 
     def joined(self, other: "IntervalMoments") -> "IntervalMoments":
-        """Return the numbers of both."""
+        """Return the moments of the numbers of two intervals."""
         return IntervalMoments(
             self.people + other.people,
             self.total + other.total,
@@ -50,12 +50,14 @@ class IntervalMoments:
 
     @property
     def mean(self) -> float:
-        """The mean of the numbers of an interval."""
+        """The mean of the numbers of an interval, its score."""
         return self.total / self.people
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the numbers of an interval."""
+        """The standard deviation of the numbers of an interval, for its score's
+        error.
+        """
         if self.people < 2:
             return 0.0
         excess = self.squares - self.total * self.mean
@@ -112,7 +114,9 @@ def with_scores(attribute: Attribute, numbers: NumberSummary | None) -> Attribut
 def _moments(
     edges: Sequence[float], values: Floats, counts: Integers
 ) -> list[IntervalMoments]:
-    """Return the numbers of each interval; the last one includes its end."""
+    """Return the moments of the numbers of each interval; the last one includes its
+    end.
+    """
     inner = np.array(edges[1:-1])
     inside = (values >= edges[0]) & (values <= edges[-1])
     place = np.searchsorted(inner, values, side="right")
@@ -132,8 +136,8 @@ def _moments(
 
 
 def _pooled(moments: Sequence[IntervalMoments], index: int) -> IntervalMoments:
-    """Return the numbers of an interval and of those beside it, until they are
-    enough.
+    """Return the moments of an interval and of those beside it, until they are of
+    enough numbers.
     """
     pooled = moments[index]
     for distance in range(1, len(moments)):
@@ -145,12 +149,14 @@ def _pooled(moments: Sequence[IntervalMoments], index: int) -> IntervalMoments:
 
 
 def _step(error: float) -> float:
-    """Return the power of ten of the first digit of an error."""
+    """Return the power of ten of the first digit of a score's error."""
     return 10.0 ** math.floor(math.log10(error))
 
 
 def _rounded(mean: float, error: float) -> float:
-    """Return a mean rounded to the first digit of its error."""
+    """Return the score of an interval, a mean rounded to the first digit of its
+    error.
+    """
     if error <= 0:
         return mean
     step = _step(error)
@@ -158,7 +164,9 @@ def _rounded(mean: float, error: float) -> float:
 
 
 def _rounded_up(error: float) -> float:
-    """Return an interval's error, with that of its mean's two digits, rounded up."""
+    """Return an interval's score error, with that of its mean's two digits, rounded
+    up.
+    """
     if error <= 0:
         return 0.0
     step = _step(error)
@@ -168,7 +176,8 @@ def _rounded_up(error: float) -> float:
 
 
 def integer_midpoints(labels: Sequence[str], edges: Sequence[float]) -> Floats | None:
-    """Return the midpoints of intervals of integers, "12 to 14" of 12 <= x < 15.
+    """Return the midpoints of intervals of integers as scores, "12 to 14" of 12 <= x <
+    15.
 
     None unless the labels say that all are.
 

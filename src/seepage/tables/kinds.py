@@ -147,6 +147,9 @@ def kind_of(column: Profile) -> KindJudgement:
 
 
 def _kind_of_number_answer(column: Profile) -> str:
+    """Return the kind of a column of numbers that are answers: answer, ordered or
+    number.
+    """
     if column.values <= 2:
         return "answer"
     if column.values <= MIN_VALUES and column.are_integers:
@@ -155,6 +158,7 @@ def _kind_of_number_answer(column: Profile) -> str:
 
 
 def _kind_of_text_answer(column: Profile) -> str:
+    """Return the kind of a column of texts that are answers."""
     if column.values > MIN_VALUES and _nearly_all(CODE, column.labels):
         return "code"
     if column.form == "ordered" or number_scale(column.labels):
@@ -163,7 +167,9 @@ def _kind_of_text_answer(column: Profile) -> str:
 
 
 def _nearly_all(pattern: re.Pattern[str], labels: Sequence[str]) -> bool:
-    """Return whether nearly all labels have a pattern."""
+    """Return whether nearly all labels of a column have a pattern that tells its
+    kind.
+    """
     matches = sum(pattern.fullmatch(label) is not None for label in labels)
     return matches > NEARLY_ALL * len(labels)
 
@@ -238,7 +244,9 @@ def unnamed_identifier(column: Profile) -> KindJudgement | None:
 
 
 def _may_number_records(column: Profile) -> bool:
-    """Return whether the column holds integers that are not years."""
+    """Return whether a column's kind may be that of numbered records: integers that are
+    not years.
+    """
     are_years = column.low > 1500 and column.high < 2200
     return column.are_integers and not are_years
 
@@ -291,7 +299,9 @@ def many_texts(column: Profile) -> KindJudgement | None:
 
 
 def _differ_in_nearly_all(column: Profile) -> bool:
-    """Return whether nearly every record has a value of its own."""
+    """Return whether nearly every record has a value of its own, which tells a column's
+    kind.
+    """
     enough = column.present >= MIN_RECORDS
     return enough and column.values >= NEARLY_ALL * column.present
 

@@ -26,8 +26,8 @@ them."""
 
 
 def readable_edges(edges: Sequence[float]) -> list[float]:
-    """Return edges with few digits, each moved by less than 1% of the narrower bin
-    beside it.
+    """Return edges whose labels have few digits, each moved by less than 1% of the
+    narrower bin beside it.
 
     Edges are rounded down and the last one up, so a bin keeps the value that it begins
     with and all values stay covered.
@@ -46,6 +46,7 @@ def readable_edges(edges: Sequence[float]) -> list[float]:
 
 
 def _rounded(edge: float, width: float, direction: str) -> float:
+    """Return an edge with few digits for its label, rounded in a direction."""
     if not math.isfinite(width):
         return edge
     step = Decimal((0, (1,), math.floor(math.log10(width)) - EDGE_DIGITS))
@@ -57,7 +58,8 @@ def _rounded(edge: float, width: float, direction: str) -> float:
 
 
 def roundest(low: float, high: float, *, integral: bool) -> float:
-    """Return the roundest number above `low` and at most `high`, an integer if all are.
+    """Return the roundest number for a label, above `low` and at most `high`, an
+    integer if all are.
 
     A multiple of 5, 2.5, 2 or 1 times as large a power of ten as possible.
 
@@ -92,6 +94,7 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
 
 
 def _bin_label(low: float, high: float, *, is_last: bool) -> str:
+    """Return the label of one bin."""
     if math.isinf(low) and math.isinf(high):
         return "any number"
     if math.isinf(low):
@@ -128,8 +131,8 @@ MAX_LABELLED = 10**400
 
 
 def field_key(text: str | None) -> float | str | None:
-    """Return the key of a field of a text file, surrounding blanks stripped (see
-    `column`).
+    """Return the label's key of a field of a text file, surrounding blanks stripped
+    (see `column`).
 
     An empty field, `NaN` and `nan` are missing; a decimal number is that number;
     `True`, `TRUE` and `true` are `true`; dates and times are in ISO form; anything else
@@ -151,7 +154,9 @@ def field_key(text: str | None) -> float | str | None:
 
 
 def _key_of_number(word: str) -> float | str:
-    """Return the number, or the text of one that no float equals."""
+    """Return the number that a label's word spells, or the text of one that no float
+    equals.
+    """
     number = float(word)
     is_scientific = "e" in word.lower()
     written = repr(number) if is_scientific else number_label(number)
@@ -237,8 +242,8 @@ def _has_exact_label(number: float) -> bool:
 
 
 def single_number(number: Any) -> float:
-    """Return a `np.float32` as the float with its label: the shortest decimal that
-    rounds to it.
+    """Return a `np.float32` as the float of its label: the shortest decimal that rounds
+    to it.
 
     Examples
     --------
@@ -263,8 +268,8 @@ class Numbers(NamedTuple):
 
 
 def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
-    """Return the numbers of a numeric array, or of the fields of a text file, as
-    floats.
+    """Return the numbers of a numeric array, or those that the labels of a text file's
+    fields spell, as floats.
 
     Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
     """
@@ -288,8 +293,8 @@ def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
 
 
 def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Booleans]:
-    """Return the numbers of fields, null where missing, and the mask of those that are
-    texts.
+    """Return the numbers that labels of fields spell, null where missing, and the mask
+    of those that are texts.
     """
     try:
         numbers = pc.utf8_trim_whitespace(fields).cast(pa.float64())

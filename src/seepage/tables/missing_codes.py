@@ -36,7 +36,7 @@ LARGE_SCALE = 500
 
 
 def codes_for_missing(column: Profile) -> Iterator[str]:
-    """Yield values that may mean missing, as labels.
+    """Yield the codes for missing of a column: values that may mean missing, as labels.
 
     Numbers of equal digits 7, 8 or 9 beyond a gap above a scale that does not reach
     half of them, or negative numbers below a scale from 0 on; and texts such as "?", or
@@ -67,16 +67,22 @@ class _Scale:
     values: int
 
     def reaches(self, number: float) -> bool:
-        """Return whether a number lies on the scale, or next above it."""
+        """Return whether a number lies on the scale of answers beside codes for
+        missing, or next above it.
+        """
         return self.low <= number <= self.high + 1
 
     def add(self, number: float) -> None:
-        """Add a number that lies on the scale."""
+        """Add a number that lies on the scale of answers, and so is no code for
+        missing.
+        """
         self.high = max(self.high, number)
         self.values += 1
 
     def is_code(self, number: float) -> bool:
-        """Return whether a number beside the scale is a code rather than an answer."""
+        """Return whether a number beside the scale is a code for missing rather than an
+        answer.
+        """
         if number < 0:
             return self.low >= 0 and self.values > 2
         if number <= MIN_GAP * self.high:
@@ -87,7 +93,7 @@ class _Scale:
 
 
 def _numbers_for_missing(numbers: Floats) -> Iterator[float]:
-    """Yield the numbers among distinct ones that may mean missing, ascending."""
+    """Yield the codes for missing among distinct numbers, ascending."""
     ascending = np.sort(numbers[~np.isnan(numbers)]).tolist()
     if len(ascending) > MAX_DISTINCT_NUMBERS:
         return

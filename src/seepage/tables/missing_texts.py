@@ -38,7 +38,7 @@ merged with no other answer."""
 
 
 def means_missing(label: str) -> bool:
-    """Return whether a label beside answers means that there is none.
+    """Return whether a text beside answers means that there is none.
 
     Examples
     --------

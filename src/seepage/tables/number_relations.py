@@ -126,11 +126,16 @@ def sums(profiles: Sequence[Profile]) -> dict[int, tuple[int, ...]]:
 
 
 def _has_many_numbers(profile: Profile) -> bool:
+    """Return whether a column has so many numbers that relations between them tell
+    something.
+    """
     return not profile.texts and profile.values > MIN_VALUES
 
 
 def _may_add(profile: Profile) -> bool:
-    """Return whether a column may be a sum or a term: numbers, often enough not 0."""
+    """Return whether a column may be related to others as a sum or a term: numbers,
+    often enough not 0.
+    """
     if profile.texts or profile.values < 2 or profile.present < MIN_RECORDS:
         return False
     is_zero = profile.numbers == 0
@@ -138,15 +143,17 @@ def _may_add(profile: Profile) -> bool:
 
 
 def _numbers(profile: Profile) -> Floats:
-    """Return the number of each record, NaN where it is missing."""
+    """Return the number of each record of a column whose relations are sought, NaN
+    where it is missing.
+    """
     by_code = np.append(profile.numbers, np.nan)
     numbers: Floats = by_code[profile.codes]
     return numbers
 
 
 def _is_in_order(first: Floats, second: Floats) -> bool:
-    """Return whether two columns are in the same order, or in the reverse, where both
-    are known.
+    """Return whether two columns of numbers are in the same order, or in the reverse,
+    where both are known.
     """
     known = ~np.isnan(first) & ~np.isnan(second)
     if known.sum() < max(MIN_RECORDS, LEAST_KNOWN * len(known)):
@@ -163,21 +170,25 @@ def _is_in_order(first: Floats, second: Floats) -> bool:
 
 
 def _rises(first: Floats, second: Floats) -> bool:
-    """Return whether the second numbers do not fall along the first, but for a few."""
+    """Return whether the second of two related columns of numbers does not fall along
+    the first, but for a few.
+    """
     along = second[np.lexsort((second, first))]
     return bool(np.mean(np.diff(along) < 0) <= OUT_OF_ORDER)
 
 
 def _changes(profile: Profile, order: Integers) -> int:
-    """Return how often a column changes along an order, missing values left out."""
+    """Return how often a column changes along the order of another one's numbers,
+    missing values left out.
+    """
     along = profile.codes[order]
     values = along[along < profile.values]
     return int(np.count_nonzero(values[1:] != values[:-1]))
 
 
 def _follows(other: Profile, numbers: Floats, order: Integers) -> bool:
-    """Return whether a column changes between numbers only, and once per further
-    value.
+    """Return whether a column follows from another one's numbers: it changes between
+    these only, and once per further value.
     """
     if other.counts.min() < MIN_RECORDS or _changes(other, order) != other.values - 1:
         return False
@@ -188,7 +199,8 @@ def _follows(other: Profile, numbers: Floats, order: Integers) -> bool:
 
 
 def _terms(products: Floats, place: int) -> list[int]:
-    """Return the columns to which least squares give a coefficient of about 1.
+    """Return the columns of which another one may be the sum: least squares give them a
+    coefficient of about 1.
 
     Records that are no sums move the coefficients of all; the records decide.
 

@@ -35,8 +35,8 @@ class ScalePlace:
 
 
 def number_scale(labels: Sequence[str]) -> list[str]:
-    """Return intervals of numbers, and numbers beside them, in ascending order, without
-    what means missing, such as "refused".
+    """Return the scale of intervals of numbers, and numbers beside them, in ascending
+    order, without what means missing, such as "refused".
 
     Empty where another label is among them, all are numbers and nothing is beside them,
     two begin alike, fewer than three, or what stands beside the numbers differs: "1.
@@ -102,13 +102,15 @@ NO_UNIT = re.compile(
 
 
 def _unit(label: str) -> str:
-    """Return what a label of an interval counts, such as "year"; often nothing."""
+    """Return the unit of a label on a scale of numbers, such as "year"; often
+    nothing.
+    """
     return NO_UNIT.sub("", label).lower().removesuffix("s")
 
 
 def scale_beside_answers(labels: Sequence[str]) -> list[str]:
-    """Return intervals of numbers in ascending order where a few other answers stand
-    beside them; empty if that is not so.
+    """Return the scale of intervals of numbers in ascending order where a few other
+    answers stand beside them; empty if that is not so.
 
     Examples
     --------
@@ -145,7 +147,7 @@ PLAIN_NUMBERS = re.compile(r"-?[0-9][0-9,.]*(\s*(-|to)\s*[0-9][0-9,.]*)?")
 
 
 def _last_number(label: str) -> str:
-    """Return the last number of a label, the upper end of an interval."""
+    """Return the last number of a scale's label, the upper end of an interval."""
     return re.split(r"\s*(?:-|to)\s*", label)[-1]
 
 

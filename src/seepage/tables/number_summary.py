@@ -41,6 +41,7 @@ class NumberSummary:
     """
 
     def __init__(self) -> None:
+        """Begin a summary of a column's numbers."""
         self.low = math.inf
         self.high = -math.inf
         self.stray: str | None = None
@@ -53,7 +54,9 @@ class NumberSummary:
         self._sample = PrioritySample(SAMPLE_SIZE)
 
     def add(self, values: NDArray[Any], priorities: Priorities) -> None:
-        """Add numbers, none of them NaN, with the priorities of their records."""
+        """Add numbers to the summary, none of them NaN, with the priorities of their
+        records.
+        """
         if not len(values):
             return
         self._single = values.dtype == np.float32
@@ -71,7 +74,9 @@ class NumberSummary:
         self._sample.add(values[candidates].astype(np.float64), priorities[candidates])
 
     def _count(self, values: NDArray[Any], counts: Integers) -> None:
-        """Add the counts of distinct numbers; too many are not counted any more."""
+        """Add the counts of distinct numbers to the summary; too many are not counted
+        any more.
+        """
         assert self._counted is not None
         known, known_counts = self._counted
         both = np.append(known, values)
@@ -83,7 +88,7 @@ class NumberSummary:
             self._counted = (distinct, totals)
 
     def merge(self, other: "NumberSummary") -> None:
-        """Add the numbers of another part of the table."""
+        """Add the summary of the numbers of another part of the table."""
         self.low = min(self.low, other.low)
         self.high = max(self.high, other.high)
         self.stray = self.stray or other.stray
@@ -96,16 +101,16 @@ class NumberSummary:
         self._sample.merge(other._sample)
 
     def decimal(self, value: float) -> float:
-        """Return the shortest decimal that rounds to a value in the precision of the
-        column.
+        """Return the shortest decimal that rounds to a summarised number in the
+        precision of the column.
         """
         if self._single:
             return single_number(np.float32(value))
         return float(value)
 
     def distinct(self) -> tuple[Floats, Integers]:
-        """Return the distinct numbers, all or those of the sample, ascending, and their
-        counts.
+        """Return the distinct numbers of the summary, all or those of its sample,
+        ascending, and their counts.
         """
         if self._counted is not None:
             return self._counted

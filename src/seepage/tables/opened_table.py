@@ -62,6 +62,7 @@ class OpenTable:
     checks: "dict[Any, DataCheck]" = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        """Return the open table in one line: where it is from and its columns."""
         names = ", ".join(self.source.names[:5])
         more = len(self.source.names) - 5
         if more > 0:
@@ -75,11 +76,12 @@ class OpenTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column names."""
+        """The column names of the open table."""
         return self.source.names
 
     def reading(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return these options of reading, and those of the table that they leave open.
+        """Return these options of reading, and those of the open table that they leave
+        open.
 
         Another format of text files than the table was opened with raises.
         """
@@ -97,8 +99,8 @@ class OpenTable:
         return merged
 
     def records(self, engine: str) -> Any:
-        """Return what an engine reads: Spark the files or the frame, others the
-        source.
+        """Return what an engine reads of the open table: Spark the files or the frame,
+        others the source.
         """
         if engine == SPARK and not self.is_dataset:
             return self.origin

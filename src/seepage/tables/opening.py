@@ -13,8 +13,8 @@ from seepage.tables.table_options import TableOptions
 
 
 def open_source(data: Any, options: TableOptions) -> Source:
-    """Return the source of a frame, a path (file, folder, glob) or a list of paths; or
-    a source.
+    """Open a frame, a path (file, folder, glob) or a list of paths as the source of a
+    table; or return a source.
     """
     if isinstance(data, Source):
         return data
@@ -31,7 +31,7 @@ def open_source(data: Any, options: TableOptions) -> Source:
 def first_records(
     source: Source, names: Sequence[str], most: int
 ) -> tuple[pa.Table, bool]:
-    """Return the first records of a source, and whether these are all."""
+    """Return the first records of an opened source, and whether these are all."""
     if source.frame is not None:
         source = open_frame(source.frame.head(most + 1).to_native())
     batches = list[pa.RecordBatch]()

@@ -65,22 +65,22 @@ class Profile:
 
     @property
     def values(self) -> int:
-        """The number of distinct values."""
+        """The number of distinct values in a column's profile."""
         return len(self.counts)
 
     @cached_property
     def present(self) -> int:
-        """The number of records with a value."""
+        """The number of records with a value in a column's profile."""
         return int(self.counts.sum())
 
     @property
     def records(self) -> int:
-        """The number of records."""
+        """The number of records in a column's profile."""
         return self.present + self.missing
 
     @cached_property
     def labels(self) -> list[str]:
-        """The label of each value."""
+        """The label of each value in a column's profile."""
         if not self.texts:
             return [number_label(number) for number in self.numbers.tolist()]
         labels = list[str]()
@@ -90,34 +90,36 @@ class Profile:
 
     @cached_property
     def low(self) -> float:
-        """The least number."""
+        """The least number in a column's profile."""
         return float(self.numbers.min())
 
     @cached_property
     def high(self) -> float:
-        """The largest number."""
+        """The largest number in a column's profile."""
         return float(self.numbers.max())
 
     @cached_property
     def are_integers(self) -> bool:
-        """Whether all values are integers."""
+        """Whether all values in a column's profile are integers."""
         return bool((self.numbers == np.floor(self.numbers)).all())
 
     @cached_property
     def mean(self) -> float:
-        """The mean number of the records with a value."""
+        """The mean of the numbers in a column's profile."""
         return float((self.numbers * self.counts).sum() / self.present)
 
     @cached_property
     def steps(self) -> Floats:
-        """The differences of consecutive records with a number."""
+        """The differences of consecutive records with a number in a column's
+        profile.
+        """
         return np.diff(self.numbers[self.codes[self.codes < self.values]])
 
 
 def profile_of(
     name: str, array: pa.Array, *, fields: bool, markers: frozenset[str]
 ) -> Profile:
-    """Return the profile of a column.
+    """Return the profile of a column: what its values, counts and order tell.
 
     Parameters
     ----------
@@ -155,8 +157,8 @@ def profile_of(
 def _numbers_and_texts(
     dictionary: pa.Array, markers: frozenset[str]
 ) -> tuple[Floats, NDArray[Any]]:
-    """Return the number of each entry, NaN for missing and texts; the text of each
-    entry, None for numbers.
+    """Return for a profile the number of each entry, NaN for missing and texts; the
+    text of each, None for numbers.
     """
     parsed = numbers_of(dictionary, markers)
     numbers = np.where(parsed.missing, np.nan, parsed.values)
@@ -168,7 +170,9 @@ def _numbers_and_texts(
 
 
 def _texts_only(dictionary: pa.Array, markers: frozenset[str]) -> NDArray[Any]:
-    """Return the label of each entry, None for those that mean missing."""
+    """Return for a profile the label of each entry, None for those that mean
+    missing.
+    """
     texts = np.full(len(dictionary), None, dtype=object)
     labels = dictionary.cast(pa.string()).to_pylist()
     texts[:] = [None if label in markers else label for label in labels]
@@ -178,7 +182,7 @@ def _texts_only(dictionary: pa.Array, markers: frozenset[str]) -> NDArray[Any]:
 def _texts_beside_numbers(
     texts: NDArray[Any], is_text: Booleans, is_number: Booleans
 ) -> Integers:
-    """Return the entries of texts that are counted as missing beside numbers.
+    """Return the entries of texts that a profile counts as missing beside numbers.
 
     An interval such as "10+" is no such text: it is an answer on the numbers' scale.
     """
@@ -195,7 +199,8 @@ def _texts_beside_numbers(
 
 
 def _codes_of_used(used: Booleans) -> Integers:
-    """Return the code of each entry: used ones in order, then one for all others.
+    """Return the code of each entry in a profile: used ones in order, then one for all
+    others.
 
     The last element, that of index -1, is the code of null.
     """
@@ -205,7 +210,9 @@ def _codes_of_used(used: Booleans) -> Integers:
 
 
 def _form(kind: pa.DataType, value_kind: pa.DataType) -> str:
-    """Return what types tell of the values: "date", "ordered" or nothing."""
+    """Return for a profile what types tell of the values: "date", "ordered" or
+    nothing.
+    """
     if pa.types.is_date(value_kind) or pa.types.is_timestamp(value_kind):
         return "date"
     if pa.types.is_dictionary(kind) and kind.ordered:

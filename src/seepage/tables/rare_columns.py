@@ -45,11 +45,14 @@ class LeastShares:
 
     @classmethod
     def of(cls, certifying: int) -> "LeastShares":
-        """Return the shares for so many records that certify the limits."""
+        """Return the least shares of a column with rare answers, for so many records
+        that certify the limits.
+        """
         return cls(asked_shares(certifying), protected_share(certifying))
 
     def tried(self, *, kept: bool) -> tuple[float, ...]:
-        """Return the shares that a column is tried with, in this order.
+        """Return the least shares that a column with rare answers is tried with, in
+        this order.
 
         One that an option names is kept with any answers.
         """
@@ -58,14 +61,17 @@ class LeastShares:
         return (*self.asked, self.protected)
 
     def is_asked(self, share: float) -> bool:
-        """Return whether a column whose answers all have a share is asked."""
+        """Return whether a column is asked, or its answers are too rare: all have a
+        share.
+        """
         return share >= self.asked[-1]
 
 
 def interval_cuts(
     numbers: NumberSummary, people: int, shares: Sequence[float]
 ) -> tuple[float, ...]:
-    """Return the edges of intervals at the first share that leaves more than one.
+    """Return the cuts of a column of numbers at the first share that leaves more than
+    one interval that is not rare.
 
     Parameters
     ----------
@@ -122,7 +128,7 @@ class ColumnCoder:
     def coded(
         self, attribute: Attribute, counts: Integers, numbers: NumberSummary | None
     ) -> CodedColumn:
-        """Return a column coded in the answers that are common enough.
+        """Return a column coded in answers that are not rare; else not asked.
 
         Parameters
         ----------
@@ -145,8 +151,8 @@ class ColumnCoder:
         numbers: NumberSummary | None,
         share: float,
     ) -> bool:
-        """Return whether the intervals of a column of numbers have a share; other
-        answers have, by the rule.
+        """Return whether a column's answers are not rare: intervals of numbers have a
+        share; others have it by the rule.
         """
         if not attribute.edges or numbers is None:
             return True

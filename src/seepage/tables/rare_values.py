@@ -23,7 +23,8 @@ protected, asked or not: it costs nothing above the noise of a search."""
 
 
 def least_share(certifying: int) -> float:
-    """Return the least share of an answer of a table with so many certifying records.
+    """Return the least share of an answer that is not rare, of a table with so many
+    certifying records.
 
     Examples
     --------
@@ -47,7 +48,8 @@ def rare_below(records: int) -> int:
 
 
 def asked_shares(certifying: int) -> tuple[float, ...]:
-    """Return the least shares that a column's answers are tried with, largest first.
+    """Return the shares below which a column's answers are rare that are tried, largest
+    first.
 
     The share of `least_share` is halved down to that of `ASKED_PEOPLE`: so answers are
     merged until they are common if two remain, and no further than necessary if not.
@@ -66,7 +68,7 @@ def asked_shares(certifying: int) -> tuple[float, ...]:
 
 
 def protected_share(certifying: int) -> float:
-    """Return the least share of an answer that is protected though it is not asked.
+    """Return the least share of a rare answer that is protected though it is not asked.
 
     Examples
     --------

@@ -215,7 +215,9 @@ def as_counted(
 
 
 def _check_effective(options: Iterable[str], data: Any) -> None:
-    """Raise an InputError for an option that has no effect on data that are counted."""
+    """Raise an InputError for an option of reading that has no effect on `data` that
+    are counted.
+    """
     for name in options:
         if name not in (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress"):
             what = "the data are"
@@ -229,8 +231,8 @@ def _check_effective(options: Iterable[str], data: Any) -> None:
 def _counted_already(
     data: Any, coding: Mapping[str, Any], *, records: bool
 ) -> PairCounts | Records | None:
-    """Return data that are counted, also a file of pair counts and those of a dataset;
-    None for tables.
+    """Return `data` that are counted, also a file of pair counts and those of a
+    dataset; None for tables.
     """
     if isinstance(data, (PairCounts, Records)):
         return data
@@ -250,7 +252,7 @@ def _counted_already(
 def _within(
     counted: PairCounts | Records, domain: Domain | None
 ) -> PairCounts | Records:
-    """Return the counts or records of a domain's attributes; any other domain
+    """Return the counts or records read of a domain's attributes; any other domain
     raises.
     """
     if domain is None:
@@ -266,7 +268,7 @@ def _within(
 
 
 def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
-    """Return the pair counts of a table."""
+    """Return the pair counts of `data` that are a table."""
     from seepage.tables.sources import source_files
 
     options = DataOptions(**coding)
@@ -300,8 +302,8 @@ def is_counted(data: Any, *, datasets: bool = False) -> bool:
 
 
 def check_domain_stands(counted: Any) -> None:
-    """Raise an InputError if a domain was chosen by the records that are to certify
-    something.
+    """Raise an InputError if `data` were read in a domain chosen by the records that
+    are to certify something.
 
     Pair counts do not tell: what is stated from them says that their domain is taken as
     declared.
@@ -328,8 +330,8 @@ def check_whole_table(
     scope: str = "table",
     hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
 ) -> None:
-    """Raise a GuaranteeError if a guarantee for all records is computed from a sample
-    of them.
+    """Raise a GuaranteeError if `data` are read as a sample where a guarantee is for
+    all records.
 
     The sum of all budgets, `"worst"`, holds for any records; totals with the scope
     `"population"` are computed from samples.
@@ -358,7 +360,9 @@ def check_whole_table(
 
 
 def table_of(data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a table and its options; of a dataset or an open table also its own."""
+    """Return `data` that are a table and its options of reading; of a dataset or an
+    open table also its own.
+    """
     if isinstance(data, OpenTable):
         reading = data.reading(options)
         return data.records(reading.get("engine", "")), reading
@@ -387,7 +391,7 @@ def path_of(data: Any) -> str:
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
-    """Return whether a string is a dataset's name: letters, digits and hyphens, and no
+    """Return whether `data` are a dataset's name: letters, digits and hyphens, and no
     file.
     """
     file = checks.input_path(data, "data")
@@ -397,8 +401,8 @@ def is_dataset_name(data: str | os.PathLike[str]) -> bool:
 
 
 def _needs_file(name: str, records: bool, options: Mapping[str, Any]) -> bool:
-    """Return whether a dataset's files are read: at hand, and its bundled counts do not
-    suffice.
+    """Return whether the files of `data`, a dataset's name, are read: at hand, and its
+    bundled counts do not suffice.
     """
     from seepage.datasets.catalogue import BUNDLED, DATASETS
 
@@ -410,8 +414,7 @@ def _needs_file(name: str, records: bool, options: Mapping[str, Any]) -> bool:
 def _dataset_options(
     defaults: Mapping[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the table options of a dataset, its defaults overridden by the options
-    given.
+    """Return the options of reading a dataset, its defaults overridden by those given.
 
     Default bins of unused columns are left out.  A given domain replaces default
     columns and bins.
@@ -436,7 +439,9 @@ def _dataset_options(
 def _recoded(
     counted: PairCounts | Records, reading: Mapping[str, Any]
 ) -> PairCounts | Records:
-    """Return counts or records with columns selected, and rare values pooled."""
+    """Return counts or records given as `data` with columns selected, and rare values
+    pooled.
+    """
     recoding = dict[str, Any]()
     for name in (*RECODING_OPTIONS, "progress"):
         if name in reading:
@@ -451,7 +456,9 @@ def _recoded(
 
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a file of pair counts, by its Parquet metadata."""
+    """Return whether `data` are a path of a file of pair counts, by its Parquet
+    metadata.
+    """
     file = Path(path)
     try:
         if not file.is_file() or not _begins_as_parquet(file):
@@ -468,5 +475,6 @@ def is_pairs_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _begins_as_parquet(file: Path) -> bool:
+    """Return whether the file given as `data` begins as Parquet files do."""
     with file.open("rb") as stream:
         return stream.read(len(PARQUET_SIGNATURE)) == PARQUET_SIGNATURE

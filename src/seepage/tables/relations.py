@@ -94,8 +94,8 @@ def relations(profiles: Sequence[Profile]) -> dict[str, Relation]:
 def followed_times(
     times: Sequence[Profile], columns: Sequence[Profile]
 ) -> dict[str, str]:
-    """Return by name the columns that a time of the collection determines, and that
-    time: a year's own yes or no, or the prices of a year.
+    """Return by name the columns related to a time of the collection that determines
+    them, and that time: a year's own yes or no, or the prices of a year.
     """
     followed = dict[str, str]()
     for time in times:
@@ -113,8 +113,8 @@ def followed_times(
 
 
 def _dependencies(profiles: Sequence[Profile]) -> tuple[Booleans, dict[int, _Skip]]:
-    """Return the pairs (i, j) in which column i determines column j, and by column what
-    tells where it is missing.
+    """Return the related pairs (i, j) in which column i determines column j, and by
+    column what tells where it is missing.
     """
     sizes = np.array([column.values for column in profiles])
     determines, skips = _candidates(profiles, sizes)
@@ -129,7 +129,7 @@ def _dependencies(profiles: Sequence[Profile]) -> tuple[Booleans, dict[int, _Ski
 
 
 def _also_follows(relation: Relation, names: Sequence[str]) -> Relation:
-    """Return a relation with further columns that determine the column."""
+    """Return a column's relation with further columns that determine it."""
     further = [name for name in names if name not in relation.follows]
     return replace(relation, follows=(*relation.follows, *further))
 
@@ -137,8 +137,8 @@ def _also_follows(relation: Relation, names: Sequence[str]) -> Relation:
 def _candidates(
     profiles: Sequence[Profile], sizes: Integers
 ) -> tuple[Booleans, Booleans]:
-    """Return the pairs (i, j) in which column i may determine column j, and in which it
-    may determine whether j is missing, by the numbers of values and records alone.
+    """Return the pairs (i, j) of columns that may be related, i determining j, or
+    whether j is missing, by the numbers of values and records alone.
     """
     records = profiles[0].records
     second_largest = np.array(
@@ -159,8 +159,8 @@ def _candidates(
 def _screen(
     profiles: Sequence[Profile], sizes: Integers, determines: Booleans, skips: Booleans
 ) -> None:
-    """Clear pairs of columns of which one does not determine the other, or whether it
-    is missing.
+    """Clear pairs of columns that are not related: one does not determine the other, or
+    whether it is missing.
 
     Two records with equal values of the first column and different ones of the second
     suffice: most pairs have them among few records.
@@ -178,7 +178,7 @@ def _screen(
 
 
 def _co_occurrence(source: Profile, other: Profile) -> Booleans:
-    """Return which values of two columns occur together, missing ones last."""
+    """Return which values of two related columns occur together, missing ones last."""
     rows = source.values + 1
     columns = other.values + 1
     cells = source.codes * columns + other.codes
@@ -187,7 +187,7 @@ def _co_occurrence(source: Profile, other: Profile) -> Booleans:
 
 
 def _marks_missing(occurs: Booleans) -> bool:
-    """Return whether the values of the first column tell exactly where the second is
+    """Return whether the first of two related columns tells exactly where the second is
     missing, and the first one's being missing does not.
     """
     missing = occurs[:, -1]
@@ -196,7 +196,7 @@ def _marks_missing(occurs: Booleans) -> bool:
 
 
 def _values_where_missing(source: Profile, occurs: Booleans) -> str:
-    """Return the column's values, at most three, where the other is missing, in
+    """Return a column's values, at most three, where a related one is missing, in
     words.
     """
     codes = np.flatnonzero(occurs[:, -1])[:3]

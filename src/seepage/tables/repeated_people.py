@@ -98,7 +98,9 @@ class RepeatedValues:
 
     @property
     def reason(self) -> str:
-        """What tells it, in words."""
+        """What tells that the records of a value are of one person or region, in
+        words.
+        """
         counts = f"{self.values:,} values in {self.records:,} records"
         if not self.constant:
             return f"{counts}, none of them twice in one {self.once_per}"
@@ -149,7 +151,8 @@ def _constant_answers(
     judgement: KindJudgement,
     is_answer: Booleans,
 ) -> tuple[str, ...]:
-    """Return the names of the answers that never change within a value of a column.
+    """Return the names of the answers that never change within a value that repeats, as
+    those of a person.
 
     None if they are too few to tell that it is of people.
     """
@@ -189,22 +192,26 @@ def _is_person(profile: Profile) -> bool:
 
 
 def _is_named_identifier(profile: Profile, judgement: KindJudgement) -> bool:
-    """Return whether a column is an identifier by its values or its name."""
+    """Return whether a column of repeated people is an identifier by its values or its
+    name.
+    """
     return judgement.kind == "identifier" or bool(ID_NAME.search(profile.name))
 
 
 def _least_constant(
     profile: Profile, judgement: KindJudgement, others: Booleans
 ) -> float:
-    """Return how many answers must be constant within the values of a column."""
+    """Return how many answers must be constant within repeated values, as within
+    people.
+    """
     if _is_named_identifier(profile, judgement):
         return 1
     return max(2.0, LEAST_CONSTANT * float(others.sum()))
 
 
 def _time_of_each(profile: Profile, times: Sequence[Profile]) -> Profile | None:
-    """Return a time at which no value of a column has two records, though by chance
-    some would; None for none.
+    """Return a time at which no repeated person has two records, though by chance some
+    would; None for none.
     """
     for time in times:
         if time.name == profile.name:
@@ -221,8 +228,8 @@ def _time_of_each(profile: Profile, times: Sequence[Profile]) -> Profile | None:
 
 
 def _counts_each_time(profile: Profile, time: Profile) -> bool:
-    """Return whether the numbers of nearly every time are 1, 2, 3 and so on, as those
-    of records that are numbered anew.
+    """Return whether the numbers of nearly every time are 1, 2, 3 and so on: no
+    repeated people, but records numbered anew.
     """
     if profile.texts:
         return False
@@ -237,8 +244,8 @@ def _counts_each_time(profile: Profile, time: Profile) -> bool:
 def _resembles_itself(
     profile: Profile, time: Profile, answers: Sequence[Profile]
 ) -> bool:
-    """Return whether records of one value agree more often than those of two values at
-    the same two times, in some other column.
+    """Return whether a repeated person's records agree more often than those of two
+    people at the same two times, in some other column.
 
     The same people do; others who were given the same numbers later do not.
     """
@@ -262,7 +269,9 @@ def _resembles_itself(
 
 
 def _groups(profile: Profile) -> Integers:
-    """Return the group of each record's value: of many numbers their tenth."""
+    """Return the group of each record's value for finding repeated people: of many
+    numbers their tenth.
+    """
     if profile.texts or profile.values <= MIN_VALUES:
         return profile.codes
     ranks = _ranks(profile)
@@ -273,14 +282,18 @@ def _groups(profile: Profile) -> Integers:
 
 
 def _chance(profile: Profile) -> float:
-    """Return the probability that two random records have the same value."""
+    """Return the probability that two random records agree in a column by chance, to
+    tell repeated people.
+    """
     counts = np.append(profile.counts, profile.missing)
     shares = counts / max(profile.records, 1)
     return float(shares @ shares)
 
 
 def _may_repeat(profile: Profile, judgement: KindJudgement) -> bool:
-    """Return whether a column has many integers or texts, a share of which repeat."""
+    """Return whether a column may be one of repeated people: many integers or texts, a
+    share of which repeat.
+    """
     if judgement.kind in ("constant", "weight", "date", "time"):
         return False
     if profile.values <= MIN_VALUES:
@@ -296,7 +309,9 @@ def _constant_within(
     profile: Profile,
     others: Booleans,
 ) -> Booleans:
-    """Return which other columns are constant within a value."""
+    """Return which other columns are constant within a value, as a repeated person's
+    would be.
+    """
     order, is_pair = _in_order(codes[index], profile)
     constant = others.copy()
     for most in (FIRST_PAIRS, MAX_PAIRS):
@@ -314,7 +329,7 @@ def _changes_between(
     constant: Booleans,
     chance: Floats,
 ) -> Booleans:
-    """Return which constant columns change between values.
+    """Return which columns constant within a repeated person change between people.
 
     A column that changes seldom along the values in their order is a recoding of them
     rather than something about a person; people with numbers of their own may be in the
@@ -327,8 +342,8 @@ def _changes_between(
 
 
 def _in_order(own: Integers, profile: Profile) -> tuple[Integers, Booleans]:
-    """Return the records in the order of a column's values, and which of them have the
-    same value as the next.
+    """Return the records in the order of a column of repeated people, and which have
+    the same value as the next.
     """
     order = np.argsort(_ranks(profile)[own], kind="stable")
     order = order[own[order] < profile.values]
@@ -336,8 +351,8 @@ def _in_order(own: Integers, profile: Profile) -> tuple[Integers, Booleans]:
 
 
 def _ranks(profile: Profile) -> Integers:
-    """Return the rank of each value, numbers by size and texts by label; missing
-    last.
+    """Return the rank of each value to find repeated people, numbers by size and texts
+    by label; missing last.
     """
     if profile.texts:
         order = np.argsort(np.array(profile.labels, dtype=object), kind="stable")
@@ -350,15 +365,17 @@ def _ranks(profile: Profile) -> Integers:
 
 
 def _spread(places: Integers, most: int) -> Integers:
-    """Return at most so many of some places, evenly spread."""
+    """Return at most so many places in the records of repeated people, evenly
+    spread.
+    """
     return places[:: -(-len(places) // most) or 1]
 
 
 def _agreement(
     codes: Sequence[Integers], columns: Booleans, order: Integers, places: Integers
 ) -> Floats:
-    """Return the share of neighbours along an order that agree in each of some columns;
-    0 for the others.
+    """Return the share of neighbouring records of repeated people that agree in each of
+    some columns; 0 for the others.
     """
     agreement = np.zeros(len(codes))
     if not len(places):

@@ -19,7 +19,7 @@ from seepage.tables.column import Column
 from seepage.tables.labels import numbers_of
 from seepage.tables.number_summary import NumberSummary
 from seepage.tables.opening import open_source
-from seepage.tables.persons import RecordChoice
+from seepage.tables.record_choice import RecordChoice
 from seepage.tables.sources import Source
 from seepage.tables.table_options import TableOptions
 
@@ -105,12 +105,12 @@ class TableScan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes, in the order of the arrays."""
+        """The attributes of the scan, in the order of the arrays."""
         return tuple(column.name for column in self.columns)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Alphabet size of each attribute so far; codes are below it."""
+        """Alphabet size of each attribute of the scan so far; codes are below it."""
         return tuple(column.size for column in self.columns)
 
     def read(
@@ -118,7 +118,7 @@ class TableScan:
         consume: Callable[[Iterator[CodedBatch]], Outcome],
         progress: Progress | None = None,
     ) -> Outcome:
-        """Return `consume(batches)` for the batches of the whole table.
+        """Scan the whole table: return `consume(batches)` of its batches.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class TableScan:
         return [column for column in self.columns if column.needs_edges]
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
-        """Yield the coded batches in one pass, until a column needs bin edges that are
-        unknown.
+        """Yield the coded batches of one pass of the scan, until a column needs bin
+        edges that are unknown.
 
         The rest is then read only to find all such columns and all values; of a whole
         table not even that if the first batch tells.
@@ -185,14 +185,18 @@ class TableScan:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
 
     def _new_choice(self) -> RecordChoice | None:
-        """Return the choice among the records of each person; None for all records."""
+        """Return the scan's choice among the records of each person; None for all
+        records.
+        """
         person = self.options.person_column
         if person is None and self.part is None:
             return None
         return RecordChoice(person, fields=self.source.fields, part=self.part)
 
     def _columns_read(self) -> list[str]:
-        """Return the columns to read: those to code, the person's, and that beside."""
+        """Return the columns that the scan reads: those to code, the person's, and that
+        beside.
+        """
         names = list(self.names)
         for name in (self.options.person_column, self.beside):
             if name is not None and name not in names:
@@ -200,7 +204,7 @@ class TableScan:
         return names
 
     def _keep_beside(self, batch: pa.RecordBatch, kept: Booleans | None) -> None:
-        """Note the column `beside` of the records of a batch that are kept."""
+        """Note the column `beside` of the scanned records of a batch that are kept."""
         if self.beside is None:
             return
         self.beside_values = batch.column(self.beside)
@@ -210,7 +214,8 @@ class TableScan:
     def _coded(
         self, batch: pa.RecordBatch, first: int, choice: RecordChoice | None
     ) -> CodedBatch | None:
-        """Return the batch without dropped records, and of each person the chosen one.
+        """Return the scanned batch without dropped records, and of each person the
+        chosen one.
 
         None if a column needs bin edges.  Values outside the domain of records that are
         not dropped raise; the codes of these records are recorded as seen.
@@ -242,7 +247,9 @@ class TableScan:
     def _not_dropped(
         self, batch: pa.RecordBatch, codes: Sequence[Codes | None]
     ) -> Booleans | None:
-        """Return the mask of the records without a missing value; None for all."""
+        """Return the mask of the scanned records without a missing value; None for
+        all.
+        """
         dropped = np.zeros(batch.num_rows, dtype=np.bool_)
         for column, of_column in zip(self.columns, codes, strict=True):
             dropped |= column.missing_in(batch.column(column.name), of_column)
@@ -250,7 +257,7 @@ class TableScan:
         return ~dropped if dropped.any() else None
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
-        """Return the domain and, for each column, its codes in the order of the
+        """Return the scan's domain and, for each column, its codes in the order of the
         domain's values.
 
         Value i of the domain has code order[i] in the batches, so counts by code become
@@ -270,7 +277,7 @@ class TableScan:
 
 
 def columns_of(source: Source, options: TableOptions) -> list[Column]:
-    """Return the columns that the options choose of a table."""
+    """Return the columns to scan that the options choose of a table."""
     names = options.choose(source.names)
     return [Column(name, options, fields=source.fields) for name in names]
 
@@ -278,7 +285,7 @@ def columns_of(source: Source, options: TableOptions) -> list[Column]:
 def summaries_of(
     source: Source, columns: Sequence[Column], first: int = 0
 ) -> list[NumberSummary]:
-    """Return the summary of each column's numbers, in one pass over these columns.
+    """Return the summary of each column's numbers, in one scan of these columns.
 
     A value that is not a number ends the summary of its column; of a column that the
     options bin by name it raises a TableError.
@@ -308,7 +315,9 @@ def _summarise(
     priorities: Priorities,
     first: int,
 ) -> None:
-    """Add the numbers of a batch to the summary of its column, or end the summary."""
+    """Add the numbers of a scanned batch to the summary of its column, or end the
+    summary.
+    """
     parsed = numbers_of(array, column.markers)
     if parsed.texts.any():
         position = int(np.argmax(parsed.texts))
@@ -321,7 +330,7 @@ def _summarise(
 
 
 def check_records(rows: int, kept: int) -> None:
-    """Raise a TableError for a table without records, or if all records were
+    """Raise a TableError for a scanned table without records, or if all records were
     dropped.
     """
     if not rows:

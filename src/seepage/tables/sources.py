@@ -72,8 +72,8 @@ def find_files(
     formats: Mapping[str, str] = FORMAT_BY_SUFFIX,
     format_of: Callable[[Path], str] | None = None,
 ) -> tuple[str, list[Path]]:
-    """Return the format and the files of a path: a file, a folder, a glob, or a list of
-    paths.
+    """Return the format and the source files of a path: a file, a folder, a glob, or a
+    list of paths.
 
     A folder means the data files directly in it, sorted by name, except names that
     begin with a dot or an underscore.  All files must have one format, none may be
@@ -115,7 +115,9 @@ def find_files(
 
 
 def check_distinct_files(files: Sequence[Path]) -> None:
-    """Raise a TableError for a file that occurs twice, by the same path or by links."""
+    """Raise a TableError for a source file that occurs twice, by the same path or by
+    links.
+    """
     seen: dict[tuple[int, int], Path] = {}
     for file in files:
         status = file.stat()
@@ -128,7 +130,9 @@ def check_distinct_files(files: Sequence[Path]) -> None:
 
 
 def source_files(data: Any) -> tuple[SourceFile, ...]:
-    """Return the files that data are read from, as they are now; none of a frame."""
+    """Return the files that the source of data has, as they are now; none of a
+    frame.
+    """
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         return ()
     _, files = find_files(data)
@@ -136,7 +140,9 @@ def source_files(data: Any) -> tuple[SourceFile, ...]:
 
 
 def first_bytes(file: Path) -> bytes:
-    """Return the first 8 bytes of a regular file; an empty one raises a TableError."""
+    """Return the first 8 bytes of a source's regular file; an empty one raises a
+    TableError.
+    """
     if not file.is_file():
         raise TableError(f"{file} must be a file or a folder")
     with file.open("rb") as stream:
@@ -147,7 +153,7 @@ def first_bytes(file: Path) -> bytes:
 
 
 def table_format(file: Path) -> str:
-    """Return the format of a data file by its suffix, else by its first bytes."""
+    """Return the format of a source's file by its suffix, else by its first bytes."""
     start = first_bytes(file)
     detected = TEXT
     for signature, name in SIGNATURES.items():
@@ -162,15 +168,15 @@ def table_format(file: Path) -> str:
 
 
 def suffix_of(file: Path) -> str:
-    """Return the suffix of a file in small letters, that before `.gz` of a packed
-    one.
+    """Return the suffix of a source's file in small letters, that before `.gz` of a
+    packed one.
     """
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
 def _expand(place: PathLike, formats: Mapping[str, str]) -> list[Path]:
-    """Return the files of a path: a file, those of a folder, or those that a glob
-    matches.
+    """Return the source files of a path: a file, those of a folder, or those that a
+    glob matches.
     """
     if not isinstance(place, (str, os.PathLike)):
         raise TableError(f"a list of files must hold paths, got {type(place).__name__}")
@@ -196,7 +202,7 @@ def _expand(place: PathLike, formats: Mapping[str, str]) -> list[Path]:
 
 
 def _data_files(folder: Path, formats: Mapping[str, str]) -> list[Path]:
-    """Return the data files directly in a folder; one without any raises."""
+    """Return the source files directly in a folder; one without any raises."""
     visible = _visible(folder.iterdir())
     files = [file for file in visible if suffix_of(file) in formats]
     if not files:
@@ -209,7 +215,7 @@ def _data_files(folder: Path, formats: Mapping[str, str]) -> list[Path]:
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
-    """Return the files among paths, sorted, except names with a leading dot or
+    """Return the source files among paths, sorted, except names with a leading dot or
     underscore.
     """
     files = [path for path in paths if path.is_file()]
@@ -218,8 +224,8 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 
 @contextmanager
 def read_errors(file: Path, kind: str) -> Iterator[None]:
-    """Turn errors of reading a file into a TableError of one line that names the
-    file.
+    """Turn errors of reading a source's file into a TableError of one line that names
+    the file.
     """
     try:
         yield
@@ -236,7 +242,9 @@ def read_errors(file: Path, kind: str) -> Iterator[None]:
 
 @contextmanager
 def readable(name: str, kind: pa.DataType) -> Iterator[None]:
-    """Turn errors of reading a column into a TableError of one line that names it."""
+    """Turn errors of reading a column of a source into a TableError of one line that
+    names it.
+    """
     try:
         yield
     except pa.ArrowNotImplementedError:
@@ -262,7 +270,8 @@ def is_text_type(kind: pa.DataType) -> bool:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """Return an array in one of the types that are labelled, or a dictionary of such.
+    """Return an array of a source in one of the types that are labelled, or a
+    dictionary of such.
 
     Extension types and views of strings become strings, half-precision floats single
     ones, short decimals longer ones, and the null type float64, all missing.
@@ -313,8 +322,8 @@ class Source:
 def columnar_source(
     kind: str, files: Sequence[Path], groups: Sequence[Sequence[int]] | None = None
 ) -> Source:
-    """Return Parquet or Feather files with one schema, a batch decoded when it is asked
-    for.
+    """Return the source of Parquet or Feather files with one schema, a batch decoded
+    when it is asked for.
 
     Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums
     are verified if a file has them.  Feather has none: each batch is validated, since
@@ -335,6 +344,7 @@ def columnar_source(
     strings = [name for name, type_ in types[0].items() if type_ in STRING_TYPES]
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of the source's Parquet or Feather files."""
         for index, file in enumerate(files):
             row_groups = None if groups is None else groups[index]
             with read_errors(file, kind):
@@ -347,6 +357,9 @@ def columnar_source(
 
 
 def _schema_and_rows(file: Path, kind: str) -> tuple[pa.Schema, int]:
+    """Return the schema and the number of rows of a source's Parquet or Feather
+    file.
+    """
     if kind == FEATHER:
         dataset = _feather(file)
         return dataset.schema, dataset.count_rows()
@@ -357,6 +370,7 @@ def _schema_and_rows(file: Path, kind: str) -> tuple[pa.Schema, int]:
 def _read_parquet(
     file: Path, columns: list[str], strings: list[str], groups: Sequence[int] | None
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a source's Parquet file."""
     with ParquetFile(
         file, read_dictionary=strings, pre_buffer=False, page_checksum_verification=True
     ) as parquet:
@@ -367,12 +381,14 @@ def _read_parquet(
 
 
 def _read_feather(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a source's Feather file."""
     for batch in _feather(file).to_batches(columns=columns, batch_size=BATCH_ROWS):
         batch.validate(full=True)
         yield batch
 
 
 def _feather(file: Path) -> ds.Dataset:
+    """Return a source's Feather file as an Arrow dataset."""
     return ds.dataset(
         str(file.absolute()), format="feather", filesystem=LocalFileSystem()
     )
@@ -381,8 +397,8 @@ def _feather(file: Path) -> ds.Dataset:
 def check_same_columns(
     file: Path, columns: Mapping[str, str], first: Path, expected: Mapping[str, str]
 ) -> None:
-    """Raise a TableError for the first column, by name or type, in which two files
-    differ.
+    """Raise a TableError for the first column, by name or type, in which two files of a
+    source differ.
     """
     for name in (*expected, *columns):
         here = columns.get(name, "missing")
@@ -395,8 +411,8 @@ def check_same_columns(
 
 
 def check_holds_records(schema: pa.Schema, what: str) -> None:
-    """Raise a TableError for reports or counts: as records they would understate every
-    leakage.
+    """Raise a TableError for a source of reports or counts: as records they would
+    understate every leakage.
     """
     keys = list[bytes](schema.metadata or ())
     for field in schema:

@@ -82,17 +82,21 @@ Bins: TypeAlias = BinRule | Mapping[str, BinRule]
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:
+    """Check an option of a table that is a list of texts."""
     return tuple(checks.texts(value, name))
 
 
 def _markers(value: Any, name: str) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
-    """Return the strings that mean missing, by column if a mapping is given."""
+    """Check the option `missing_markers` of a table: strings, by column if a mapping is
+    given.
+    """
     if isinstance(value, Mapping):
         return {column: _texts(value[column], name) for column in value}
     return _texts(value, name)
 
 
 def _delimiter(value: Any, name: str) -> str:
+    """Check the option `delimiter` of a table."""
     mark = checks.text(value, name)
     if not (len(mark) == 1 and mark.isascii()):
         raise checks.violation(name, "one ASCII character", mark)
@@ -100,7 +104,9 @@ def _delimiter(value: Any, name: str) -> str:
 
 
 def _encoding(value: Any, name: str) -> str:
-    """Return an encoding that Python can decode incrementally, as files are read."""
+    """Check the option `encoding` of a table: one that Python can decode incrementally,
+    as files are read.
+    """
     text = "a,\n"
     try:
         decoder = codecs.getincrementaldecoder(value)()
@@ -115,6 +121,7 @@ def _encoding(value: Any, name: str) -> str:
 
 
 def _pool(value: Any, name: str) -> float:
+    """Check the option `pool` of a table."""
     number = checks.weight(value, name)
     if number == 0 or (number > 1 and number != int(number)):
         rule = "a number of records of at least 1 or a share between 0 and 1"
@@ -286,6 +293,7 @@ class TableOptions:
     person: str | None = None
 
     def __post_init__(self) -> None:
+        """Check the options of reading a table."""
         checks.constrain(self, TABLE_CONSTRAINTS)
         if self.domain is None:
             self._check_number_of_bins()
@@ -317,6 +325,7 @@ class TableOptions:
         return cls(**table)
 
     def _check_number_of_bins(self) -> None:
+        """Raise for an option `bins` of a table with too many bins."""
         most = DEFAULT_BINS
         if self.bins is not None:
             from seepage.tables.bins import read_rule
@@ -335,7 +344,7 @@ class TableOptions:
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The options that differ from their defaults, by name."""
+        """The options of reading a table that differ from their defaults, by name."""
         return changed(self, type(self))
 
     @property
@@ -345,25 +354,31 @@ class TableOptions:
 
     @property
     def person_column(self) -> str | None:
-        """The column that identifies the person; None if each record is a person."""
+        """The option `person` of a table as a column; None if each record is a
+        person.
+        """
         if self.person == NO_PERSON:
             return None
         return self.person
 
     @property
     def dropping(self) -> bool:
-        """Whether records with missing values are dropped."""
+        """Whether the option `missing` of a table says that records with missing values
+        are dropped.
+        """
         return self.missing == "drop"
 
     def given_rule(self, name: str) -> BinRule:
-        """Return the rule that `bins` gives for a column; None if it gives none."""
+        """Return the rule that the option `bins` gives for a column; None if it gives
+        none.
+        """
         rules = self.bins
         if not isinstance(rules, Mapping):
             return rules
         return rules.get(name, rules.get(ALL_OTHERS))
 
     def bins_of(self, name: str) -> "BinningRule":
-        """Return the binning rule of a numeric column."""
+        """Return the binning rule of a numeric column by the table's options."""
         from seepage.tables.bins import DEFAULT_RULE, read_rule
 
         rule = self.given_rule(name)
@@ -372,15 +387,15 @@ class TableOptions:
         return read_rule(rule)
 
     def markers_of(self, name: str) -> Sequence[str]:
-        """Return the strings that mean missing in a column."""
+        """Return the strings that mean missing in a column by the table's options."""
         markers = self.missing_markers
         if not isinstance(markers, Mapping):
             return markers
         return (*markers.get(ALL_OTHERS, ()), *markers.get(name, ()))
 
     def choose(self, names: Sequence[str]) -> list[str]:
-        """Return the columns to read of a table with these column names; unknown names
-        raise.
+        """Return the columns to read by the table's options, of these names; unknown
+        names raise.
         """
         _check_distinct(names, "the table")
         selected = names if self.columns is None else self.columns
@@ -438,6 +453,7 @@ class DataOptions(TableOptions):
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
+        """Check the options of reading `data`."""
         super().__post_init__()
         checks.constrain(self, DATA_CONSTRAINTS)
 
@@ -467,7 +483,7 @@ def check_keywords(
 
 
 def changed(options: TableOptions, kind: type[TableOptions]) -> dict[str, Any]:
-    """Return those options of a kind that differ from their defaults, by name."""
+    """Return those table options of a kind that differ from their defaults, by name."""
     differing = {}
     for keyword in fields(kind):
         value = getattr(options, keyword.name)
@@ -491,8 +507,8 @@ def is_spark_frame(data: Any) -> bool:
 
 
 def uses_spark(data: Any, engine: str, person: str | None) -> bool:
-    """Return whether Spark reads `data`; it does not look for a person's first
-    record.
+    """Return whether the option `engine` reads `data` by Spark, which does not look for
+    a person's first record.
     """
     used = engine == SPARK or is_spark_frame(data)
     if used and person is not None:
@@ -507,7 +523,9 @@ def uses_spark(data: Any, engine: str, person: str | None) -> bool:
 def check_known(
     keywords: Iterable[str], names: Sequence[str], parameter: str = ""
 ) -> None:
-    """Raise a TableError unless all names are columns; it suggests the closest one."""
+    """Raise a TableError unless all names in a table option are columns; it suggests
+    the closest one.
+    """
     for name in keywords:
         if name not in names:
             hint = checks.near_miss(name, names)
@@ -518,14 +536,15 @@ def check_known(
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
+    """Raise a TableError for a name that a table option has twice."""
     for name, count in Counter(names).items():
         if count > 1:
             raise TableError(f"{where} has the column {name!r} twice")
 
 
 def _named_in(value: Any) -> list[str]:
-    """Return the columns that a mapping of rules or markers names; none of anything
-    else.
+    """Return the columns that a table option, a mapping of rules or markers, names;
+    none of anything else.
     """
     if not isinstance(value, Mapping):
         return []
@@ -556,17 +575,20 @@ class RecordOptions(DataOptions):
     merges: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Check the options of reading records."""
         super().__post_init__()
         checks.constrain(self, RECORD_CONSTRAINTS)
 
     @property
     def draws_missing(self) -> bool:
-        """Whether a person without an answer is given one at random."""
+        """Whether options of reading records give a person without an answer one at
+        random.
+        """
         return self.may_decline or self.merges_answers
 
     @property
     def merges_answers(self) -> bool:
-        """Whether answers are merged by the rule."""
+        """Whether options of reading records merge answers by the rule."""
         return self.answers == "merged"
 
 
@@ -574,7 +596,7 @@ def with_more_markers(
     markers: Sequence[str] | Mapping[str, Sequence[str]],
     more: Mapping[str, Sequence[str]],
 ) -> dict[str, Sequence[str]]:
-    """Return strings that mean missing by column, with more of some columns."""
+    """Return the option `missing_markers` by column, with more of some columns."""
     by_column = dict(markers) if isinstance(markers, Mapping) else {ALL_OTHERS: markers}
     for name, texts in more.items():
         by_column[name] = (*by_column.get(name, ()), *texts)

@@ -90,8 +90,8 @@ def value_shares(profile: Profile, kind: str) -> ValueShares:
 
 
 def _binned(profile: Profile) -> ValueShares:
-    """Return the shares of a number in bins of equal width, infinite ones beside
-    them.
+    """Return the shares of a column's numbers in bins of equal width, infinite ones
+    beside them.
     """
     finite = np.isfinite(profile.numbers)
     people = profile.counts[finite]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from command import run
 from seepage._core.errors import InputError, TableError
-from seepage.tables.persons import RecordChoice
+from seepage.tables.record_choice import RecordChoice
 
 
 def visits(rows=3000, seed=4):

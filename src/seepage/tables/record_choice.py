@@ -49,13 +49,15 @@ class RecordChoice:
         fields: bool = False,
         part: RandomPart | None = None,
     ) -> None:
+        """Begin to choose one record of each person."""
         self.person = person
         self._fields = fields
         self._part = part
         self._seen: list[Keys] = []
 
     def keys(self, batch: pa.RecordBatch, first: int) -> Keys | None:
-        """Return the 64-bit keys of a batch's people; None if every record is chosen.
+        """Return the 64-bit keys of the people of a batch, of whom one record is
+        chosen; None if every record is.
 
         A missing identifier raises a TableError; `first` is the number of records
         before the batch.
@@ -81,7 +83,8 @@ class RecordChoice:
     def kept_records(
         self, batch: pa.RecordBatch, first: int = 0, kept: Booleans | None = None
     ) -> Booleans | None:
-        """Return the mask of the records of a batch that are kept; None for all.
+        """Return the mask of the records of a batch that are chosen, one of each
+        person; None for all.
 
         Parameters
         ----------
@@ -112,8 +115,8 @@ class RecordChoice:
         return None if mask.all() else mask
 
     def _add(self, keys: Keys) -> None:
-        """Add a sorted run of new keys; runs of similar length are merged, so O(log n)
-        remain.
+        """Add a sorted run of new people's keys; runs of similar length are merged, so
+        O(log n) remain.
         """
         if len(keys):
             self._seen.append(keys)
@@ -122,7 +125,7 @@ class RecordChoice:
 
 
 def _hash(value: Any, fields: bool) -> int | None:
-    """Return the key of an identifier, None if it is missing."""
+    """Return the key of a person from the identifier, None if it is missing."""
     if value is None or value != value:  # NaN
         return None
     if fields and field_key(value) is None:
