@@ -97,6 +97,7 @@ class ChangePrices:
     """
 
     def __init__(self, problem: FormProblem, pool: FormPool) -> None:
+        """Prepare the prices of changes of a design, by the forms of its search."""
         self.problem = problem
         self.rows = pool.rows
         self.shares = pool.shares / pool.shares.sum()
@@ -208,7 +209,9 @@ class ChangePrices:
             yield from self._added(tuple(forms), list(chain(*forms.values())))
 
     def _unasked(self) -> list[int]:
-        """Return the protected attributes of several values that are not asked."""
+        """Return the protected attributes of several values that are not asked, whose
+        asking has a price.
+        """
         problem = self.problem
         unprotected = {*problem.public, *problem.known}
         unasked = list[int]()
@@ -230,7 +233,9 @@ class ChangePrices:
         yield from self._change("add", attributes, factor)
 
     def _forms_with(self, j: int) -> list[Form]:
-        """Return forms of an unasked attribute, alone and added to the forms used."""
+        """Return forms of an unasked attribute, alone and added to the forms used, to
+        price it.
+        """
         collected = self.problem.collected.copy()
         collected[j] = True
         problem = replace(self.problem, collected=collected)
@@ -243,7 +248,9 @@ class ChangePrices:
     # Errors ---------------------------------------------------------------------------
 
     def _is_wanted(self, pair: Sequence[int]) -> bool:
-        """Return whether a joint table that is wanted needs two questions together."""
+        """Return whether a joint table needs two questions together, so that separating
+        them has no price.
+        """
         return any(set(pair) <= set(table) for table in self.problem.precisions.joint)
 
     def _change(
@@ -256,7 +263,9 @@ class ChangePrices:
 
     @cached_property
     def _best_precision(self) -> Floats:
-        """The precision of each quantity at the shares of least mean error."""
+        """The precision of each quantity before a change, at the shares of least mean
+        error.
+        """
         start = self.shares * (1 - NEW_SHARE) + NEW_SHARE / len(self.shares)
         best = best_shares(self.rows, self.weights, start, TOLERANCE, MAX_UPDATES)
         return np.asarray(best.shares @ self.rows)
@@ -264,7 +273,8 @@ class ChangePrices:
     def _factor(
         self, rows: Floats, shares: Floats, weights: Floats, counted: Floats
     ) -> float | None:
-        """Return the ratio of the errors that count, after and before a change.
+        """Return the price of a change as a ratio of the errors that count, after and
+        before it.
 
         Parameters
         ----------
@@ -290,6 +300,6 @@ class ChangePrices:
 
 
 def _error(precision: Floats, weights: Floats) -> float:
-    """Return the weighted sum of 1 / P."""
+    """Return the weighted error sum of 1 / P before or after a change."""
     used = weights > 0
     return float((weights[used] / precision[used]).sum())

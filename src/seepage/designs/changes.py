@@ -50,7 +50,7 @@ class Change(Stored, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """What is changed, in words."""
+        """What a change of the design changes, in words."""
         names = " and ".join(self.attributes)
         if self.kind == "drop":
             return f"do not ask {names}"
@@ -64,15 +64,17 @@ class Change(Stored, frozen=True, kw_only=True):
 
     @property
     def price(self) -> str:
-        """The price in words, to a tenth of a percent."""
+        """The price of a change of the design in words, to a tenth of a percent."""
         return people_change(self.people)
 
     def __str__(self) -> str:
+        """Return a change of the design with its price, in words."""
         return f"{self.sentence}: {self.price}"
 
 
 def people_change(factor: float) -> str:
-    """Return a factor of the number of people in words, rounded up.
+    """Return the price of a change in words: a factor of the number of people, rounded
+    up.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def people_change(factor: float) -> str:
 
 
 def people_difference(factor: float, people: int) -> str:
-    """Return what a factor of a number of people adds or saves, in words: at most so
+    """Return what a change adds or saves of a number of people, in words: at most so
     many more, at least so many fewer.
 
     Examples
@@ -111,7 +113,9 @@ def people_difference(factor: float, people: int) -> str:
 
 
 def _rounded_up(value: float) -> int:
-    """Return the smallest integer that is not below a number, by more than rounding."""
+    """Return a change's number of people, the smallest integer that is not below it by
+    more than rounding.
+    """
     return -int(-(value - 1e-9) // 1)
 
 
@@ -141,16 +145,19 @@ class Changes(Result, Sequence[Change]):
     __slots__ = ("_changes",)
 
     def __init__(self, changes: Sequence[Change]) -> None:
+        """Keep the changes of a design in their order."""
         self._changes = tuple(changes)
 
     def of(self, kind: ChangeKind) -> tuple[Change, ...]:
-        """Return the changes of one kind."""
+        """Return the changes of a design that are of one kind."""
         return tuple(change for change in self if change.kind == kind)
 
     def __len__(self) -> int:
+        """Return the number of changes of a design."""
         return len(self._changes)
 
     def __iter__(self) -> Iterator[Change]:
+        """Yield the changes of a design."""
         return iter(self._changes)
 
     @overload
@@ -160,7 +167,7 @@ class Changes(Result, Sequence[Change]):
     def __getitem__(self, index: slice) -> tuple[Change, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Change | tuple[Change, ...]:
-        """Return one change, or several."""
+        """Return one change of a design, or several."""
         return self._changes[index]
 
     def _headline(self) -> str:

@@ -77,34 +77,35 @@ class Design:
 
     @property
     def problem(self) -> FormProblem:
-        """The constraints."""
+        """The constraints that a design was searched under."""
         return self.certifier.problem
 
     @property
     def records(self) -> Records:
-        """The records that certify."""
+        """The records that certify the design."""
         return self.certifier.records
 
     @property
     def public(self) -> list[str]:
-        """Attributes released in the clear."""
+        """Attributes that the design releases in the clear."""
         return names_of(self.problem, self.problem.public)
 
     @property
     def known(self) -> list[str]:
-        """Attributes that the adversary knows of the person."""
+        """Attributes of the design that the adversary knows of the person."""
         return names_of(self.problem, self.problem.known)
 
     @property
     def error(self) -> float:
-        """The mean error of the attributes, weighted by their importance."""
+        """The mean error of the design's attributes, weighted by their importance."""
         importance = self.importance[: len(self.errors)]
         used = importance > 0
         return float(importance[used] @ self.errors[used] / importance.sum())
 
     @property
     def late_gain(self) -> float:
-        """By how much the last quarter of the search lowered the error, relatively.
+        """By how much the last quarter of the search lowered the design's error,
+        relatively.
 
         What a longer search may bring: no bound over all forms is known that would say
         more.
@@ -119,7 +120,7 @@ class Design:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the plan states of the options, the records and the search."""
+        """What a plan states of its design: the options, the records and the search."""
         return {
             "scope": self.certifier.scope,
             "confidence": self.certifier.confidence,
@@ -141,5 +142,5 @@ class Design:
 
 
 def names_of(problem: FormProblem, indices: Iterable[int]) -> list[str]:
-    """Return the names of attributes."""
+    """Return the names of attributes of a design by index."""
     return [problem.domain.names[j] for j in indices]

@@ -38,7 +38,7 @@ limit^2."""
 
 
 def design_limit(value: Any, what: str = "limit") -> float:
-    """Return a limit of a design, checked to be large enough."""
+    """Return the option `limit` of a design, checked to be large enough."""
     limit = positive_limit(value, what)
     if limit < MIN_LIMIT:
         raise checks.violation(what, f"at least {MIN_LIMIT:g} for a design", value)
@@ -46,8 +46,8 @@ def design_limit(value: Any, what: str = "limit") -> float:
 
 
 def divided(confidence: float, statements: int) -> float:
-    """Return 1 - (1 - confidence) / statements, rounded up: all statements hold
-    together.
+    """Return the confidence of each of several looks, 1 - (1 - confidence) /
+    statements, rounded up: all statements hold together.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def divided(confidence: float, statements: int) -> float:
 
 
 def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
-    """Return wanted statistics: texts, and lists of names."""
+    """Return the option `want` of a design: texts, and lists of names."""
     if isinstance(value, str):
         return [value]
     statistics = list[Any]()
@@ -75,8 +75,8 @@ def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
 
 
 def _scales(value: Any, what: str) -> Mapping[str, Any]:
-    """Return the labels of each scale in their order, those of a codebook if it is a
-    path.
+    """Return the option `order` of a design: the labels of each scale in their order,
+    those of a codebook if it is a path.
     """
     if isinstance(value, (str, os.PathLike)):
         from seepage.tables.codebooks import read_scales  # with NumPy
@@ -89,7 +89,7 @@ def _scales(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _codebook(value: Any, what: str) -> Any:
-    """Return what a codebook settles, read from its file if it is a path."""
+    """Return the option `codebook` of a design, read from its file if it is a path."""
     from seepage.tables.codebook_options import CodebookOptions  # with NumPy
 
     if isinstance(value, CodebookOptions):
@@ -182,13 +182,16 @@ class DesignOptions(PlanningOptions):
     rng: Any = 0
 
     def __post_init__(self) -> None:
+        """Check the options of a design."""
         super().__post_init__()
         checks.constrain(self, CONSTRAINTS)
         if self.people is not None and self.precision is not None:
             raise checks.exclusive("people", "precision", "one follows from the other")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
-        """Return the options of reading `data`, with how answers are chosen."""
+        """Return the options of a design for reading `data`, with how answers are
+        chosen.
+        """
         merges = {} if self.codebook is None else self.codebook.merges
         answers = self.answers
         if answers is None:
@@ -206,8 +209,8 @@ class DesignOptions(PlanningOptions):
         }
 
     def _named(self) -> frozenset[str]:
-        """Return the attributes that an option names: they are asked whatever their
-        answers.
+        """Return the attributes that an option of a design names: they are asked
+        whatever their answers.
         """
         fields_of = ("columns", "keep", "public", "left_out", "known", "never")
         naming = [getattr(self, name) for name in fields_of]
@@ -219,7 +222,7 @@ class DesignOptions(PlanningOptions):
 
     @property
     def look_confidence(self) -> float:
-        """The confidence of one look: those of all looks together hold with
+        """The confidence of one look of a design: those of all looks together hold with
         `confidence`.
         """
         if self.looks == 1:
@@ -228,8 +231,8 @@ class DesignOptions(PlanningOptions):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The options that a plan states: objective, people, title, seed, want and the
-        like.
+        """The options of a design that a plan states: objective, people, title, seed,
+        want and the like.
         """
         names = ("objective", "people", "precision", "title")
         stated = {
@@ -241,6 +244,7 @@ class DesignOptions(PlanningOptions):
 
     @property
     def _want_texts(self) -> list[str]:
+        """Return the option `want` of a design as texts."""
         texts = list[str]()
         for statistic in self.want:
             is_text = isinstance(statistic, str)

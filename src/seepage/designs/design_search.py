@@ -95,7 +95,9 @@ def designed(data: Any, options: DesignOptions) -> Design:
 
 
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
-    """Return the records to design with, and notes on the columns that are left out."""
+    """Return the records to search a design with, and notes on the columns that are
+    left out.
+    """
     settled = settle(data, options, asked=True, stacklevel=5, scope=options.scope)
     reading = options.records_options(options.rng, options.scope)
     records = as_records(settled.data, **reading | settled.table)
@@ -118,7 +120,7 @@ def search_design(
     options: DesignOptions,
     notes: Iterable[str] = (),
 ) -> Design:
-    """Return the best design found with the work of the options.
+    """Return the best design that a search finds with the work of the options.
 
     Its notes start with those given.
     """
@@ -206,6 +208,7 @@ class DesignSearch:
         *,
         inner: bool = False,
     ) -> None:
+        """Prepare the search of a design: its pool of forms and its work."""
         self.certifier = certifier
         self.work = work
         self.options = options
@@ -225,15 +228,15 @@ class DesignSearch:
         self.people = options.people or self.records.records
 
     def with_certifier(self, certifier: Certifier) -> "DesignSearch":
-        """Return another search with the same work, for other constraints or
-        records.
+        """Return another search of a design with the same work, for other constraints
+        or records.
         """
         options = replace(self.options, mechanism="grr")
         return DesignSearch(certifier, self.work, options, inner=True)
 
     def start(self) -> None:
-        """Fill the pool with forms of one attribute, of all, and of wanted joint
-        tables.
+        """Begin the search: fill the pool with forms of one attribute, of all, and of
+        wanted joint tables.
         """
         problem = self.problem
         forms = [self._single_form(j) for j in problem.everything]
@@ -256,8 +259,8 @@ class DesignSearch:
         self.pool.solve_master(1e-6, 4000)
 
     def _single_form(self, j: int) -> Form:
-        """Return the form of one attribute; with coarser totals if its table is too
-        large.
+        """Return the form of one attribute that the search begins with; with coarser
+        totals if its table is too large.
         """
         problem = self.problem
         item = (j,)
@@ -279,8 +282,8 @@ class DesignSearch:
         return form
 
     def _full_forms(self) -> list[Form]:
-        """Return forms of all attributes: the calibrated collection, and the equal
-        split.
+        """Return the forms of all attributes that the search begins with: the
+        calibrated collection, and the equal split.
 
         With `exact` totals if the form's table is as small as those of the search; and
         with `worst` ones, which hold for any mechanism, unless attributes are public.
@@ -300,14 +303,14 @@ class DesignSearch:
         return [form for form in forms if form.max_budget > 0]
 
     def _certified(self, form: Indices) -> Form | None:
-        """Return a form with certified budgets; None if these are 0."""
+        """Return a form of the search with certified budgets; None if these are 0."""
         fitted = self.search_forms.fit(form)
         certified = None if fitted is None else self.certifier.certify(fitted)
         return certified if certified is not None and certified.max_budget > 0 else None
 
     def search(self, patience: int = MAX_IDLE_ROUNDS) -> None:
-        """Run column generation; an interrupt ends it and keeps the last complete
-        round.
+        """Run column generation; an interrupt ends the search and keeps the last
+        complete round.
         """
         rng = np.random.default_rng(self.options.rng)
         stages = (
@@ -348,16 +351,16 @@ class DesignSearch:
         self.search_forms.expect(ratios)
 
     def widen(self) -> None:
-        """Search all forms again, with their own gains."""
+        """Search all forms of the design again, with their own gains."""
         self.narrow(math.inf, (1.0,))
 
     def interrupt(self) -> None:
-        """End the search with the forms of its last complete round."""
+        """End the search of the design with the forms of its last complete round."""
         self.ended = "interrupted"
 
     def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
-        """Run the rounds of a search; an interrupt ends it and keeps the last complete
-        round.
+        """Run the rounds of a design's search; an interrupt ends it and keeps the last
+        complete round.
         """
         if self.ended == "interrupted":
             return
@@ -379,7 +382,9 @@ class DesignSearch:
             self.ended = self._end()
 
     def _completed(self) -> FormPool:
-        """Count a complete round; return its forms and shares."""
+        """Count a complete round of the design's search; return its forms and
+        shares.
+        """
         if not self.inner:
             self.rounds += 1
             self.history.append((self.work.done, self.pool.error))
@@ -387,7 +392,7 @@ class DesignSearch:
         return copy(self.pool)
 
     def _end(self) -> str:
-        """Return why the last rounds ended."""
+        """Return why the last rounds of the design's search ended."""
         if self.work.is_capped:
             return "time"
         if self.work.expired():
@@ -395,7 +400,7 @@ class DesignSearch:
         return "no better form"
 
     def add_sets(self, sets: Sequence[Sequence[str]]) -> list[Form]:
-        """Add forms of sets of attributes by name, and return them.
+        """Add forms of sets of attributes by name to the search, and return them.
 
         Attributes that are not asked are left out of a set; sets that may not be asked
         together are skipped.
@@ -415,6 +420,7 @@ class DesignSearch:
         return forms
 
     def _show_progress(self) -> None:
+        """Show how far the search of the design is."""
         progress = self.options.progress
         work = self.work
         if progress is not None:
@@ -431,7 +437,8 @@ class DesignSearch:
         describe(best_so_far(self.least_variance, self.options, left))
 
     def finished(self, notes: Iterable[str]) -> Design:
-        """Return the result, with the totals of its forms that are proven.
+        """Return the design that the search found, with the totals of its forms that
+        are proven.
 
         Its notes start with those given.
         """
@@ -484,15 +491,15 @@ class DesignSearch:
         )
 
     def _unprotected(self) -> list[str]:
-        """Return the attributes without a limit that are not known."""
+        """Return the attributes of the search that have no limit and are not known."""
         problem = self.problem
         names = names_of(problem, np.flatnonzero(np.isinf(problem.limits)))
         known = names_of(problem, problem.known)
         return [name for name in names if name not in known]
 
     def _with_observed(self, form: Form) -> Form:
-        """Return a form with its totals on the table itself, where the promised ones
-        are larger.
+        """Return a form that the search found with its totals on the table itself,
+        where the promised ones are larger.
         """
         counter = self.problem.scorer.counter
         channel = form.channel
@@ -513,7 +520,8 @@ class DesignSearch:
         )
 
     def _certifier_notes(self, forms: list[Form]) -> Iterator[str]:
-        """Yield the notes of the certifier; a cause is not guessed where it is another.
+        """Yield the certifier's notes on the search; a cause is not guessed where it is
+        another.
 
         Forms of several questions may not have been asked for, or not been reached.
         """
@@ -528,6 +536,7 @@ class DesignSearch:
                 yield f"{NONE_FOUND}: a longer search, with more effort"
 
     def _notes(self) -> Iterator[str]:
+        """Yield the notes on the search and on its design."""
         if self.records.origin.fixed is not None:
             yield from self.records.origin.fixed.notes()
             if self.records.origin.fixed.merging:
@@ -554,8 +563,8 @@ class DesignSearch:
             )
 
     def _same_questions(self) -> Iterator[Text]:
-        """Yield a note on the attributes that say the same as another once answers are
-        merged.
+        """Yield a note on the searched attributes that say the same as another once
+        answers are merged.
         """
         pairs = self.records.pairs()
         names = self.problem.domain.names
@@ -577,8 +586,8 @@ class DesignSearch:
 
 
 def _coarse_form(problem: FormProblem, form: Indices) -> Form:
-    """Return a form of equal budgets with totals `worst`, each by its most precise
-    mechanism.
+    """Return a form for the start of the search, of equal budgets with totals `worst`,
+    each by its most precise mechanism.
     """
     split = equal_split(round_down(problem.min_limit, 2), len(form))
     epsilons = problem.capped_budgets(form, split)

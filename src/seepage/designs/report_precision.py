@@ -31,8 +31,8 @@ BISECTIONS = 50
 
 
 def grr_chances(k: int, epsilon: float) -> tuple[float, float]:
-    """Return q and p - q of GRR: the probability of another value, and what the true
-    one adds.
+    """Return q and p - q of GRR for its precision: the probability of another value,
+    and what the true one adds.
     """
     growth = math.exp(-epsilon)
     rest = 1 + (k - 1) * growth
@@ -83,6 +83,7 @@ class Precisions:
         joint: Sequence[tuple[int, ...]] = (),
         rows: Mapping[int, Floats] | None = None,
     ) -> None:
+        """Prepare the precision of reports of each attribute and joint table."""
         self.rows = dict(rows or {})
         domain = records.domain
         self.sizes = domain.as_reported().sizes
@@ -103,7 +104,9 @@ class Precisions:
         self._joint_squares = [self._square(table) for table in self.joint]
 
     def _square(self, table: Sequence[int]) -> float:
-        """Return the sum of the squared frequencies of a joint table."""
+        """Return the sum of the squared frequencies of a joint table, for its
+        precision.
+        """
         domain = self._records.domain
         coded = self._records.counts(list(table))
         counts, factor = completed(coded, [domain[j] for j in table])
@@ -111,7 +114,8 @@ class Precisions:
         return float(((counts / factor / number) ** 2).sum())
 
     def _second_moment(self, j: int, epsilon: float) -> float:
-        """Return k alpha + beta: the expected sum of squares of one report's estimate.
+        """Return k alpha + beta: the expected sum of squares of one report's estimate,
+        which its precision rests on.
 
         a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR
         report y, so E[a_u^2 given x] = alpha + beta [x = u] with alpha = q (1 - q) / (p
@@ -123,7 +127,9 @@ class Precisions:
         return self.sizes[j] * (q * (1 - q) / gap / gap) + (1 - 2 * q) / gap
 
     def _moment(self, j: int, epsilon: float) -> float:
-        """Return the same of the statistic that is wanted."""
+        """Return the second moment of one report's estimate of the statistic that is
+        wanted.
+        """
         if j not in self.rows or epsilon <= 0:
             return self._second_moment(j, epsilon)
         rows = self.rows[j]
@@ -167,8 +173,8 @@ class Precisions:
         return float(variances.max() / variances.mean())
 
     def _epsilon_of(self, j: int, precision: float) -> float:
-        """Return the budget at which GRR has a precision, by bisection; the largest if
-        none has.
+        """Return the budget at which a GRR report has a precision, by bisection; the
+        largest if none has.
         """
         low = 0.0
         high = MAX_EPSILON
@@ -207,8 +213,8 @@ class Precisions:
         return self.of_mechanism(j, self.best_mechanism(j, epsilon), epsilon)
 
     def sampling_variance(self, j: int) -> float:
-        """Return the variance of one answer without noise, of the statistic that is
-        wanted.
+        """Return the variance of one answer without noise, the best precision of the
+        statistic that is wanted.
         """
         rows = self.rows.get(j, np.eye(self.sizes[j]))
         return float(self.frequencies[j] @ (rows**2).sum(axis=0) - self.squares[j])

@@ -12,7 +12,8 @@ NORMAL = 1.96
 
 
 def best_so_far(variance: float, options: DesignOptions, rounds: int) -> str:
-    """Return how good the best design so far is, and when the step of the search ends.
+    """Return the progress of a search: how good the best design is, and when the step
+    ends.
 
     The number of people for which every share has the half-width of the options, or its
     half-width for their number of people; about, since an attribute's mean variance
@@ -39,12 +40,14 @@ def best_so_far(variance: float, options: DesignOptions, rounds: int) -> str:
 
 
 def rounds_left(rounds: int) -> str:
-    """Return when a step of the search ends, in words."""
+    """Return the progress of a step of the search in words: when it ends."""
     return f"stops after {number_of(rounds, 'more round')} without gain"
 
 
 def largest_variance(problem: FormProblem, pool: FormPool) -> float:
-    """Return the largest variance of a share from one person, over the questions."""
+    """Return the largest variance of a share from one person for the progress shown,
+    over the questions.
+    """
     count = len(problem.domain)
     asked = problem.importance[:count] > 0
     precision = (pool.shares @ pool.rows)[:count][asked]

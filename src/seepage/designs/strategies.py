@@ -79,12 +79,12 @@ class Strategy(Stored, frozen=True, kw_only=True):
 
     @property
     def error(self) -> float:
-        """The mean expected error over the attributes."""
+        """The mean expected error of a strategy over the attributes."""
         return self.objective_error("mean", dict.fromkeys(self.errors, 1))
 
     def objective_error(self, objective: str, sizes: Mapping[str, int]) -> float:
-        """Return the mean error over some attributes, or the largest error per value; 0
-        for none.
+        """Return the mean error of a strategy over some attributes, or the largest
+        error per value; 0 for none.
 
         Parameters
         ----------
@@ -149,6 +149,7 @@ class OtherStrategies:
     """
 
     def __init__(self, problem: FormProblem, people: int) -> None:
+        """Prepare the strategies that a design is compared with."""
         self.problem = problem
         self.people = people
         importance = problem.importance[: len(problem.domain)]
@@ -196,13 +197,15 @@ class OtherStrategies:
         yield self._strategy(OPTIMAL_SMP, guarantee, optimal, budget)
 
     def one_attribute_at(self, record: float) -> Strategy:
-        """Return SMP at the whole record's epsilon of the design."""
+        """Return the strategy SMP at the whole record's epsilon of the design."""
         precisions = self._best_precisions(min(record, MAX_BUDGET))
         rival = self._errors(_best_smp(self.problem, self.asked, precisions))
         return self._strategy(RECORD_SMP, "exceeds the limits", rival, record)
 
     def without_noise(self) -> Strategy:
-        """Return the answers of all people as they are: sampling errors alone."""
+        """Return the strategy that asks all people without noise: sampling errors
+        alone.
+        """
         variance = self.problem.precisions.sampling_variance
         errors = [variance(j) / self.people for j in self.asked.tolist()]
         return self._strategy(NO_NOISE, "exceeds the limits", errors, math.inf)
@@ -210,7 +213,7 @@ class OtherStrategies:
     def designed(
         self, forms: Sequence[Form], errors: Floats, record: float
     ) -> Strategy:
-        """Return the design."""
+        """Return the design as one of the strategies."""
         name = DESIGN if all(form.is_product for form in forms) else SHAPED
         guarantees = ", ".join(sorted({form.guarantee for form in forms}))
         return self._strategy(name, guarantees, errors[self.asked].tolist(), record)
@@ -218,6 +221,7 @@ class OtherStrategies:
     def _strategy(
         self, name: str, rests_on: str, errors: Iterable[float], record: float
     ) -> Strategy:
+        """Return a strategy of a name from the errors of the attributes asked."""
         names = [self.problem.domain.names[j] for j in self.asked]
         return Strategy(
             name=name,
@@ -228,20 +232,22 @@ class OtherStrategies:
         )
 
     def _best_precisions(self, budget: float) -> Floats:
-        """Return the precision of each attribute asked by the best report at a
-        budget.
+        """Return the precision of each attribute that a strategy asks by the best
+        report at a budget.
         """
         best = self.problem.precisions.best
         return np.array([best(j, budget) for j in self.asked.tolist()])
 
     def _errors(self, precisions: Floats) -> list[float]:
-        """Return 1 / (n P) of each precision P, for n people."""
+        """Return the errors 1 / (n P) of a strategy of each precision P, for n
+        people.
+        """
         return [1 / (self.people * precision) for precision in precisions.tolist()]
 
 
 def _best_smp(problem: FormProblem, asked: Integers, precisions: Floats) -> Floats:
-    """Return the precisions pi_j P_j of forms of one attribute each with the best
-    shares pi.
+    """Return the precisions pi_j P_j of the strategy SMP with the best shares pi of one
+    attribute each.
 
     With precision P_j of one report: pi_j ~ sqrt(w_j / P_j) for the mean of w_j / (pi_j
     P_j), and pi_j ~ c_j / P_j for the largest c_j / (pi_j P_j).

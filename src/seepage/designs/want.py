@@ -86,7 +86,7 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
 def _parsed(
     domain: Domain, statistic: str | Sequence[str]
 ) -> tuple[Sequence[str], Floats | None]:
-    """Return the attributes of a statistic, and for a mean its scores."""
+    """Return the attributes of a wanted statistic, and for a mean its scores."""
     if not isinstance(statistic, str):
         return statistic, None
     if not statistic.startswith(MEAN):
@@ -100,7 +100,7 @@ def _parsed(
 
 
 def _names_of_table(domain: Domain, statistic: str) -> list[str]:
-    """Return the attributes of a joint table such as `"ill x income"`.
+    """Return the attributes of a wanted joint table such as `"ill x income"`.
 
     The longest name comes first: a name may contain the sign itself.
     """
@@ -119,8 +119,9 @@ def _names_of_table(domain: Domain, statistic: str) -> list[str]:
 def attribute_scores(
     attribute: Attribute, scores: Any = None, what: str = "scores"
 ) -> Floats:
-    """Return one number for each value: those given, those of the attribute, such as
-    the means within intervals, the values as numbers, or midpoints of bins.
+    """Return one number for each value, for a wanted mean: those given, those of the
+    attribute, such as the means within intervals, the values as numbers, or midpoints
+    of bins.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def attribute_scores(
 
 
 def warn_of_midpoints(attribute: Attribute, scores: Floats) -> None:
-    """Warn where midpoints of intervals stand for the numbers in them.
+    """Warn where midpoints of intervals stand for the numbers of a wanted mean.
 
     A plan of records as they are knows no means within its intervals.
     """
@@ -171,8 +172,8 @@ def warn_of_midpoints(attribute: Attribute, scores: Floats) -> None:
 
 
 def _known_scores(attribute: Attribute) -> Floats | None:
-    """Return the scores that an attribute has, or the midpoints of its bins; None if
-    its values must be numbers.
+    """Return the scores for a wanted mean that an attribute has, or the midpoints of
+    its bins; None if its values must be numbers.
     """
     if attribute.scores:
         return np.array(attribute.scores)
@@ -186,7 +187,9 @@ def _known_scores(attribute: Attribute) -> Floats | None:
 
 
 def _score(number: Any) -> float:
-    """Return a score, a number or a text that spells one; NaN for anything else."""
+    """Return a score of a wanted mean, a number or a text that spells one; NaN for
+    anything else.
+    """
     if isinstance(number, str):
         spelled = number_of_text(number.strip())
         return math.nan if spelled is None else spelled
@@ -197,7 +200,7 @@ def _score(number: Any) -> float:
 
 
 def mean_rows(scores: Floats) -> Floats:
-    """Return B of a mean: its scaled scores, and the identity times the root of
+    """Return B of a wanted mean: its scaled scores, and the identity times the root of
     `RIDGE`.
     """
     scaled = math.sqrt(2) * (scores - scores.min()) / np.ptp(scores)

@@ -81,7 +81,9 @@ class LimitComparison(Result):
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table, and what it is for, as plain JSON."""
+        """Return the comparison of several limits, and what it is for, as plain
+        JSON.
+        """
         stated = {
             "people": self.people,
             "width": self.width,
@@ -91,7 +93,7 @@ class LimitComparison(Result):
         return dict(json_ready(stated))
 
     def chart(self) -> Any:
-        """Return the people needed against the limit, by way to ask."""
+        """Return the people needed against the limits compared, by way to ask."""
         from seepage.charts.limit_chart import limit_chart
 
         odds = [math.exp(limit) for limit in self.limits]
@@ -100,7 +102,7 @@ class LimitComparison(Result):
         )
 
     def _points(self, odds: Sequence[float]) -> Iterator[dict[str, Any]]:
-        """Yield the number of people of each way to ask at each limit."""
+        """Yield the number of people of each way to ask at each limit compared."""
         columns = self._columns()
         for number, limit in enumerate(odds):
             people = columns["people"][number]
@@ -115,7 +117,9 @@ class LimitComparison(Result):
             yield {"series": "This plan", "odds": limit, "people": people}
 
     def _people_without_privacy(self, plan: Plan) -> int:
-        """Return how many people the same precision takes without any noise."""
+        """Return how many people the precision of a compared plan takes without any
+        noise.
+        """
         from seepage.plan.plan_precision import plan_precision
 
         precision = plan_precision(plan)

@@ -150,7 +150,7 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         return write_evidence(self, folder, name=name, force=force)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of the plan's file, as plain JSON with its digest."""
+        """Return a plan as plain JSON, the content of its file with the digest."""
         return dict(
             msgspec.json.decode(msgspec.json.encode(PlanFile.of(self), enc_hook=str))
         )

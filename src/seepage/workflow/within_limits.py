@@ -199,7 +199,7 @@ def plan_of(calibration: Calibration) -> Plan:
 
 
 def _scope(name: str) -> Literal["table", "population"]:
-    """Return whom totals hold for, as a plan states it."""
+    """Return whom totals within limits hold for, as a plan states it."""
     if name == "population":
         return "population"
     return "table"
@@ -433,7 +433,8 @@ def design(
 
 
 def start_sets(start: Any) -> tuple[tuple[str, ...], ...] | None:
-    """Return the sets of questions of a plan, or of the file of one; None for None.
+    """Return the sets of questions that a design within limits starts from: of a plan,
+    or of the file of one; None for None.
 
     Those that its search chose, before any record certified them.
     """
@@ -451,7 +452,9 @@ so."""
 
 
 def plan_of_design(design: "Design") -> Plan:
-    """Return the plan of a design, its evidence in the settings and notes."""
+    """Return the plan of a design within limits, its evidence in the settings and
+    notes.
+    """
     pairs = design.records.pairs()
     certifier = design.certifier
     limits = design.problem.limits.tolist()

@@ -51,8 +51,8 @@ class ShareSolution(NamedTuple):
 
 
 def evaluate(precisions: Floats, weights: Floats, shares: Floats) -> ShareSolution:
-    """Return objective, prices, and the optimality gap of the equivalence theorem, at
-    given shares.
+    """Return the A-optimal objective, prices, and the optimality gap of the equivalence
+    theorem, at given shares.
 
     With g_f = sum_j w_j V[f, j] / P_j^2, phi <= (1 + gap) min phi, gap = max_f g_f /
     phi - 1.
@@ -81,8 +81,8 @@ def best_shares(
     tolerance: float = 1e-4,
     max_updates: int = 4000,
 ) -> ShareSolution:
-    """Return shares with a gap of at most `tolerance`, or those after `max_updates`
-    updates.
+    """Return A-optimal shares with a gap of at most `tolerance`, or those after
+    `max_updates` updates.
 
     The multiplicative update pi_f <- pi_f sqrt(g_f), normalised, never increases phi.
     A form with start share 0 keeps it, but counts in the gap.

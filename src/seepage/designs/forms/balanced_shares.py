@@ -43,7 +43,8 @@ REENTERING = 1e-5
 def balanced_shares(
     rows: Floats, importance: Floats, scale: Floats, best: ShareSolution, least: float
 ) -> Floats:
-    """Return shares with a smaller largest error, by further weight on large errors.
+    """Return shares that balance the errors, the largest smaller, by further weight on
+    large ones.
 
     At the least largest error for a mean error the shares are best for the weights of
     the mean plus some on the questions with the largest errors: the conditions of
@@ -101,7 +102,7 @@ def balanced_shares(
 
 
 def _errors(rows: Floats, scale: Floats, shares: Floats) -> Floats:
-    """Return the errors that are compared; 0 for others."""
+    """Return the errors that shares balance; 0 for others."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(scale > 0, scale / (shares @ rows), 0.0)
 
@@ -109,8 +110,8 @@ def _errors(rows: Floats, scale: Floats, shares: Floats) -> Floats:
 def _within(
     rows: Floats, importance: Floats, highest: float, near: Floats, far: Floats
 ) -> Floats:
-    """Return the shares furthest on the way from some to others whose mean error, which
-    is convex, is not too high.
+    """Return the balanced shares furthest on the way from some to others whose mean
+    error, which is convex, is not too high.
     """
     low = 0.0
     high = 1.0

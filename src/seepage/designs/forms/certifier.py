@@ -40,21 +40,21 @@ class Certifier(Protocol):
         return form
 
     def singles(self) -> list[Form]:
-        """Return forms of one question by another mechanism than GRR, where it is more
-        precise.
+        """Return the certifier's forms of one question by another mechanism than GRR,
+        where it is more precise.
         """
         return []
 
     def budget_form(self, j: int) -> Form | None:
-        """Return the form of attribute j alone with totals equal to its budget; None if
-        larger.
+        """Return the certifier's form of attribute j alone with totals equal to its
+        budget; None if larger.
         """
         return None
 
     def proven(self, forms: list[Form]) -> list[Form]:
-        """Return the forms of the result with the totals that are proven."""
+        """Return the forms of the result with the totals that the certifier proves."""
         return forms
 
     def notes(self, forms: list[Form]) -> Iterator[str]:
-        """Yield notes: for whom the limits hold."""
+        """Yield the certifier's notes: for whom the limits hold."""
         ...

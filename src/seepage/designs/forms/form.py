@@ -74,6 +74,7 @@ class Form(Stored, frozen=True, kw_only=True):
     digits: IntegerText = msgspec.field(default="0", name="share")
 
     def __post_init__(self) -> None:
+        """Check that a form's deltas and observed totals go with its totals."""
         for name in ("total_deltas", "observed"):
             numbers = getattr(self, name)
             if numbers and len(numbers) != len(self.totals):
@@ -90,8 +91,8 @@ class Form(Stored, frozen=True, kw_only=True):
         totals: Iterable[float],
         deltas: Iterable[float] = (),
     ) -> "Form":
-        """Return a form with these totals, which may be infinite, and without a
-        share.
+        """Return the form of a channel with these totals, which may be infinite, and
+        without a share.
         """
         total_deltas = tuple(map(float, deltas))
         return cls(
@@ -103,7 +104,7 @@ class Form(Stored, frozen=True, kw_only=True):
 
     @property
     def chance(self) -> int:
-        """The share as an integer out of 2^64."""
+        """The share of a form as an integer out of 2^64."""
         return parse_integer(self.digits)
 
     @property
@@ -113,31 +114,31 @@ class Form(Stored, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes asked for."""
+        """The attributes that a form asks for."""
         return self.channel.attributes
 
     @property
     def is_product(self) -> bool:
-        """Whether each answer has a report of its own."""
+        """Whether each answer to a form has a report of its own."""
         return isinstance(self.channel, ProductChannel)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The name of the mechanism of each answer; "shaped" for one report for all
-        answers.
+        """The name of the mechanism of each answer to a form; "shaped" for one report
+        for all answers.
         """
         return self.channel.mechanism_names
 
     @property
     def epsilons(self) -> Floats:
-        """The budget of each answer; of a shaped report its changes, see
+        """The budget of each answer to a form; of a shaped report its changes, see
         `AnswerLeakage`.
         """
         return self.channel.epsilons
 
     @property
     def max_budget(self) -> float:
-        """The largest budget of the form, which is the equal one where budgets are
+        """The largest budget of a form, which is the equal one where budgets are
         equal.
         """
         return float(self.epsilons.max())
@@ -152,23 +153,25 @@ class Form(Stored, frozen=True, kw_only=True):
 
     @property
     def record_delta(self) -> float:
-        """The delta of `record`: the sum of those of its mechanisms, rounded up."""
+        """The delta of a form's `record`: the sum of those of its mechanisms, rounded
+        up.
+        """
         questions = map(self.question, self.attributes)
         return summed_up(question.delta for question in questions if question)
 
     @property
     def total_values(self) -> Floats:
-        """The totals as numbers."""
+        """The totals of a form as numbers."""
         return np.array(self.totals, dtype=np.float64)
 
     @property
     def deltas(self) -> tuple[float, ...]:
-        """The delta of every total."""
+        """The delta of every total of a form."""
         return self.total_deltas or (0.0,) * len(self.totals)
 
     @property
     def answer_leakage(self) -> AnswerLeakage | None:
-        """Leakage of a shaped report about its answers; None for other forms."""
+        """Leakage of a form's shaped report about its answers; None for other forms."""
         return (
             self.channel.answer_leakage
             if isinstance(self.channel, MatrixChannel)
@@ -176,7 +179,7 @@ class Form(Stored, frozen=True, kw_only=True):
         )
 
     def question(self, name: str) -> Question | None:
-        """Return the question of an attribute; None if it is not asked, or in a
+        """Return a form's question of an attribute; None if it is not asked, or in a
         matrix.
         """
         if not isinstance(self.channel, ProductChannel):
@@ -203,8 +206,8 @@ NEARLY_CLEAR = 4.0
 def remarks(
     forms: Sequence[Form], unprotected: Iterable[str], known: Sequence[str]
 ) -> Iterator[str]:
-    """Yield remarks on leakage beyond the totals: the record, and adversaries who know
-    more.
+    """Yield remarks on leakage of forms beyond the totals: the record, and adversaries
+    who know more.
 
     Parameters
     ----------
@@ -276,6 +279,7 @@ def _shaped_remark(forms: Sequence[Form]) -> str:
 
 
 def _total(value: Any) -> float:
+    """Return a total of a form as a number."""
     number = checks.real(value, "total")
     if not number >= 0:
         raise InputError(f"a total must be at least 0, got {value!r}")
@@ -283,8 +287,8 @@ def _total(value: Any) -> float:
 
 
 def cumulative(forms: Iterable[Form]) -> list[int]:
-    """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first
-    is form 1.
+    """Return the cumulative shares of forms out of 2^64: a uniform 64-bit word below
+    the first is form 1.
     """
     return list(accumulate(form.chance for form in forms))
 
@@ -296,7 +300,7 @@ def form_of_words(forms: Iterable[Form], words: NDArray[np.uint64]) -> Integers:
 
 
 def integer_shares(shares: Iterable[float]) -> list[int]:
-    """Return integers with sum 2^64 in proportion to these shares.
+    """Return integer shares of forms with sum 2^64 in proportion to these shares.
 
     Rounded down; the remainder is added to the largest share.
 

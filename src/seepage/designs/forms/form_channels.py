@@ -50,28 +50,29 @@ class ProductChannel(
     questions: tuple[Question, ...]
 
     def __post_init__(self) -> None:
+        """Check that a form's channel asks for different attributes."""
         _check_asked(self.attributes)
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes asked for."""
+        """The attributes that a form's channel asks for."""
         return tuple(question.attribute for question in self.questions)
 
     @property
     def record(self) -> float:
-        """Leakage of the form about the whole record: the sum of budgets, rounded
-        up.
+        """Leakage of a form's channel about the whole record: the sum of budgets,
+        rounded up.
         """
         return summed_up(question.epsilon for question in self.questions)
 
     @property
     def epsilons(self) -> Floats:
-        """The budget of each question."""
+        """The budget of each question in a form's channel."""
         return np.array([question.epsilon for question in self.questions])
 
     @property
     def mechanism_names(self) -> tuple[str, ...]:
-        """The name of the mechanism of each question."""
+        """The name of the mechanism of each question in a form's channel."""
         return tuple(question.mechanism for question in self.questions)
 
     @classmethod
@@ -81,8 +82,8 @@ class ProductChannel(
         mechanisms: Iterable[str],
         epsilons: Iterable[float],
     ) -> "ProductChannel":
-        """Return the channel of one question per attribute, with these mechanisms and
-        budgets.
+        """Return the channel of a form with one question per attribute, with these
+        mechanisms and budgets.
         """
         asked = zip(attributes, mechanisms, epsilons, strict=True)
         return cls(
@@ -93,7 +94,7 @@ class ProductChannel(
         )
 
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
-        """Return the mechanism of each report, by attribute."""
+        """Return the mechanism of each report of a form's channel, by attribute."""
         return {
             question.attribute: question.mechanism_for(domain[question.attribute].size)
             for question in self.questions
@@ -125,10 +126,11 @@ class AnswerLeakage(Stored, frozen=True, kw_only=True):
 
     @property
     def answer(self) -> float:
-        """The largest change over all answers."""
+        """The largest change of a matrix channel's log-likelihood by one answer."""
         return max(self.changes)
 
     def __str__(self) -> str:
+        """Return what a matrix channel leaks about its answers, in words."""
         parts = [
             ("one answer changed", self.answer),
             ("to whoever knows one other answer of the form", self.one),
@@ -169,6 +171,7 @@ class MatrixChannel(
     answer_leakage: AnswerLeakage | None = None
 
     def __post_init__(self) -> None:
+        """Check the questions and frequencies of a form's matrix channel."""
         _check_asked(self.attributes)
         if len({len(row) for row in self.thresholds}) != 1:
             raise InputError(
@@ -187,19 +190,19 @@ class MatrixChannel(
 
     @cached_property
     def mechanism(self) -> MatrixMechanism:
-        """The mechanism over the cells."""
+        """The mechanism of a form's matrix channel over the cells."""
         rows = [[parse_integer(cell) for cell in row] for row in self.thresholds]
         return MatrixMechanism.from_thresholds(rows)
 
     @property
     def record(self) -> float:
-        """Leakage of the form about the whole record: its epsilon."""
+        """Leakage of a form's matrix channel about the whole record: its epsilon."""
         return self.epsilon
 
     @property
     def epsilons(self) -> Floats:
-        """The largest change of the log-likelihood by each answer; else the whole
-        epsilon.
+        """The largest change of a matrix channel's log-likelihood by each answer; else
+        the whole epsilon.
         """
         known = self.answer_leakage
         return np.array(
@@ -208,12 +211,12 @@ class MatrixChannel(
 
     @property
     def mechanism_names(self) -> tuple[str, ...]:
-        """The name "shaped" for each answer."""
+        """The name "shaped" for each answer of a form's matrix channel."""
         return ("shaped",) * len(self.attributes)
 
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
-        """Return the one mechanism by the name "report"; raise unless it has one row
-        per cell.
+        """Return the one mechanism of a form's matrix channel by the name "report";
+        raise unless it has one row per cell.
         """
         cells = math.prod(domain[name].size for name in self.attributes)
         if cells != self.mechanism.k:
@@ -232,7 +235,9 @@ class MatrixChannel(
         frequencies: Sequence[float] = (),
         answer_leakage: AnswerLeakage | None = None,
     ) -> "MatrixChannel":
-        """Return the channel with the integer thresholds of a mechanism."""
+        """Return the matrix channel of a form with the integer thresholds of a
+        mechanism.
+        """
         return cls(
             attributes=tuple(attributes),
             epsilon=mechanism.realised_epsilon,
@@ -245,7 +250,7 @@ class MatrixChannel(
 
     @classmethod
     def of_shaped(cls, report: "ShapedReport") -> "MatrixChannel":
-        """Return the channel of a shaped report."""
+        """Return the matrix channel of a form with a shaped report."""
         return cls.of(
             report.table.sources,
             report.mechanism,
@@ -255,6 +260,7 @@ class MatrixChannel(
 
 
 def _check_asked(names: Sequence[str]) -> None:
+    """Raise unless a form's channel asks for at least one attribute, each once."""
     if not names:
         raise InputError("a form must ask for at least one attribute, got none")
     duplicates = {name for name in names if list(names).count(name) > 1}

@@ -147,6 +147,7 @@ class FormCounter:
         known: Sequence[int] = (),
         work: SearchWork | None = None,
     ) -> None:
+        """Prepare to count the tables of forms over the records."""
         self.records = records
         self.work = work or SearchWork()
         self.public = tuple(public)
@@ -184,7 +185,8 @@ class FormCounter:
         self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
 
     def _protected_columns(self, people: Floats) -> Integers:
-        """Return the columns of values about which something is promised.
+        """Return the columns of values about which something is promised, which are
+        counted by form.
 
         All answers; "(missing)" of an attribute with shares where it is protected, and
         where it is a stratum that occurs.
@@ -208,7 +210,7 @@ class FormCounter:
         return answers * self.stratum_count * self.width
 
     def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the table of a form; its stem, all attributes but the last, is
+        """Count the table of a form; its stem, all attributes but the last, is
         cached.
         """
         order = tuple(attributes)
@@ -241,7 +243,7 @@ class FormCounter:
         )
 
     def _coded_counts(self, order: tuple[int, ...]) -> Floats:
-        """Return the counts of coded records: strata x combinations of codes x
+        """Count a form's table of coded records: strata x combinations of codes x
         columns.
         """
         large = order and self.codes.size >= COMPILED_FROM
@@ -252,8 +254,8 @@ class FormCounter:
         return counts.reshape(self.stratum_count, -1, self._columns)
 
     def _completed(self, order: tuple[int, ...], counts: Any) -> tuple[Any, int]:
-        """Return counts in which people without an answer are spread, and their
-        factor.
+        """Return a form's counts in which people without an answer are spread, and
+        their factor.
         """
         sizes = self._alphabets[list(order)].tolist()
         if sizes == self.answers[list(order)].tolist():
@@ -274,8 +276,8 @@ class FormCounter:
         return WORK_PER_TABLE + min(by_word, by_row)
 
     def _cells(self, order: tuple[int, ...]) -> tuple[Integers, int]:
-        """Return the stratum and answers of each distinct record as one index, and
-        their number.
+        """Return the stratum and answers to a form of each record to count as one
+        index, and their number.
         """
         cell = self.strata
         count = self.stratum_count
@@ -286,7 +288,7 @@ class FormCounter:
         return cell, count
 
     def _histogram(self, cell: Integers, rows: int) -> Floats:
-        """Return the number of people by cell and value, by one histogram per
+        """Count the people by cell of a form and value, by one histogram per
         attribute.
         """
         counts = np.zeros((rows, self._columns))
@@ -299,8 +301,8 @@ class FormCounter:
 
     @cached_property
     def _rows(self) -> tuple[Integers, Integers, Any]:
-        """Rows of the compiled kernels: record, bit of its weight, and column of each
-        value.
+        """Rows of the compiled counter of forms: record, bit of its weight, and column
+        of each value.
         """
         weights = self.records.weights
         bits = range(int(weights.max(initial=1)).bit_length())
@@ -310,7 +312,8 @@ class FormCounter:
         return rows, np.repeat(bits, list(map(len, indices))), columns
 
     def _pack(self, stem: tuple[int, ...]) -> tuple[Any, Integers, Integers, int]:
-        """Return the bitmaps of the records sorted by the answers to the stem.
+        """Return the bitmaps to count with of the records sorted by the answers to a
+        form's stem.
 
         Words x values, the cell and the weight of each word, and the number of cells.
         """
@@ -335,7 +338,9 @@ class FormCounter:
         return bitmaps, cells, 1 << weight_bits, count
 
     def _count_compiled(self, order: tuple[int, ...]) -> Floats:
-        """Return N from the records sorted by the stem, all attributes but the last."""
+        """Count a form's table from the records sorted by the stem, all attributes but
+        the last.
+        """
         *packed, count = self._packed(order[:-1])
         start = int(self._first_columns[order[-1]])
         size = int(self._alphabets[order[-1]])
@@ -344,8 +349,8 @@ class FormCounter:
 
 @cache
 def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel compiled by Numba: 0.05 ms a form of CelebA, of which NumPy takes
-    50.
+    """Return a form counter's kernel compiled by Numba: 0.05 ms a form of CelebA, of
+    which NumPy takes 50.
     """
     import numba
 
@@ -354,7 +359,9 @@ def _compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _make_bitmaps(columns: Any, order: Any, words: Any, bits: Any, width: int) -> Any:
-    """Return bitmaps, words x values: row order[i] is bit bits[i] of word words[i]."""
+    """Return the bitmaps of a form counter, words x values: row order[i] is bit bits[i]
+    of word words[i].
+    """
     bitmaps = np.zeros((words[-1] + 1, width), np.uint64)
     for i in range(len(order)):
         row = columns[order[i]]
@@ -368,7 +375,7 @@ def _make_bitmaps(columns: Any, order: Any, words: Any, bits: Any, width: int) -
 def _count_with(
     bitmaps: Any, cells: Any, weights: Any, start: int, size: int, count: int
 ) -> Any:
-    """Return the counts of the stem's cells and one more attribute, (cells x size) x
+    """Count the cells of a form's stem and one more attribute, (cells x size) x
     values.
     """
     words, width = bitmaps.shape

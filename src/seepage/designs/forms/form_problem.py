@@ -102,6 +102,7 @@ class FormProblem:
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
+        """Set the caps of the problem's budgets, from its limits."""
         limits = self.limits.copy()
         limits[list(self.known)] = np.max(limits[np.isfinite(limits)], initial=0.0)
         caps = np.minimum(limits, min(self.record_limit, MAX_BUDGET))
@@ -112,40 +113,46 @@ class FormProblem:
                     self.caps[j] = self.fit((j,)).max_budget
 
     def bound_cells(self, max_cells: float) -> None:
-        """Allow only forms of at most this many combinations of answers."""
+        """Constrain the problem to forms of at most this many combinations of
+        answers.
+        """
         self.max_cells = max_cells
 
     def weigh(self, importance: Floats) -> None:
-        """Weight the errors anew: those of the largest error follow from the shares."""
+        """Weight the errors of the problem anew: those of the largest error follow from
+        the shares.
+        """
         self.importance = importance
 
     @property
     def public(self) -> Indices:
-        """Attributes released in the clear."""
+        """Attributes that the problem releases in the clear."""
         return self.scorer.counter.public
 
     @property
     def known(self) -> Indices:
-        """Attributes that the adversary knows of the person."""
+        """Attributes of the problem that the adversary knows of the person."""
         return self.scorer.counter.known
 
     @property
     def min_limit(self) -> float:
-        """The smallest limit, that of the whole record included."""
+        """The smallest limit of the problem, that of the whole record included."""
         return min(float(self.limits.min()), self.record_limit)
 
     @property
     def everything(self) -> Indices:
-        """The form of all attributes that may be asked."""
+        """The form of all attributes that the problem permits to ask."""
         return tuple(np.flatnonzero(self.collected).tolist())
 
     def has_clash(self, form: Sequence[int]) -> bool:
-        """Return whether a form has two attributes that must not be asked together."""
+        """Return whether a form has two attributes that by the problem must not be
+        asked together.
+        """
         return bool(self.never_together[np.ix_(form, form)].any())
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
-        """Return the largest excess over a limit, of a total or of the sum of budgets,
-        in nats.
+        """Return the largest excess over a limit of the problem, of a total or of the
+        sum of budgets, in nats.
         """
         limited = self.limits < np.inf
         excess = totals[limited] - self.limits[limited]
@@ -154,8 +161,8 @@ class FormProblem:
         )
 
     def is_allowed(self, form: Sequence[int]) -> bool:
-        """Return whether a form is small enough and has no two attributes that
-        clash.
+        """Return whether the problem allows a form: it is small enough and has no two
+        attributes that clash.
         """
         if (
             len(form) > self.largest
@@ -167,11 +174,12 @@ class FormProblem:
         return len(form) == 1 or cells <= self.max_cells
 
     def capped_budgets(self, attributes: Sequence[int], budget: float) -> Floats:
-        """Return equal budgets, each lowered to the cap of its attribute."""
+        """Return equal budgets, each lowered to the problem's cap of its attribute."""
         return np.minimum(budget, self.caps[list(attributes)])
 
     def fit(self, attributes: Sequence[int]) -> Form:
-        """Return the form with the largest equal budgets that keep all limits.
+        """Return the form with the largest equal budgets that keep all limits of the
+        problem.
 
         Cheapest if a form with the same attributes but the last was counted before (see
         `FormCounter`).
@@ -184,11 +192,14 @@ class FormProblem:
         max_budget: float = math.inf,
         tolerance: float = TOLERANCE,
     ) -> Form:
-        """Return the same as `fit` from the counts of a form, with budgets up to
-        `max_budget`.
+        """Return the same as the problem's `fit` from the counts of a form, with
+        budgets up to `max_budget`.
         """
 
         def excess(budget: float) -> float:
+            """Return the largest excess of a form with equal budgets over the problem's
+            limits.
+            """
             budgets = self.capped_budgets(table.attributes, budget)
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
@@ -199,8 +210,8 @@ class FormProblem:
         return self.fitted(table, self.capped_budgets(table.attributes, budget))
 
     def fitted(self, table: FormTable, epsilons: Floats) -> Form:
-        """Return the form with these budgets and its totals, attributes in ascending
-        order.
+        """Return the problem's form with these budgets and its totals, attributes in
+        ascending order.
         """
         totals = self.scorer.totals(table, epsilons)
         order = np.argsort(table.attributes)
@@ -215,8 +226,8 @@ class FormProblem:
         mechanisms: Sequence[str] = (),
         guarantee: str = "exact",
     ) -> Form:
-        """Return a form of one report per answer, by GRR unless mechanisms are
-        given.
+        """Return a form of the problem with one report per answer, by GRR unless
+        mechanisms are given.
         """
         names = [self.domain.names[j] for j in attributes]
         how = mechanisms or ("grr",) * len(names)
@@ -224,22 +235,24 @@ class FormProblem:
         return Form.of(channel, guarantee, totals.tolist())
 
     def shaped_form(self, report: "ShapedReport", totals: Sequence[float]) -> Form:
-        """Return a form of one shaped report for all its answers."""
+        """Return a form of the problem with one shaped report for all its answers."""
         channel = MatrixChannel.of_shaped(report)
         self.shaped_reports[channel] = report
         return Form.of(channel, "exact", totals)
 
     def shaped_report(self, form: Form) -> "ShapedReport":
-        """Return the shaped report of a form of this search."""
+        """Return the shaped report of a form of this problem."""
         assert isinstance(form.channel, MatrixChannel)
         return self.shaped_reports[form.channel]
 
     def indices(self, form: Form) -> Indices:
-        """Return the attributes that a form asks for, by index."""
+        """Return the problem's attributes that a form asks for, by index."""
         return tuple(map(self.domain.index, form.attributes))
 
     def row(self, form: Form) -> Floats:
-        """Return V[f, :], the precision of every quantity from one report of a form."""
+        """Return V[f, :], the precision of every quantity of the problem from one
+        report of a form.
+        """
         indices = self.indices(form)
         if isinstance(form.channel, MatrixChannel):
             row = np.zeros(len(self.precisions.quantities))
@@ -257,8 +270,8 @@ class FormProblem:
         return row
 
     def gain(self, form: Form, prices: Floats) -> float:
-        """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the
-        form.
+        """Return a form's gain in the problem, g_f = sum_j prices_j / v_j(f), with
+        v_j(f) of one report.
         """
         return float(self.row(form) @ prices)
 
@@ -269,7 +282,8 @@ class FormProblem:
 def make_form_problem(
     records: Records, options: DesignOptions, work: SearchWork | None = None
 ) -> FormProblem:
-    """Return the constraints of a design, checked against the records.
+    """Return the problem of finding forms, the constraints of a design, checked against
+    the records.
 
     The work of counting forms is added to that of the search.
     """
@@ -324,7 +338,9 @@ def make_form_problem(
 
 
 def protected_only(records: Records) -> tuple[str, ...]:
-    """Return the attributes that are not asked because all answers but one are rare."""
+    """Return the attributes that a problem protects and does not ask, all answers but
+    one being rare.
+    """
     fixed = records.origin.fixed
     if fixed is None:
         return ()
@@ -332,7 +348,8 @@ def protected_only(records: Records) -> tuple[str, ...]:
 
 
 def others_as(value: Any, setting: Any) -> Any:
-    """Return a setting by name with the value of all attributes that it does not name.
+    """Return a setting of the problem by name with the value of all attributes that it
+    does not name.
 
     Examples
     --------
@@ -345,6 +362,7 @@ def others_as(value: Any, setting: Any) -> Any:
 
 
 def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
+    """Return the limit of each attribute in the problem, infinity where it has none."""
     limits = np.full(len(domain), math.inf)
     for j, setting in enumerate(for_each(domain, others_as(None, limit), "limit")):
         if setting is not None:
@@ -360,8 +378,8 @@ def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
 def _importance(
     domain: Domain, importance: Any, collected: Booleans, joint: int
 ) -> Floats:
-    """Return the importance of each quantity: attributes, 0 if not asked, then 1 per
-    joint pair.
+    """Return the importance of each quantity in the problem: attributes, 0 if not
+    asked, then 1 per joint pair.
     """
     each = for_each(domain, others_as(1.0, importance), "importance")
     values = np.array([checks.weight(value, "importance") for value in each])
@@ -374,7 +392,7 @@ def _importance(
 
 
 def _never_together(domain: Domain, never: Any) -> Booleans:
-    """Return the symmetric mask of the pairs of `never`."""
+    """Return the problem's symmetric mask of the pairs of `never`."""
     mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
     for names in checks.items(never, "never"):
         pair = checks.items(names, "never", "a list of pairs, as in never=[('a', 'b')]")
@@ -388,6 +406,7 @@ def _never_together(domain: Domain, never: Any) -> Booleans:
 def _check_wanted(
     domain: Domain, wanted: Wanted, collected: Booleans, never_together: Booleans
 ) -> None:
+    """Raise if the problem does not permit to ask what is wanted together."""
     for table in wanted.joint:
         if never_together[np.ix_(table, table)].any():
             raise InputError(
@@ -411,8 +430,8 @@ def check_public(
     leakages: Floats,
     reason: Callable[[int], str] = lambda _: "",
 ) -> None:
-    """Raise if the public attributes alone may leak as much as the limit of an
-    attribute.
+    """Raise if a problem has no forms: the public attributes alone may leak as much as
+    the limit of an attribute.
     """
     excess = np.where(np.isfinite(limits), leakages, 0.0) - limits
     k = int(np.argmax(excess))
@@ -430,7 +449,8 @@ def check_public(
 
 
 def equal_split(limit: float, attributes: int) -> float:
-    """Return limit / n, the budget of plain budget splitting (SPL), rounded down.
+    """Return limit / n, the budget of plain budget splitting (SPL) in the problem,
+    rounded down.
 
     Examples
     --------

@@ -95,6 +95,7 @@ class FormSearch:
     """
 
     def __init__(self, problem: FormProblem, work: SearchWork) -> None:
+        """Prepare the search of forms that improve."""
         self.problem = problem
         self.work = work
         self.ratios: Sequence[float] = (1.0,)
@@ -104,12 +105,14 @@ class FormSearch:
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
     def expect(self, ratios: Sequence[float]) -> None:
-        """Multiply the gains of forms of 1, 2, ... questions by these factors."""
+        """Multiply the gains of searched forms of 1, 2, ... questions by these
+        factors.
+        """
         self.ratios = ratios
 
     def fit(self, attributes: Indices) -> Form | None:
-        """Return a form with the largest equal budgets; None if not allowed or without
-        a budget.
+        """Return a form for the search with the largest equal budgets; None if not
+        allowed or without a budget.
         """
         form = tuple(sorted(attributes))
         if form not in self.fitted:
@@ -119,7 +122,9 @@ class FormSearch:
         return self.fitted[form]
 
     def remember(self, form: Form) -> None:
-        """Keep a form if it has a budget, which is a bound if it is a pair."""
+        """Keep a form for the search if it has a budget, which is a bound if it is a
+        pair.
+        """
         indices = self.problem.indices(form)
         self.fitted[indices] = form if form.max_budget > 0 else None
         if len(indices) == 2:
@@ -127,8 +132,8 @@ class FormSearch:
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
     def fit_pairs(self) -> None:
-        """Fit every pair of attributes: their budgets bound those of all larger
-        forms.
+        """Fit every pair of attributes before the search: their budgets bound those of
+        all larger forms.
         """
         for index, first in enumerate(self.problem.everything):
             for second in self.problem.everything[:index]:
@@ -137,12 +142,14 @@ class FormSearch:
                 self.fit((first, second))
 
     def ratio(self, questions: int) -> float:
-        """Return the factor of the gain of a form with this number of questions."""
+        """Return the search's factor of the gain of a form with this number of
+        questions.
+        """
         return self.ratios[min(questions, len(self.ratios)) - 1]
 
     def _gain_bounds(self, form: Indices, prices: Floats) -> Floats:
-        """Return an upper bound of a form's gain, times its factor, at every budget of
-        the grid.
+        """Return an upper bound of the searched gain of a form at every budget of the
+        grid.
         """
         curve = prices[list(form)] @ self.table[list(form)]
         joint = self.problem.precisions.joint
@@ -153,12 +160,12 @@ class FormSearch:
         return np.asarray(self.ratio(len(form)) * curve)
 
     def _gain(self, form: Form, prices: Floats) -> float:
-        """Return a form's gain times its factor."""
+        """Return a form's gain times its factor, by which the search compares."""
         return self.ratio(len(form.attributes)) * self.problem.gain(form, prices)
 
     def is_small(self, form: Indices, times: int = 1) -> bool:
-        """Return whether `times` the table of a form is small enough to be scored
-        often.
+        """Return whether `times` the table of a form is small enough to be scored often
+        in the search.
         """
         sizes = self.problem.domain.sizes
         return (
@@ -166,8 +173,8 @@ class FormSearch:
         )
 
     def _candidates(self, form: Form, prices: Floats) -> list[tuple[float, int, float]]:
-        """Return (gain bound, attribute, budget bound) of each that may be added, best
-        first.
+        """Return (gain bound, attribute, budget bound) of each that the search may add,
+        best first.
         """
         candidates = []
         indices = self.problem.indices(form)
@@ -189,8 +196,8 @@ class FormSearch:
         return sorted(candidates, key=lambda candidate: -candidate[0])
 
     def grow(self, form: Form, prices: Floats) -> tuple[Form, float]:
-        """Add the attribute of largest gain until none raises it; return the form and
-        its gain.
+        """Search by adding the attribute of largest gain until none raises it; return
+        the form and its gain.
         """
         gain = self._gain(form, prices)
         while not self.work.expired():
@@ -213,8 +220,8 @@ class FormSearch:
     def _fit_if_better(
         self, form: Form, j: int, bound: float, gain: float, prices: Floats
     ) -> Form | None:
-        """Return the form with attribute j; None if the budget it would need exceeds a
-        limit.
+        """Return the searched form with attribute j; None if the budget it would need
+        exceeds a limit.
         """
         problem = self.problem
         indices = problem.indices(form)
@@ -233,8 +240,8 @@ class FormSearch:
     def improve(
         self, form: Form, prices: Floats, rng: np.random.Generator
     ) -> tuple[Form, float]:
-        """Grow a form; then remove an attribute and grow again, while that raises the
-        gain.
+        """Search by growing a form; then remove an attribute and grow again, while that
+        raises the gain.
         """
         form, gain = self.grow(form, prices)
         improved = True
@@ -311,7 +318,9 @@ def generate_forms(
 def _grown(
     search: FormSearch, starts: Iterable[Form], prices: Floats
 ) -> Iterator[tuple[Form, float]]:
-    """Yield forms that grow from start forms, with their gains, while work is left."""
+    """Yield forms that the search grows from start forms, with their gains, while work
+    is left.
+    """
     for start in starts:
         if search.work.expired():
             return
@@ -321,8 +330,8 @@ def _grown(
 def _improved(
     search: FormSearch, starts: Iterable[Form], prices: Floats, rng: np.random.Generator
 ) -> Iterator[tuple[Form, float]]:
-    """Yield start forms with attributes added, swapped and removed, and their gains,
-    while work is left.
+    """Yield start forms of the search with attributes added, swapped and removed, and
+    their gains, while work is left.
     """
     for start in starts:
         if search.work.expired():
@@ -336,7 +345,8 @@ def _improving(
     local: Iterable[tuple[Form, float]],
     prices: Floats | None,
 ) -> list[Form]:
-    """Return the certified forms, of different attributes, that improve the pool.
+    """Return the certified forms that the search found, of different attributes, that
+    improve the pool.
 
     Parameters
     ----------
@@ -393,8 +403,8 @@ def _starts(
     prices: Floats,
     rng: np.random.Generator,
 ) -> list[Form]:
-    """Return start forms: half single questions drawn by gain, half from the pool's
-    support.
+    """Return the start forms of a search: half single questions drawn by gain, half
+    from the pool's support.
     """
     problem = search.problem
     alone = [singles[j,] for j in problem.everything]

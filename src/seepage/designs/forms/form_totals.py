@@ -87,16 +87,19 @@ class ExactFormTotals:
     """
 
     def __init__(self, counter: FormCounter) -> None:
+        """Prepare the exact totals of forms."""
         self.counter = counter
         sizes = np.maximum(counter.sizes, counter.answers).tolist()
         self._guards = np.array([rounding([size + COMPLETION]) for size in sizes])
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's table has at most `MAX_FORM_CELLS` entries."""
+        """Return whether exact totals of a form can be computed: its table has at most
+        `MAX_FORM_CELLS` entries.
+        """
         return self.counter.cells(attributes) <= MAX_FORM_CELLS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return the total of every attribute of the table, rounded up."""
+        """Return a form's exact total of every attribute of the table, rounded up."""
         budgets = np.asarray(epsilons, dtype=np.float64)
         self.counter.work.spend(WORK_PER_TOTALS + table.counts.size * WORK_PER_CELL)
         likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
@@ -116,7 +119,8 @@ class ExactFormTotals:
 
 
 def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Floats:
-    """Return the likelihood of every report, up to factors: strata x reports x values.
+    """Return the likelihood of every report of a form, up to factors: strata x reports
+    x values.
 
     Parameters
     ----------
@@ -169,6 +173,7 @@ class ScreenedFormTotals(ExactFormTotals):
     def __init__(
         self, population: "PopulationFormTotals", limits: Floats, caps: Floats
     ) -> None:
+        """Prepare the estimated totals of forms for the population."""
         super().__init__(population.counter)
         self.population = population
         self.caps = caps
@@ -179,8 +184,8 @@ class ScreenedFormTotals(ExactFormTotals):
         self.observed = np.zeros(count + 1, dtype=np.int64)
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's limits can be computed, and public values alone keep
-        them.
+        """Return whether a form's totals can be estimated, and public values alone keep
+        the limits.
         """
         questions = len(attributes)
         if self.population.public:
@@ -193,7 +198,7 @@ class ScreenedFormTotals(ExactFormTotals):
         return self.counter.cells(attributes) * weights <= MAX_WEIGHTS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return the estimated limit of the total of every attribute, in nats."""
+        """Return the estimated limit of a form's total of every attribute, in nats."""
         spent = self._spent(table, epsilons)
         estimates = (
             self._base(table, epsilons) + self.rates[len(table.attributes)] * spent
@@ -205,14 +210,16 @@ class ScreenedFormTotals(ExactFormTotals):
         )
 
     def _spent(self, table: FormTable, epsilons: Floats) -> float:
-        """Return E, the sum of the budgets of attributes that the adversary does not
-        know.
+        """Return E, the sum of a form's budgets of attributes that the adversary does
+        not know.
         """
         known = np.isin(table.attributes, self.population.known)
         return summed_up(np.asarray(epsilons)[~known].tolist())
 
     def _base(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return T_k + u_k of every attribute k."""
+        """Return T_k + u_k of every attribute k, from which a form's totals are
+        estimated.
+        """
         totals = super().totals(table, epsilons)
         if not self.population.public:
             return totals
@@ -222,11 +229,13 @@ class ScreenedFormTotals(ExactFormTotals):
 
     @cached_property
     def _public_totals(self) -> Floats:
-        """The table's leakage of public values alone."""
+        """The table's leakage of public values alone, part of each form's totals."""
         return super().totals(self.counter.table(()), np.zeros(0))
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
-        """Update the mean rates r_k with the computed limits of a form."""
+        """Update the mean rates r_k of estimated totals with the computed limits of a
+        form.
+        """
         questions = len(table.attributes)
         spent = self._spent(table, epsilons)
         if spent <= 0:

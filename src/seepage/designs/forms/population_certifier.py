@@ -66,6 +66,7 @@ class PopulationCertifier(Certifier):
         confidence: float,
         shared: bool = False,
     ) -> None:
+        """Prepare to certify forms for the population."""
         level = halved(confidence) if shared else confidence
         self.population = PopulationFormTotals(
             problem.scorer.counter,
@@ -85,13 +86,15 @@ class PopulationCertifier(Certifier):
             )
 
     def _rarest(self, k: int) -> str:
-        """Return a clause on the value of attribute k with the fewest records."""
+        """Return a clause on the value of attribute k with the fewest certifying
+        records.
+        """
         rarest = self.population.rarest(np.arange(len(self.problem.domain)) == k)
         return f" in the population: {rarest}"
 
     def prime_screen(self, rng: int = 0) -> None:
-        """Compute the limits of random forms of each size, to start the estimates of
-        the screen.
+        """Compute the population limits of random forms of each size, to start the
+        estimates of the screen.
         """
         generator = np.random.default_rng(rng)
         problem = self.problem
@@ -111,8 +114,8 @@ class PopulationCertifier(Certifier):
                 )
 
     def _single_question(self, j: int, guarantee: str) -> Form:
-        """Return the form of attribute j alone; its totals are its budget, within every
-        limit.
+        """Return the form of attribute j alone, certified for the population; its
+        totals are its budget, within every limit.
 
         By GRR for the guarantee `"exact"`, else by the most precise mechanism.
         """
@@ -124,15 +127,16 @@ class PopulationCertifier(Certifier):
         return self.problem.form((j,), np.array([budget]), totals, (name,), guarantee)
 
     def singles(self) -> list[Form]:
-        """Return forms of one question by another mechanism than GRR; totals are its
-        budget.
+        """Return forms of one question for the population by another mechanism than
+        GRR; totals are its budget.
         """
         asked = () if self.population.public else self.problem.everything
         forms = [self._single_question(j, "worst") for j in asked]
         return [form for form in forms if form.mechanisms != ("grr",)]
 
     def budget_form(self, j: int) -> Form | None:
-        """Return the form of attribute j alone with totals equal to its budget.
+        """Return the form of attribute j alone, certified for the population with
+        totals equal to its budget.
 
         None if attributes are public; or if its own limit is larger than the smallest
         one, so that a larger budget may pass.
@@ -146,7 +150,8 @@ class PopulationCertifier(Certifier):
         return form
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
-        """Return the form with the largest equal budgets that keep all limits, cached.
+        """Return the form with the largest equal budgets that keep all limits for the
+        population, cached.
 
         For any prices: budgets refined on the same records would not be certified.
         """
@@ -157,8 +162,8 @@ class PopulationCertifier(Certifier):
         return self._certified_forms[form.attributes]
 
     def _certified(self, form: Form, spread: float = 0.15) -> Form:
-        """Return `certify` of a form; the root search starts around the screen's
-        budget.
+        """Return a form certified for the population; the root search starts around the
+        screen's budget.
         """
         problem = self.problem
         indices = problem.indices(form)
@@ -167,6 +172,7 @@ class PopulationCertifier(Certifier):
         estimate = form.max_budget if form.max_budget > 0 else cap
 
         def excess(budget: float) -> float:
+            """Return the excess of a form's population limits at equal budgets."""
             budgets = problem.capped_budgets(indices, budget)
             if budget > 0:
                 limits = self.population.totals(table, budgets, enough=problem.limits)
@@ -185,7 +191,8 @@ class PopulationCertifier(Certifier):
         return problem.form(indices, budgets, limits, form.mechanisms, form.guarantee)
 
     def proven(self, forms: list[Form]) -> list[Form]:
-        """Return the forms of the result with the totals that are proven.
+        """Return the forms of the result with the totals that are proven for the
+        population.
 
         If every form asks one question with a budget within every limit, and no
         attribute is public, the guarantee is `"worst"`: totals equal to the budgets.
@@ -207,8 +214,8 @@ class PopulationCertifier(Certifier):
         ]
 
     def _proven_totals(self, form: Form) -> Floats:
-        """Return the limits, after a check that the form's totals computed again are
-        within them.
+        """Return the limits for the population, after a check that the form's totals
+        computed again are within them.
 
         Without public attributes no total is above the sum of the budgets, so a form
         whose budgets are within every limit needs no check.
@@ -226,8 +233,8 @@ class PopulationCertifier(Certifier):
         return totals
 
     def notes(self, forms: list[Form]) -> Iterator[str]:
-        """Yield notes: for whom the limits hold, and under which assumption on the
-        sample.
+        """Yield notes: that the limits hold for the population, and under which
+        assumption on the sample.
         """
         if {form.guarantee for form in forms} == {"worst"}:
             yield (
@@ -247,8 +254,8 @@ class PopulationCertifier(Certifier):
         )
 
     def _too_few(self) -> Iterator[str]:
-        """Yield a note on what keeps forms of several questions out: a rare value, few
-        records.
+        """Yield a note on what keeps forms of several questions from being certified
+        for the population: a rare value, few records.
         """
         protected = np.isfinite(self.problem.limits)
         records = self.records

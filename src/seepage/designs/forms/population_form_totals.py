@@ -23,8 +23,8 @@ WORK_PER_CELL = 2e-3
 
 
 def halved(confidence: float) -> float:
-    """Return 1 - (1 - confidence) / 2: two statements at this level hold together at
-    the given one.
+    """Return the confidence of each of two statements on forms' population totals, 1 -
+    (1 - confidence) / 2.
 
     Examples
     --------
@@ -88,6 +88,7 @@ class PopulationFormTotals:
         largest: int,
         collected: Sequence[int],
     ) -> None:
+        """Prepare the limits of forms' totals for the population."""
         self.counter = counter
         self.confidence = confidence
         sizes = counter.sizes
@@ -101,7 +102,8 @@ class PopulationFormTotals:
         self.public_leakage = cache(self._public_leakage)
 
     def level(self, questions: int) -> float:
-        """Return c of `level_of_maxima` for the forms that ask this many questions.
+        """Return c of `level_of_maxima` for the population totals of forms that ask
+        this many questions.
 
         The error probability is shared equally by the numbers of questions.
         """
@@ -121,7 +123,8 @@ class PopulationFormTotals:
         rounds: int = 3,
         enough: Floats | None = None,
     ) -> Floats:
-        """Return the upper limit of the total of every attribute of the table, in nats.
+        """Return the upper limit for the population of a form's total of every
+        attribute, in nats.
 
         Or bounds of those that are at most `enough`, which is faster.
         """
@@ -129,8 +132,8 @@ class PopulationFormTotals:
         return self._limits(table, epsilons, level, rounds, enough)
 
     def _public_leakage(self, questions: int) -> Floats:
-        """Return the upper limit of the leakage of public values alone, at
-        `level(questions)`.
+        """Return the upper limit for the population of the leakage of public values
+        alone, at `level(questions)`.
         """
         if not self.public:
             return np.zeros(len(self.counter.sizes))
@@ -146,6 +149,9 @@ class PopulationFormTotals:
         rounds: int,
         enough: Floats | None = None,
     ) -> Floats:
+        """Return the upper limits for the population of a form's totals at an exponent
+        c.
+        """
         counter = self.counter
         strata = len(table.counts)
         counts = table.counts.reshape(strata, *table.sizes.tolist(), counter.width)
@@ -176,8 +182,8 @@ class PopulationFormTotals:
         return totals
 
     def rarest(self, protected: Booleans) -> str:
-        """Return a clause on the value of the protected attributes with the fewest
-        records.
+        """Return a clause on the protected value whose few records widen the population
+        totals most.
 
         By stratum of known and public values; if one of their combinations has no
         record, the clause names it instead.
@@ -208,6 +214,9 @@ class PopulationFormTotals:
         )
 
     def _listed(self, attributes: Sequence[int], values: Sequence[int]) -> str:
+        """Return values of attributes with few records in words, for notes on
+        population totals.
+        """
         domain = self.counter.records.domain
         return " and ".join(
             f"{domain.names[j]!r} is {domain[j].values[value]!r}"

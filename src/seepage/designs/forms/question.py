@@ -26,7 +26,9 @@ Unbounded = Budget | Literal["inf"]
 
 
 def stored_number(value: float) -> Any:
-    """Return a number as JSON has it: an infinite one as the text "inf" or "-inf"."""
+    """Return a number of a question as JSON has it: an infinite one as the text "inf"
+    or "-inf".
+    """
     return str(value) if math.isinf(value) else value
 
 
@@ -62,7 +64,7 @@ class Question(Stored, frozen=True, kw_only=True):
     parameters: dict[str, float] = msgspec.field(default_factory=dict)
 
     def mechanism_for(self, k: int) -> Mechanism:
-        """Return the mechanism for an attribute with k values."""
+        """Return the question's mechanism for an attribute with k values."""
         name = self.mechanism
         epsilon = self.epsilon
         delta = self.delta
@@ -106,7 +108,8 @@ IntegerText = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9][0-9]{0,19})$")]
 
 
 def parse_integer(text: str) -> int:
-    """Return the integer of decimal digits; raise unless it is from 0 to 2^64.
+    """Return the integer of decimal digits in a stored question; raise unless it is
+    from 0 to 2^64.
 
     Examples
     --------
@@ -122,7 +125,9 @@ def parse_integer(text: str) -> int:
 
 
 def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> None:
-    """Raise unless nominal frequencies are a distribution over `size` values."""
+    """Raise unless a question's nominal frequencies are a distribution over `size`
+    values.
+    """
     shares: Floats = np.asarray(frequencies, dtype=np.float64)
     if len(shares) != size or not abs(shares.sum() - 1.0) <= 1e-9 or shares.min() < 0:
         raise InputError(
@@ -131,7 +136,8 @@ def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> Non
 
 
 def rounded_frequencies(counts: Any) -> list[float]:
-    """Return the shares of counts in whole percent, with sum 1, by largest remainders.
+    """Return a question's nominal frequencies: shares of counts in whole percent, with
+    sum 1, by largest remainders.
 
     A plan's file goes to every client; nominal frequencies only weight unbiased
     estimates, so exact ones would tell about the pilot's records for nothing.

@@ -44,6 +44,7 @@ class SearchWork:
     """
 
     def __init__(self, limit: float = math.inf, seconds: float = math.inf) -> None:
+        """Begin to count the work of a search, of at most a limit and a time."""
         self.limit = limit
         self.done = 0.0
         self.is_capped = False
@@ -53,28 +54,34 @@ class SearchWork:
         self._start = time.monotonic()
 
     def spend(self, amount: float) -> None:
-        """Add work that a step has done."""
+        """Add work that a step of the search has done."""
         self.done += amount
 
     def expired(self) -> bool:
-        """Return whether the work of the current stage, or the time, is used up."""
+        """Return whether the work of the search's current stage, or the time, is used
+        up.
+        """
         if time.monotonic() - self._start >= self._seconds:
             self.is_capped = True
         return self.is_capped or self.done >= self._end
 
     def begin(self) -> None:
-        """Allow as much work as the limit from now on, whatever was done before."""
+        """Allow the search as much work as the limit from now on, whatever was done
+        before.
+        """
         self._before = self.done
         self._end = self._before + self.limit
 
     @property
     def share(self) -> float:
-        """The share of the limit that is used up."""
+        """The share of the search's work that is used up."""
         return (self.done - self._before) / self.limit
 
     @contextmanager
     def stage(self, end: float) -> Iterator[None]:
-        """Limit the work to a share of all of it, counted from the start."""
+        """Limit the work of a search's stage to a share of all of it, counted from the
+        start.
+        """
         before = self._end
         self._end = min(before, self._before + self.limit * end)
         try:

@@ -48,8 +48,8 @@ shrinks."""
 
 
 def refine(problem: FormProblem, form: Form, prices: Floats) -> Form:
-    """Return the form with one budget per attribute, of at least the same gain at these
-    prices.
+    """Return the form certified on the table with one budget per attribute, of at least
+    the same gain at these prices.
 
     A form with another guarantee than `"exact"` is returned unchanged.
     """
@@ -74,6 +74,7 @@ def refine(problem: FormProblem, form: Form, prices: Floats) -> Form:
 def _gain(
     problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats
 ) -> float:
+    """Return the gain of a form of these budgets on the table, to refine it."""
     return float(problem.precisions.row(table.attributes, epsilons.tolist()) @ prices)
 
 
@@ -84,7 +85,9 @@ def _linear_program(
     prices: Floats,
     radius: float,
 ) -> Floats:
-    """Return the budgets in the trust region that maximise the linearised gain."""
+    """Return the refined budgets in the trust region that maximise the linearised
+    gain.
+    """
     from scipy.optimize import linprog
 
     solve: Any = linprog
@@ -124,15 +127,17 @@ def _linear_program(
 def _scaled_to_limits(
     problem: FormProblem, table: FormTable, budgets: Floats
 ) -> Floats:
-    """Return the largest multiple of the budgets, each at most its cap, that keeps all
-    limits.
+    """Return the largest multiple of refined budgets, each at most its cap, that keeps
+    all limits on the table.
     """
     caps = problem.caps[list(table.attributes)]
 
     def scaled(factor: float) -> Floats:
+        """Return the refined budgets times a factor, each at most its cap."""
         return np.minimum(budgets * factor, caps)
 
     def excess(factor: float) -> float:
+        """Return the excess over the limits on the table of scaled budgets."""
         epsilons = scaled(factor)
         return problem.excess(problem.scorer.totals(table, epsilons), epsilons)
 
@@ -157,6 +162,7 @@ class TableCertifier(Certifier):
     form."""
 
     def __init__(self, problem: FormProblem, records: Records) -> None:
+        """Prepare to certify forms for the table."""
         self.problem = problem
         self.records = records
         self.stratified = bool(problem.public or problem.known)
@@ -169,8 +175,8 @@ class TableCertifier(Certifier):
         themselves."""
 
     def singles(self) -> list[Form]:
-        """Return forms of one question by another mechanism than GRR, where it is more
-        precise.
+        """Return forms of one question for the table by another mechanism than GRR,
+        where it is more precise.
 
         Totals are the exact values of `leakage_matrix`, at most the budget.  A form is
         returned only if every total is within its limit at exactly this budget, as the
@@ -196,8 +202,8 @@ class TableCertifier(Certifier):
         return forms
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
-        """Return a form of the search, whose totals are certified, with refined
-        budgets.
+        """Return a form of the search, whose totals are certified on the table, with
+        refined budgets.
         """
         if prices is None:
             return form
@@ -210,7 +216,7 @@ class TableCertifier(Certifier):
         return self._refined[key]
 
     def notes(self, forms: list[Form]) -> Iterator[str]:
-        """Yield a note: for whom the limits hold."""
+        """Yield a note that the limits hold for the people of the table."""
         yield Text(
             "every limit holds for the people in this table, and for them only; ",
             Setting("scope", "population"),

@@ -68,7 +68,7 @@ class RatioLimit(NamedTuple):
 
     @property
     def rows(self) -> Floats:
-        """P(z | x)."""
+        """P(z | x), by which a ratio limit makes reports admissible."""
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
 
 
@@ -94,8 +94,8 @@ class AnswerCounts(NamedTuple):
     def of(
         cls, counter: FormCounter, sources: Iterable[str], targets: Iterable[str] = ()
     ) -> "AnswerCounts":
-        """Return the counts of the answers of a form, and of protected attributes by
-        cell.
+        """Return the counts that reports are admissible by: of the answers of a form,
+        and of protected attributes by cell.
         """
         domain = counter.records.domain
         asked = tuple(sources)
@@ -110,12 +110,15 @@ class AnswerCounts(NamedTuple):
         return cls(asked, table.sizes, people, by_cell, table.factor)
 
     def ratio_limit(self, name: str, limit: float) -> RatioLimit:
-        """Return the limit of a protected attribute, over the values that occur."""
+        """Return the limit of a protected attribute on admissible reports, over the
+        values that occur.
+        """
         counts = self.targets[name]
         return RatioLimit(name, counts[counts.sum(axis=1) > 0], limit)
 
     def possible(self, name: str) -> Booleans:
-        """Return whether each value of a protected attribute may occur in each cell.
+        """Return whether each value of a protected attribute may occur in each cell of
+        admissible reports.
 
         People without an answer may be in any.
         """
@@ -131,8 +134,8 @@ class AnswerCounts(NamedTuple):
 def answer_limits(
     sources: Sequence[str], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[RatioLimit]:
-    """Return the limits of changing one answer: over cells that differ in this answer
-    only.
+    """Return the limits on admissible reports of changing one answer: over cells that
+    differ in this answer only.
     """
     cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
     unit = np.eye(cells.size, dtype=np.int64)
@@ -144,7 +147,7 @@ def answer_limits(
 
 
 def padded(rows: Floats, width: int) -> Floats:
-    """Return rows with zeros appended up to a width."""
+    """Return rows of constraints on reports with zeros appended up to a width."""
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
 
 
@@ -165,6 +168,7 @@ class LinearPrograms:
     """
 
     def __init__(self, upper: Floats, equal: Floats) -> None:
+        """Prepare the linear programs of admissible reports."""
         import highspy
 
         highs: Any = highspy
@@ -190,11 +194,16 @@ class LinearPrograms:
         self.maximise(np.zeros(width))
 
     def add(self, rows: Floats) -> None:
-        """Add rows to A, padded with zeros to its width."""
+        """Add constraints on admissible reports, padded with zeros to the width of
+        A.
+        """
         wide = padded(rows, len(self._indices))
         self._add(wide, np.zeros(len(rows)), np.zeros(len(rows)))
 
     def _add(self, rows: Floats, costs: Floats, lower: Floats) -> None:
+        """Add constraints with their bounds to the linear programs of admissible
+        reports.
+        """
         sparse: Any = csr_array(rows)
         cells = sparse.nnz, sparse.indptr[:-1], sparse.indices, sparse.data
         self._solver.addCols(
@@ -203,8 +212,8 @@ class LinearPrograms:
         self._solver.setOptionValue("simplex_strategy", PRIMAL)
 
     def maximise(self, gain: Floats) -> Floats | None:
-        """Return the x that maximises gain . x, gain padded with zeros; None on
-        failure.
+        """Return the admissible x that maximises gain . x, gain padded with zeros; None
+        on failure.
 
         It fails if the problem is unbounded, or if the solver fails.
         """
@@ -234,6 +243,7 @@ class AdmissibleReports:
     """
 
     def __init__(self, limits: Sequence[RatioLimit], frequencies: Floats) -> None:
+        """Prepare the cone of reports that are within limits."""
         self.frequencies = frequencies
         self.cells = len(frequencies)
         self._bounded = list[tuple[Floats, float]]()
@@ -244,7 +254,8 @@ class AdmissibleReports:
                 self._bounded.append((bound.rows, ratio))
 
     def initial_reports(self) -> Floats:
-        """Return reports 1 +- t d for each direction d of a cell; their mean is 1.
+        """Return the first admissible reports 1 +- t d for each direction d of a cell;
+        their mean is 1.
 
         t is `INTERIOR` times the largest admissible one.
         """
@@ -256,8 +267,8 @@ class AdmissibleReports:
         return np.vstack([1 + steps, 1 - steps])
 
     def reach(self, directions: Floats) -> Floats:
-        """Return the largest t of each direction d for which 1 + t d is within all
-        limits.
+        """Return the largest t of each direction d for which the report 1 + t d is
+        admissible: within all limits.
 
         With rows r of a limit l, 1 + t max r.d <= e^l (1 + t min r.d).
         """
@@ -272,8 +283,8 @@ class AdmissibleReports:
         return lengths
 
     def shrunk(self, reports: Floats) -> Floats:
-        """Return reports mixed with the neutral one until they are strictly within all
-        limits.
+        """Return reports mixed with the neutral one until they are admissible: strictly
+        within all limits.
         """
         kept = np.minimum(self.reach(reports - 1), 1.0)
         return np.asarray(1 + SHRINKING * kept[:, None] * (reports - 1))
@@ -282,10 +293,11 @@ class AdmissibleReports:
 
     @cached_property
     def _programs(self) -> LinearPrograms:
+        """The linear programs over all admissible reports."""
         return self._linear_programs(np.zeros((0, self.cells)))
 
     def _linear_programs(self, cuts: Floats) -> LinearPrograms:
-        """Return the constraints on w, cuts a . w <= 0 included.
+        """Return the constraints on an admissible report w, cuts a . w <= 0 included.
 
         A limit of more than two rows has an auxiliary variable, the minimum of its
         means.
@@ -322,7 +334,9 @@ class AdmissibleReports:
 def product_reports(
     sizes: Sequence[int], budgets: Iterable[float], frequencies: Floats
 ) -> Floats:
-    """Return the reports of independent randomised responses, one row each."""
+    """Return the admissible reports of independent randomised responses, one row
+    each.
+    """
     likelihoods: Floats = np.ones((1, 1))
     for size, budget in zip(sizes, budgets, strict=True):
         response = np.ones((size, size))
@@ -334,8 +348,8 @@ def product_reports(
 def product_budgets(
     limits: Sequence[RatioLimit], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[float]:
-    """Return the largest equal budgets of independent randomised responses within all
-    limits.
+    """Return the largest equal budgets with which independent randomised responses are
+    admissible: within all limits.
 
     Each is at most its answer's epsilon.  The leakage increases with every budget, so
     bisection finds them.
@@ -348,6 +362,7 @@ def product_budgets(
     flat = np.ones(math.prod(sizes))
 
     def is_within(budget: float) -> bool:
+        """Return whether randomised responses of a budget are admissible."""
         reports = product_reports(sizes, [min(budget, cap) for cap in caps], flat).T
         means = [rows @ reports for rows, _ in bounds]
         return all(

@@ -125,6 +125,7 @@ class CertifiedReports(AdmissibleReports):
         target_limits: Mapping[str, float],
         level: float,
     ) -> None:
+        """Prepare the cone of reports that a sample is expected to certify."""
         super().__init__(limits, frequencies)
         counted = [table.targets[name] for name in target_limits]
         counts = np.vstack(counted) / table.factor
@@ -148,7 +149,7 @@ class CertifiedReports(AdmissibleReports):
 
     def _extreme_distributions(self, reports: Floats) -> tuple[Floats, Floats]:
         """Return the distributions Q of the largest and of the smallest mean of each
-        report.
+        report to certify.
         """
         both = tilted(
             self._shares, np.vstack([reports, -reports]), self._radius, self._possible
@@ -158,15 +159,15 @@ class CertifiedReports(AdmissibleReports):
     def _extreme_means(
         self, reports: Floats, distributions: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats]:
-        """Return the largest mean given x and the smallest given x', for all pairs x,
-        x'.
+        """Return the certified extremes, the largest mean given x and the smallest
+        given x', for all pairs x, x'.
         """
         high, low = ((q @ reports[:, :, None])[..., 0] for q in distributions)
         return high[:, self._first], low[:, self._second]
 
     def _room(self, high: Floats, low: Floats) -> Floats:
-        """Return the largest t for which means 1 + t d are within all limits, of each
-        direction.
+        """Return the largest t for which certified means 1 + t d are within all limits,
+        of each direction.
 
         High and low are the largest and smallest means of d: 1 + t high <= e^l (1 + t
         low).
@@ -175,7 +176,8 @@ class CertifiedReports(AdmissibleReports):
         return np.asarray(((self._ratios - 1) / slopes).min(axis=1))
 
     def _violated_cuts(self, report: Floats) -> tuple[list[Floats], float]:
-        """Return the cuts a . w <= 0 that a report violates, the worst of each target.
+        """Return the cuts a . w <= 0 that a report to certify violates, the worst of
+        each target.
 
         Also the largest t for which t w + 1 - t is within all limits.
         """
@@ -193,7 +195,9 @@ class CertifiedReports(AdmissibleReports):
         return cuts, min(1.0, float(self._room(high - 1, low - 1)[0]))
 
     def _add_cuts(self, cuts: list[Floats]) -> None:
-        """Add cuts; above `MAX_CUTS`, keep the newer half."""
+        """Add cuts of reports that cannot be certified; above `MAX_CUTS`, keep the
+        newer half.
+        """
         self._cuts = np.vstack([self._cuts, *cuts])
         if len(self._cuts) <= MAX_CUTS:
             self._programs.add(np.array(cuts))
@@ -202,8 +206,8 @@ class CertifiedReports(AdmissibleReports):
         self._programs = self._linear_programs(self._cuts)
 
     def best_report(self, gain: Floats) -> Floats | None:
-        """Return an admissible report that approximately maximises gain . w, by cutting
-        planes.
+        """Return a report that can be certified and approximately maximises gain . w,
+        by cutting planes.
         """
         for _ in range(MAX_CUT_ROUNDS):
             report = super().best_report(gain)
@@ -217,8 +221,8 @@ class CertifiedReports(AdmissibleReports):
         return mixed
 
     def reach(self, directions: Floats) -> Floats:
-        """Return the largest t of each direction d for which 1 + t d is within all
-        limits.
+        """Return the largest t of each direction d for which the report 1 + t d can be
+        certified.
         """
         means = self._extreme_means(directions, self._extreme_distributions(directions))
         return np.asarray(np.minimum(super().reach(directions), self._room(*means)))
@@ -227,8 +231,8 @@ class CertifiedReports(AdmissibleReports):
 def tilted(
     shares: Floats, reports: Floats, radius: Floats, possible: Booleans
 ) -> Floats:
-    """Return the distributions Q that maximise the mean of a report with KL(shares, Q)
-    <= radius.
+    """Return the distributions Q that maximise the mean of a report to certify with
+    KL(shares, Q) <= radius.
 
     One for each report (first axis) and each row of shares.  Q_i ~ p_i / (nu + g_i),
     with g_i the largest weight minus w_i; the remainder, if nu is near 0, goes to the
@@ -357,8 +361,8 @@ def certified_report(
 
 
 def _share_within(reports: Floats, limit: float) -> float:
-    """Return the largest t for which no two cells of t w + 1 - t have a log-ratio above
-    a limit.
+    """Return the largest t for which a certified report t w + 1 - t has no log-ratio of
+    two cells above a limit.
     """
     if not math.isfinite(limit):
         return 1.0

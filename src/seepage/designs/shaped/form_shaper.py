@@ -137,6 +137,7 @@ class ShapingMeter:
     """
 
     def __init__(self, cells: int, stopped: Event, factor: int = 1) -> None:
+        """Begin to count the work of shaping one form."""
         self.work = 0.0
         self._price = factor * (
             WORK_PER_START
@@ -146,7 +147,7 @@ class ShapingMeter:
         self._stopped = stopped
 
     def step(self) -> bool:
-        """Count one start of the search; return whether the search is to end."""
+        """Count one start of shaping a form; return whether it is to end."""
         self.work += self._price
         return self._stopped.is_set()
 
@@ -168,6 +169,7 @@ class FormShaper:
     def __init__(
         self, certifier: Certifier, counter: FormCounter, work: SearchWork
     ) -> None:
+        """Prepare to shape the reports of forms."""
         problem = certifier.problem
         self.problem = problem
         self.counter = counter
@@ -220,7 +222,7 @@ class FormShaper:
         return self._best(certified, solution)[:MAX_SHAPED_PER_ROUND]
 
     def _best(self, forms: Iterable[Form], solution: ShareSolution) -> list[Form]:
-        """Return the form of largest expected gain for each set of attributes.
+        """Return the form to shape of largest expected gain for each set of attributes.
 
         In descending order of the reduced gain per cell, as the time to shape a form
         increases with its cells.
@@ -337,7 +339,7 @@ class FormShaper:
         return [future.result() for future in futures]
 
     def _cells(self, form: Form) -> int:
-        """Return the number of combinations of answers of a form."""
+        """Return the number of combinations of answers of a form to shape."""
         domain = self.problem.domain
         return math.prod(domain[name].size for name in form.attributes)
 
@@ -389,7 +391,7 @@ class FormShaper:
         return self.problem.shaped_form(report, totals)
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
-        """Return the keywords `epsilons` and `record_limit` of `shape_form`.
+        """Return the keywords `epsilons` and `record_limit` of shaping a form.
 
         An answer may change the log-likelihood by its attribute's own limit.  The
         record limit is the leakage of the product of the same form about the whole
@@ -447,16 +449,16 @@ class FormShaper:
         return certified
 
     def _rows(self, form: Form) -> dict[int, Floats]:
-        """Return B of the answers of a form of which another statistic is wanted, by
-        axis.
+        """Return B of the answers of a form to shape of which another statistic is
+        wanted, by axis.
         """
         asked = self.problem.indices(form)
         rows = self.problem.precisions.rows
         return {axis: rows[j] for axis, j in enumerate(asked) if j in rows}
 
     def _wanted(self, form: Form, prices: Floats) -> dict[tuple[int, ...], float]:
-        """Return the weights of the tables that a form estimates: prices over their
-        mean.
+        """Return the weights of the tables that a form to shape estimates: prices over
+        their mean.
         """
         asked = self.problem.indices(form)
         priced = zip(self.problem.precisions.quantities, prices.tolist(), strict=True)
@@ -581,8 +583,8 @@ def _shape_for_population(run: "DesignSearch") -> None:
 
 
 def _used_forms(inner: "DesignSearch", run: "DesignSearch") -> list[Form]:
-    """Return the forms that a search on a part of the records uses: the shaped ones,
-    and the products that are small enough to be certified on all records.
+    """Return the forms that shaping on a part of the records uses: the shaped ones, and
+    the products that are small enough to be certified on all records.
     """
     used = list[Form]()
     for form in inner.pool.support(MIN_SHAPED_SHARE):
@@ -595,7 +597,9 @@ def _used_forms(inner: "DesignSearch", run: "DesignSearch") -> list[Form]:
 def _certified_products(
     forms: Sequence[Form], run: "DesignSearch"
 ) -> dict[tuple[str, ...], Form]:
-    """Return the certified product of each form of several attributes."""
+    """Return the certified product of each form of several attributes that was
+    shaped.
+    """
     products = dict[tuple[str, ...], Form]()
     for form in forms:
         if len(form.attributes) > 1:
@@ -605,8 +609,8 @@ def _certified_products(
 
 
 def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
-    """Search for products of any size, for their prices; then for forms to shape, and
-    shape them.
+    """Search for products of any size before shaping, for their prices; then for forms
+    to shape, and shape them.
 
     The forms of a warm start are shaped first.
     """

@@ -56,7 +56,8 @@ def least_leakage(thresholds: Thresholds, sizes: Sequence[int], axis: int) -> fl
 
 
 def _least_log_ratio(likely: Floats, other: Floats) -> float:
-    """Return the largest log-ratio of least and largest probabilities over some sets.
+    """Return the least leakage of some likely sets, the largest log-ratio of least and
+    largest probabilities.
 
     Parameters
     ----------

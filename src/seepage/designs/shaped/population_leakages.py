@@ -36,7 +36,9 @@ doubles."""
 
 
 def split_records(records: Records, rng: int) -> tuple[Records, Records]:
-    """Return a random fifth of the records, and the other records."""
+    """Return a random fifth of the records to shape on, and the others that certify for
+    the population.
+    """
     if records.records >= MAX_SPLIT:
         raise InputError(
             "limits for the population need fewer than 10^9 records, got "
@@ -57,8 +59,8 @@ def split_records(records: Records, rng: int) -> tuple[Records, Records]:
 def population_leakages(
     channel: Floats, table: AnswerCounts, level: float
 ) -> dict[str, float]:
-    """Return upper confidence limits of the leakage about each target in the
-    population, in nats.
+    """Return upper confidence limits for the population of a shaped report's leakage
+    about each target, in nats.
 
     The largest limit over y, x != x' of the ratio of the likelihoods of report y given
     x and given x', the means of C[z, y] over the people with these values: by one joint
@@ -86,15 +88,15 @@ def population_leakages(
 
 
 def _with_values(table: AnswerCounts) -> list[str]:
-    """Return the targets of several values."""
+    """Return the targets of several values, whose population leakages are limited."""
     return [name for name, counts in table.targets.items() if len(counts) > 1]
 
 
 def _likelihoods(
     reports: Floats, table: AnswerCounts, names: Sequence[str]
 ) -> tuple[Ratios, Integers]:
-    """Return the likelihoods of reports under the values of targets, and where the
-    values of each target start.
+    """Return the likelihoods of reports under the values of targets for population
+    leakages, and where the values of each target start.
     """
     counts = [table.targets[name] for name in names]
     people = np.vstack(counts) / table.factor
@@ -116,8 +118,8 @@ def _likelihoods(
 def kept_share(
     reports: Floats, table: AnswerCounts, limits: Mapping[str, float], level: float
 ) -> float:
-    """Return the largest t for which the limits of t w + 1 - t are certified, w the
-    reports.
+    """Return the largest t for which the population leakages of t w + 1 - t are within
+    limits, w the reports.
 
     Mixing with the neutral report maps every mean m to t m + 1 - t, and each pair of
     means that a joint statement leaves likewise.  So limits never fall as t grows, and

@@ -44,7 +44,8 @@ class Mixture(NamedTuple):
     """phi = tr(B I^-1 B')."""
 
     def lower_bound(self, largest: float) -> float:
-        """Return a lower bound of phi over all mixtures, from the largest reduced gain.
+        """Return a lower bound of phi over all mixtures of reports, from the largest
+        reduced gain.
 
         Notes
         -----
@@ -94,7 +95,9 @@ def best_mixture(
 def _interior_point(
     reports: Floats, wanted: Floats, ones: Floats, start: Floats, accuracy: float
 ) -> Mixture:
-    """Return `best_mixture` in scaled coordinates, by primal-dual Newton steps."""
+    """Return the best mixture of reports in scaled coordinates, by primal-dual Newton
+    steps.
+    """
     shares = start
     inner, scores, moment = _information(reports, wanted, shares)
     gains = (scores**2).sum(axis=1)
@@ -131,8 +134,8 @@ def _interior_point(
 def _information(
     reports: Floats, wanted: Floats, shares: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Return w_i I^-1 w_j, the scores M w_i, and phi, from a QR factor of the root of
-    I.
+    """Return a mixture's w_i I^-1 w_j, the scores M w_i, and phi, from a QR factor of
+    the root of I.
     """
     _, triangle = np.linalg.qr(np.sqrt(shares)[:, None] * reports)
     half = solve_triangular(triangle, reports.T, trans="T", check_finite=False)
@@ -143,7 +146,8 @@ def _information(
 def _newton_step(
     hessian: Floats, reports: Floats, right: Floats, primal: Floats
 ) -> tuple[Floats, Floats]:
-    """Return step and prices of H step + W prices = right, W' step = primal.
+    """Return step and prices of a mixture's Newton step H step + W prices = right, W'
+    step = primal.
 
     `primal` is the residual of the constraint on the mixture.
     """
@@ -160,8 +164,8 @@ def _newton_step(
 
 
 def _max_step(values: Floats, step: Floats) -> float:
-    """Return the largest multiple of a step, up to a fraction, that keeps all values
-    positive.
+    """Return the largest multiple of a mixture's step, up to a fraction, that keeps all
+    values positive.
     """
     falling = step < 0
     return TO_BOUNDARY * float((values[falling] / -step[falling]).min(initial=np.inf))

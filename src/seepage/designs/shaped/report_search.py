@@ -113,6 +113,7 @@ class ReportSearch:
         starts: int = STARTS,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Prepare the search of a mixture of admissible reports."""
         self.cone = cone
         self.wanted = wanted
         self.starts = starts
@@ -125,8 +126,8 @@ class ReportSearch:
         """False if the reports within the limits differ too little to be computed."""
 
     def run(self, gap: float, offset: float = 0.0) -> None:
-        """Improve the mixture until its total variance is at most 1 + gap times its
-        lower bound.
+        """Search until the mixture's total variance is at most 1 + gap times its lower
+        bound.
 
         The total variance is phi - offset, with offset = sum (B f)^2.
         """
@@ -149,8 +150,8 @@ class ReportSearch:
             pass
 
     def solve_master(self, new: Floats) -> bool:
-        """Add reports and compute the best shares; return False, and change nothing, on
-        failure.
+        """Add reports to the search and compute the best shares; return False, and
+        change nothing, on failure.
 
         It fails where the information of the start is singular, or becomes so by
         rounding: further reports cannot raise the minimum of the second moment.
@@ -176,7 +177,8 @@ class ReportSearch:
         return True
 
     def price(self, gap: float) -> tuple[Floats, float]:
-        """Return reports with a positive reduced gain, and the largest reduced gain.
+        """Return the reports that the search finds with a positive reduced gain, and
+        the largest reduced gain.
 
         |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in
         w for given v, and v = M w.  The largest reduced gain is infinite (unknown) if
@@ -216,8 +218,8 @@ class ReportSearch:
         return np.array(reports).reshape(-1, cone.cells), largest
 
     def _starts(self, coefficients: Floats, scales: Floats) -> Floats:
-        """Return starts v: all sign vectors or random ones, and M w of the likeliest
-        reports w.
+        """Return starts v of the search of reports: all sign vectors or random ones,
+        and M w of the likeliest reports w.
 
         Random ones are M w of reports drawn from the mixture, plus noise, and of
         two-level w.
@@ -242,7 +244,9 @@ class ReportSearch:
 
 
 def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
-    """Return whether the last rounds lowered the second moment by less than the gap."""
+    """Return whether the last rounds of the report search lowered the second moment by
+    less than the gap.
+    """
     return (
         len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
     )

@@ -75,8 +75,8 @@ def mixture_thresholds(
 
 
 def rounding_changes(thresholds: Thresholds) -> tuple[float, float]:
-    """Return by how much rounding changes log-likelihood ratios, at most, and the
-    largest of the last report.
+    """Return by how much rounding to thresholds changes log-likelihood ratios, at most,
+    and the largest of the last report.
 
     A threshold K is at most 1 above its value before, which changes its logarithm by at
     most 1/K; the last report is neutral before.
@@ -88,8 +88,8 @@ def rounding_changes(thresholds: Thresholds) -> tuple[float, float]:
 
 
 def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
-    """Return the largest likelihood ratio of an output about a secret, as an exact
-    fraction.
+    """Return the largest likelihood ratio of an output's thresholds about a secret, as
+    an exact fraction.
     """
     return largest_ratio(scaled_means(thresholds, limit.counts))
 
@@ -97,8 +97,8 @@ def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
 def report_totals(
     counter: FormCounter, sources: Iterable[str], thresholds: Thresholds
 ) -> list[float]:
-    """Return the total of one report about every attribute, asked or not, in nats,
-    rounded up.
+    """Return the total of a report of integer thresholds about every attribute, asked
+    or not, in nats, rounded up.
 
     In integers; with the public values of the counter beside the report.  A value that
     never occurs has no distribution of the other answers: the total about an answer
@@ -121,8 +121,8 @@ def report_totals(
 
 
 def _log_ratio_above(means: Thresholds) -> float:
-    """Return the largest log-ratio of two rows, rounded up; infinite for one of a
-    zero.
+    """Return the largest log-ratio of two rows of thresholds, rounded up; infinite for
+    one of a zero.
     """
     impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
     if impossible.any():

@@ -58,8 +58,8 @@ def shape_form(
     stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
 ) -> ShapedReport | None:
-    """Return the report of least variance for a form's answers within limits, from
-    counts alone.
+    """Shape a form: return the report of least variance for its answers within limits,
+    from counts alone.
 
     None if the reports within the limits differ too little to be computed.
 
@@ -124,8 +124,8 @@ def shaped_report(
     rows: Mapping[int, Floats],
     data_free: Sequence[RatioLimit],
 ) -> ShapedReport | None:
-    """Return the report of some thresholds; None if it does not estimate every wanted
-    table.
+    """Return the report of a shaped form with some thresholds; None if it does not
+    estimate every wanted table.
     """
     mechanism = MatrixMechanism.from_thresholds(thresholds, "shaped")
     report = ShapedReport(mechanism, table, wanted, rows, data_free)
@@ -135,7 +135,9 @@ def shaped_report(
 def _data_free_limits(
     table: AnswerCounts, epsilons: Sequence[float], record_limit: float
 ) -> list[RatioLimit]:
-    """Return the limits of changing one answer, and of changing any."""
+    """Return the limits in shaping a form of changing one answer, and of changing
+    any.
+    """
     identity = np.eye(len(table.counts), dtype=np.int64)
     record = RatioLimit(", ".join(table.sources), identity, record_limit)
     if len(epsilons) == 1:
@@ -144,7 +146,8 @@ def _data_free_limits(
 
 
 def _fewest_reports(search: ReportSearch, wanted: Floats) -> tuple[Floats, Floats]:
-    """Return a subset of the reports, with shares of the same variance.
+    """Return a subset of the reports of a shaped form, with shares of the same
+    variance.
 
     Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M
     unbiased, and the second moment, sum theta |M w|^2 = sum theta w . prices, the same.
@@ -173,8 +176,8 @@ def _fewest_reports(search: ReportSearch, wanted: Floats) -> tuple[Floats, Float
 
 
 def _corrected(reports: Floats, shares: Floats) -> Floats | None:
-    """Return shares with sum theta w = 1, of least squared relative change; None if
-    that is large.
+    """Return shares of a shaped form's reports with sum theta w = 1, of least squared
+    relative change; None if that is large.
 
     It is large where the reports hardly determine a cell that never occurs.
     """
@@ -189,8 +192,8 @@ def _contrasts(
     wanted: Mapping[tuple[int, ...], float],
     rows: Mapping[int, Floats],
 ) -> Floats:
-    """Return orthonormal contrasts of the wanted tables, times the roots of their
-    weights.
+    """Return orthonormal contrasts of the wanted tables to shape a form by, times the
+    roots of their weights.
 
     The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them,
     with the same total variance.  Of another statistic all rows are returned.

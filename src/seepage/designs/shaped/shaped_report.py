@@ -56,13 +56,13 @@ class ShapedReport:
 
     @property
     def nominal(self) -> Floats:
-        """The nominal frequencies of the cells."""
+        """The nominal frequencies of the cells of a shaped report."""
         return np.asarray(self.table.counts / self.table.counts.sum())
 
     @cached_property
     def reports(self) -> Floats:
-        """The likelihoods of each report, one row each, with mean 1 at the nominal
-        frequencies.
+        """The likelihoods of each output of a shaped report, one row each, with mean 1
+        at the nominal frequencies.
         """
         channel = self.mechanism.channel()
         return np.asarray((channel / (self.nominal @ channel)).T)
@@ -71,8 +71,8 @@ class ShapedReport:
 
     @cached_property
     def variances(self) -> dict[tuple[int, ...], float]:
-        """Variance of each wanted table's estimated frequencies times n, summed over
-        its cells.
+        """Variance of each wanted table estimated from a shaped report times n, summed
+        over its cells.
 
         For people drawn from the population, noise and sampling together, at the
         nominal frequencies.  Infinite where there is no unbiased estimate.
@@ -88,8 +88,8 @@ class ShapedReport:
         return variances
 
     def coefficients(self, axes: tuple[int, ...]) -> Floats | None:
-        """Return A with C A = B', of least variance at the nominal frequencies; else
-        None.
+        """Return A with C A = B' for a shaped report, of least variance at the nominal
+        frequencies; else None.
 
         C is the matrix of the report, B that of a table of some answers, by their
         indices.
@@ -107,7 +107,9 @@ class ShapedReport:
 
     @cached_property
     def answer_leakage(self) -> AnswerLeakage:
-        """Leakages about the answers beyond the totals, in nats, rounded up."""
+        """Leakages of a shaped report about the answers beyond the totals, in nats,
+        rounded up.
+        """
         others = len(self.table.sources) - 1
         xor, xor_of = self._worst_xor()
         return AnswerLeakage(
@@ -119,8 +121,8 @@ class ShapedReport:
         )
 
     def _answer_changes(self) -> list[float]:
-        """Return the largest change of the log-likelihood when one answer changes, for
-        each.
+        """Return the largest change of a shaped report's log-likelihood when one answer
+        changes, for each.
         """
         sources = self.table.sources
         sizes = self.table.sizes
@@ -131,8 +133,8 @@ class ShapedReport:
         return list(changes.values())
 
     def given_answers(self, known: int) -> float:
-        """Return the largest leakage about an answer given the values of `known` other
-        answers.
+        """Return the largest leakage of a shaped report about an answer given the
+        values of `known` other answers.
 
         In nats, exact for the table of `counts`, rounded up; the maximum over the
         answers, the sets of other answers, and their values.
@@ -150,8 +152,8 @@ class ShapedReport:
         return self._rounded_up(largest)
 
     def _conditional(self, kept: Sequence[int]) -> Floats:
-        """Return P(report | some answers), one axis per answer; NaN for answers without
-        records.
+        """Return P(shaped report | some answers), one axis per answer; NaN for answers
+        without records.
         """
         sizes = self.table.sizes
         table = self.table.counts.reshape(sizes)
@@ -162,8 +164,8 @@ class ShapedReport:
             return np.asarray(weighted / table.sum(axis=drop)[..., None])
 
     def _worst_xor(self) -> tuple[float, tuple[str, ...]]:
-        """Return the largest leakage about the exclusive or of at least two answers,
-        and of which.
+        """Return the largest leakage of a shaped report about the exclusive or of at
+        least two answers, and of which.
 
         An answer of more than two values enters as the question whether it is a certain
         value.
@@ -194,12 +196,13 @@ class ShapedReport:
         return self._rounded_up(worst), names
 
     def _rounded_up(self, leakage: float) -> float:
+        """Return a leakage of a shaped report rounded up, by what its sums may err."""
         return round_up(leakage, 8 * self.mechanism.k + 64)
 
 
 def _largest_log_ratio(lines: Floats) -> float:
-    """Return the largest log-ratio along the first axis, NaN (not occurring)
-    excluded.
+    """Return the largest log-ratio of a shaped report along the first axis, NaN (not
+    occurring) excluded.
     """
     values = np.moveaxis(lines, 0, -1)
     return float(
@@ -211,8 +214,8 @@ def _largest_log_ratio(lines: Floats) -> float:
 
 
 def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
-    """Return the 0/1 matrix that sums cells of all answers to cells of a table of some
-    answers.
+    """Return the 0/1 matrix that sums a shaped report's cells of all answers to cells
+    of a table of some answers.
     """
     codes = np.array(list(np.ndindex(*sizes)))[:, list(axes)]
     shape = [sizes[axis] for axis in axes]
@@ -223,8 +226,8 @@ def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
 def statistic_rows(
     sizes: Sequence[int], axes: tuple[int, ...], rows: Mapping[int, Floats]
 ) -> Floats:
-    """Return the matrix from cells of all answers to a wanted table, or to a statistic
-    of one.
+    """Return the matrix from a shaped report's cells of all answers to a wanted table,
+    or to a statistic of one.
     """
     table = table_rows(sizes, axes)
     return (
