@@ -77,6 +77,7 @@ def analysis_text(analysis: Any) -> str:
 
 
 def _heading(analysis: Any) -> str:
+    """Return the first lines of an analysis's text: what was analysed, and how."""
     matrix = analysis.matrix
     names = sorted({release.name or "" for release in matrix.releases})
     mechanism = ", ".join(names)
@@ -96,8 +97,8 @@ def _heading(analysis: Any) -> str:
 
 
 def _verdict_text(analysis: Any) -> str:
-    """Return the verdict and a table of bounds by state of the limit; "" without
-    limits.
+    """Return the verdict of an analysis as text, with a table of bounds by state of the
+    limit; "" without limits.
     """
     from seepage.analysis.verdict import STATES
 
@@ -125,8 +126,8 @@ LIMITS_HEAD = (
 
 
 def _judgement_row(judgement: Any) -> list[str]:
-    """Return limit, what holds for every report, what holds but for a delta, and the
-    state.
+    """Return a row of an analysis's text on one limit: what holds for every report,
+    what holds but for a delta, and the state.
     """
     at_least = "-"
     if judgement.at_least:
@@ -153,15 +154,17 @@ def _judgement_row(judgement: Any) -> list[str]:
 
 
 def _without_columns(rows: Sequence[Sequence[str]], empty: str) -> list[list[str]]:
-    """Return a table without the columns in which all rows below the head are empty."""
+    """Return a table of an analysis's text without the columns in which all rows below
+    the head are empty.
+    """
     columns = list(zip(*rows, strict=True))
     kept = [column for column in columns if set(column[1:]) != {empty}]
     return [list(row) for row in zip(*kept, strict=True)]
 
 
 def _alike_as_sentences(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table by attribute: what is the same in all rows of many as
-    one sentence, and rows alike as one.
+    """Return the lines of an analysis's table by attribute: what is the same in all
+    rows of many as one sentence, and rows alike as one.
     """
     head = list(rows[0])
     body = [list(row) for row in rows[1:]]
@@ -185,8 +188,8 @@ def _alike_as_sentences(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _rows_alike_as_one(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return a table in which many rows with the same cells are one row with the names
-    of all.
+    """Return a table of an analysis's text in which many rows with the same cells are
+    one row with the names of all.
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, *cells in rows[1:]:
@@ -200,7 +203,9 @@ def _rows_alike_as_one(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _leaks_text(analysis: Any) -> str:
-    """Return the strongest leaks, and what too few records or missing values hide."""
+    """Return the strongest leaks of an analysis as text, and what too few records or
+    missing values hide.
+    """
     from seepage.leakage.skip_patterns import skip_patterns
     from seepage.leakage.strongest_leaks import witness_records
 
@@ -244,7 +249,9 @@ def _leaks_text(analysis: Any) -> str:
 
 
 def _too_few_lines(too_few: Sequence[Any]) -> list[str]:
-    """Return the attributes with too few records of some values."""
+    """Return lines of an analysis's text on the attributes with too few records of some
+    values.
+    """
     lines = [f"  {few.sentence()}" for few in too_few[:SHOWN_LEAKS]]
     others = [few.attribute for few in too_few[SHOWN_LEAKS:]]
     if others:
@@ -255,7 +262,9 @@ def _too_few_lines(too_few: Sequence[Any]) -> list[str]:
 
 
 def _leak_lines(leak: Any, matrix: Any) -> list[str]:
-    """Return a leak with its interval, and its witness in words."""
+    """Return lines of an analysis's text on a leak with its interval, and its
+    witness.
+    """
     groups = [" = ".join(names) for names in (leak.sources, leak.targets) if names]
     ends = " -> ".join(groups) or f"{leak.source} -> {leak.target}"
     most = odds_above(float(matrix.epsilons[matrix.domain.index(leak.source)]))
@@ -272,7 +281,9 @@ def _leak_lines(leak: Any, matrix: Any) -> list[str]:
 
 
 def _matrix_text(matrix: Any, width: int) -> str:
-    """Return the matrix in blocks of columns that fit the width; "" if it is large."""
+    """Return the matrix of an analysis as text in blocks of columns that fit the width;
+    "" if it is large.
+    """
     names = [
         f"{k:>2} {_short(name)}" for k, name in enumerate(matrix.domain.names, start=1)
     ]
@@ -292,13 +303,14 @@ def _matrix_text(matrix: Any, width: int) -> str:
 
 
 def _bare_delta(delta: float) -> str:
+    """Return a delta of an analysis as text without a comma before it."""
     return delta_text(delta, 1).removeprefix(", delta ") or "0"
 
 
 def _matrix_blocks(
     names: Sequence[str], cells: Sequence[Sequence[str]], free: int
 ) -> list[str]:
-    """Return a matrix as aligned blocks of cells that fit into so many characters."""
+    """Return the matrix of an analysis as aligned blocks of at most so many columns."""
     widest = max(CELL_WIDTH, *(len(cell) for row in cells for cell in row))
     fitting = max(1, free // (widest + 2))
     blocks = list[str]()
@@ -315,7 +327,9 @@ def _matrix_blocks(
 
 
 def _totals_text(analysis: Any) -> str:
-    """Return a table of totals by attribute and guarantee, with a legend."""
+    """Return the totals of an analysis as a table by attribute and guarantee, with a
+    legend.
+    """
     from seepage.totals.guarantees import GUARANTEES
     from seepage.totals.result import odds_of_total
 
@@ -355,7 +369,9 @@ def _totals_text(analysis: Any) -> str:
 
 
 def _terms(total: Any) -> str:
-    """Return the largest delta and the confidence of a total, where it has one."""
+    """Return the largest delta and the confidence of a total in an analysis's text,
+    where it has one.
+    """
     terms = total.delta_text
     if total.confidence is not None:
         terms += f", confidence {total.confidence:g}"
@@ -365,8 +381,8 @@ def _terms(total: Any) -> str:
 
 
 def _uncertainty_text(analysis: Any) -> str:
-    """Return the leakages that grow most over the rows within the stated distances, and
-    totals by distance; "" without any.
+    """Return an analysis's leakages that grow most over the rows within the stated
+    distances as text, and totals by distance; "" without any.
     """
     within = analysis.within
     if within is None:
@@ -399,8 +415,8 @@ def _uncertainty_text(analysis: Any) -> str:
 
 
 def _experience_text(experience: Any) -> str:
-    """Return the realised losses of drawn people, the most affected attributes
-    first.
+    """Return the realised losses of an analysis's people as text, the most affected
+    attributes first.
     """
     from seepage.totals.experienced import ESTIMATE
 
@@ -436,6 +452,7 @@ def _experience_text(experience: Any) -> str:
 
 
 def _notes_text(analysis: Any) -> str:
+    """Return the notes of an analysis as text."""
     from seepage.leakage.equivalent_attributes import same_attributes
 
     matrix = analysis.matrix
@@ -460,6 +477,7 @@ def _notes_text(analysis: Any) -> str:
 
 
 def _short(name: str) -> str:
+    """Return a name cut to the width that an analysis's tables have for it."""
     if len(name) <= MAX_NAME:
         return name
     return name[: MAX_NAME - 1] + "…"

@@ -186,7 +186,7 @@ def _audit_text(result: Any) -> str:
 
 
 def _largest_totals(analysis: Any) -> str:
-    """Return the largest total of an analysis under each guarantee."""
+    """Return the largest total under each guarantee of an audited table's analysis."""
     from seepage.totals.result import largest_total_odds
 
     return ", ".join(

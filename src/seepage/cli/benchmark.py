@@ -98,8 +98,8 @@ def mechanisms(data: str, **_: Any) -> None:
 
 
 def _data_names(data: tuple[str, ...]) -> dict[str, str]:
-    """Return a unique name for each DATA: its file name, or its path if two have the
-    same.
+    """Return a unique name for each benchmarked DATA: its file name, or its path if two
+    have the same.
     """
     if len(set(data)) < len(data):
         raise InputError("each DATA must be given once, got one twice")
@@ -110,7 +110,9 @@ def _data_names(data: tuple[str, ...]) -> dict[str, str]:
 
 
 def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
-    """Write the scores; notes follow the table, or go to standard error for CSV."""
+    """Write the scores of a benchmark; notes follow the table, or go to standard error
+    for CSV.
+    """
     lines = [console.aligned_columns(scores._columns()), *scores.notes]
     for name, pairs in tables.items():
         lines += [f"{name}: {note}" for note in console.constants(pairs.domain)]

@@ -104,7 +104,7 @@ def _check_plan(file: str, table: str | None, fail_if: str | None) -> None:
 
 
 def _plan_text(result: Any, plan: str, table: str) -> str:
-    """Return the totals of a plan on another table as text."""
+    """Return the check of a plan on another table as text: its totals there."""
     verdict = "every total is within its limit"
     if not result.within:
         verdict = f"above the limit: {', '.join(result.exceeded)}"

@@ -52,6 +52,7 @@ class FileCommand(click.Command):
         headings: Mapping[str, Sequence[str]] | None = None,
         **settings: Any,
     ) -> None:
+        """Make a command that reads and writes files, with headings of its options."""
         super().__init__(*arguments, **settings)
         self.headings = headings or {}
         if any(isinstance(param.type, OutputFile) for param in self.params):
@@ -60,7 +61,7 @@ class FileCommand(click.Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Write the help of the options under their headings."""
+        """Write the help of the command's options under their headings."""
         if not self.headings:
             super().format_options(ctx, formatter)
             return
@@ -77,7 +78,7 @@ class FileCommand(click.Command):
                 formatter.write_dl([(names.ljust(width), text) for names, text in rows])
 
     def _help_records(self, ctx: click.Context) -> dict[str, tuple[str, str]]:
-        """Return the names of each option and its help, by parameter."""
+        """Return the names of each option of the command and its help, by parameter."""
         records = dict[str, tuple[str, str]]()
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx)
@@ -86,7 +87,7 @@ class FileCommand(click.Command):
         return records
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check the files, then run the command."""
+        """Check the files that the command reads and writes, then run it."""
         force = ctx.params.pop("force", False)
         ctx.meta["force"] = force
         if sys.stdout is None and ctx.params.get("output", "none needed") is None:
@@ -111,7 +112,9 @@ class FileCommand(click.Command):
             raise InputError(error.naming(_option_names())) from error
 
     def _inputs(self, ctx: click.Context) -> Iterator[str]:
-        """Yield the paths of what is read: arguments, and options of type `Path`."""
+        """Yield the paths of what the command reads: arguments, and options of type
+        `Path`.
+        """
         for param in self.params:
             if isinstance(param, click.Argument) or type(param.type) is click.Path:
                 value = ctx.params[str(param.name)]
@@ -121,7 +124,7 @@ class FileCommand(click.Command):
                     yield from value
 
     def _outputs(self, ctx: click.Context) -> Iterator[str]:
-        """Yield the paths of the files to write."""
+        """Yield the paths of the files that the command writes."""
         for param in self.params:
             if isinstance(param.type, OutputFile):
                 path = ctx.params[str(param.name)]
@@ -130,7 +133,7 @@ class FileCommand(click.Command):
 
 
 def _check_is_no_input(output: str, inputs: Sequence[str]) -> None:
-    """Raise an InputError if a file to write is one that is read."""
+    """Raise an InputError if a file that the command writes is one that it reads."""
     if not Path(output).exists():
         return
     for path in inputs:
@@ -141,7 +144,9 @@ def _check_is_no_input(output: str, inputs: Sequence[str]) -> None:
 
 
 def _check_is_replaceable(output: str) -> None:
-    """Raise an InputError if a file is there that seepage did not write."""
+    """Raise an InputError if the command would replace a file that seepage did not
+    write.
+    """
     if not is_replaceable(Path(output)):
         raise InputError(
             f"{output!r} exists, and nothing in it says that seepage wrote it; "
@@ -163,7 +168,7 @@ def _option_names() -> dict[str, str]:
 
 
 def with_option_names(text: str) -> str:
-    """Return a text of the library with the options of the running command for
+    """Return a message with the running command's options in place of the library's
     parameters.
     """
     return naming(text, _option_names())

@@ -67,11 +67,11 @@ class LazyGroup(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands' names."""
+        """Return the names of all commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by name."""
+        """Return one of the commands by name."""
         cmd_name = SPELLINGS.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             hint = checks.near_miss(cmd_name, COMMANDS)
@@ -142,13 +142,13 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _end(message: str, status: int) -> NoReturn:
-    """Print one line on standard error and exit."""
+    """End the command line: print one line on standard error and exit."""
     click.echo(f"seepage: {message}", err=True)
     sys.exit(status)
 
 
 def _open_standard_streams() -> None:
-    """Open the null device in place of closed standard streams.
+    """Open the null device for the commands in place of closed standard streams.
 
     Otherwise the next file that is opened gets their descriptor, and output meant for
     the screen is written into it; and libraries that write to `sys.stderr` find None
@@ -164,12 +164,16 @@ def _open_standard_streams() -> None:
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:
-    """Exit by an exception, so that unfinished files are removed."""
+    """End all commands on a signal by an exception, so that unfinished files are
+    removed.
+    """
     raise SystemExit(128 + number)
 
 
 def _usage_message(error: click.ClickException) -> str:
-    """Return Click's message in one line, with a hint to the command's help."""
+    """Return Click's message on wrong use of the commands in one line, with a hint to
+    the command's help.
+    """
     context = getattr(error, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
     message = str(InputError(error.format_message())).rstrip(".")
@@ -181,8 +185,8 @@ def _usage_message(error: click.ClickException) -> str:
 
 
 def _os_message(error: OSError) -> str:
-    """Return an operating system error in one line; without a file name it is standard
-    output.
+    """Return an operating system error that ends the commands in one line; without a
+    file name it is standard output.
     """
     reason = error.strerror or str(error)
     if error.filename is None:

@@ -111,7 +111,9 @@ def compare(a: str, b: str, fail_if: str | None, **_: Any) -> None:
 
 
 def _comparison_text(comparison: Any) -> str:
-    """Return a comparison as text: verdict, limits, pairs, totals, notes."""
+    """Return the comparison of two tables as text: verdict, limits, pairs, totals,
+    notes.
+    """
     first, second = comparison.tables.names
     counts = (
         f"{comparison.tables.first.records:,} and {comparison.tables.second.records:,}"
@@ -128,7 +130,9 @@ def _comparison_text(comparison: Any) -> str:
 
 
 def _limits_text(comparison: Any) -> str:
-    """Return the limits on the second table; "" without limits."""
+    """Return the limits on the second of two compared tables as text; "" without
+    limits.
+    """
     if not comparison.limits:
         return ""
     first, second = comparison.tables.names
@@ -145,8 +149,8 @@ def _limits_text(comparison: Any) -> str:
 
 
 def _pairs_text(comparison: Any) -> str:
-    """Return the pairs that leak more in the second table, the most understated
-    first.
+    """Return the pairs that leak more in the second of two compared tables as text, the
+    most understated first.
     """
     first, second = comparison.tables.names
     rows = [["source -> target", first, second, "distance", ""]]
@@ -179,7 +183,7 @@ def _pairs_text(comparison: Any) -> str:
 
 
 def _totals_text(comparison: Any) -> str:
-    """Return the totals of both tables, those that grow most first."""
+    """Return the totals of both compared tables as text, those that grow most first."""
     first, second = comparison.tables.names
     rows = [["attribute", first, second]]
     for total in comparison.totals:
@@ -193,7 +197,9 @@ def _totals_text(comparison: Any) -> str:
 
 
 def _notes_text(comparison: Any) -> str:
-    """Return what was left out, and values that only the second table has."""
+    """Return what comparing two tables left out as text, and values that only the
+    second table has.
+    """
     lines = [with_option_names(note) for note in comparison.tables.notes]
     for table, names in zip(
         comparison.tables.names, comparison.tables.alone, strict=True

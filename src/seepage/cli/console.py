@@ -76,7 +76,7 @@ def write_result(
 
 
 def constants(domain: Domain) -> list[str]:
-    """Return a note on each attribute that has one value only."""
+    """Return a note to print on each attribute that has one value only."""
     return [
         f"{attribute.name} is constant (always {attribute.values[0]}): it leaks nothing"
         for attribute in domain
@@ -100,8 +100,8 @@ def aligned(
     most: int | None = None,
     narrowest: int = 0,
 ) -> str:
-    """Return rows as aligned columns: the first to the left, the others right unless
-    `left`.
+    """Return rows as text in aligned columns: the first to the left, the others right
+    unless `left`.
 
     At most `most` rows beside the first, and the number of the others; columns but the
     first have at least `narrowest` characters.
@@ -121,7 +121,7 @@ def aligned(
 
 
 def aligned_columns(columns: Mapping[str, Column]) -> str:
-    """Return columns of equal length by name as text, see `aligned`."""
+    """Return columns of equal length by name as printed text, see `aligned`."""
     cells = [
         [name.replace("_", " "), *map(cell_text, columns[name])] for name in columns
     ]

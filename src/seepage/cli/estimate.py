@@ -115,8 +115,8 @@ def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
 def _survey_weights(
     weights: str | None, covariates: str | None, known_totals: str | None, **_: Any
 ) -> Any:
-    """Return weights: a column beside the reports by its name, or numbers from the
-    covariates.
+    """Return the weights of estimates: a column beside the reports by its name, or
+    numbers from the covariates.
     """
     from seepage.collection.clear_columns import (
         clear_columns,
@@ -144,7 +144,9 @@ def _survey_weights(
 
 
 def _table_text(shown: Any, table: Any) -> str:
-    """Return cells and, for several attributes, shares given all but the first."""
+    """Return an estimated table as text: cells and, for several attributes, shares
+    given all but the first.
+    """
     people = ", ".join(
         f"{count:,} of form {form}" for form, count in table.people.items()
     )
@@ -168,8 +170,8 @@ def _table_text(shown: Any, table: Any) -> str:
 
 
 def _decimal_table(result: Any, labels: list[str], numbers: dict[str, str]) -> str:
-    """Return labels and numbers of a result as a table, the numbers with five
-    decimals.
+    """Return the labels and numbers of an estimated result as a table, the numbers with
+    five decimals.
     """
     columns = result.to_arrow().to_pydict()
     texts = {

@@ -12,8 +12,8 @@ from seepage._core.files import writable
 
 
 def option_name(option: click.Parameter) -> str:
-    """Return the name of an option in messages, the first long one; an argument in
-    capitals.
+    """Return the name of a file's option in messages, the first long one; an argument
+    in capitals.
     """
     long = (name for name in option.opts if name.startswith("--"))
     return next(long, str(option.name).upper())
@@ -25,10 +25,11 @@ class OutputFile(click.Path):
     """
 
     def __init__(self) -> None:
+        """Make the type of an argument that is a file to write."""
         super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
-        """Return the path if a file can be written there."""
+        """Return the path of an output file if it can be written there."""
         path = writable(value, option_name(param))
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
@@ -39,7 +40,7 @@ class PictureFile(OutputFile):
     """Type of an option that names a picture to write; its ending must be known."""
 
     def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
-        """Return the path if a picture can be written there."""
+        """Return the path of an output file if a picture can be written there."""
         from seepage.charts.chart_files import chart_ending
 
         path = super().convert(value, param, ctx)
@@ -51,10 +52,13 @@ class OutputFolder(click.Path):
     """Type of an option that names a folder to write to, which need not exist."""
 
     def __init__(self) -> None:
+        """Make the type of an argument that is a folder to write."""
         super().__init__(file_okay=False)
 
     def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
-        """Return the path unless it is empty, which would be the current folder."""
+        """Return the path of an output folder unless it is empty, which would be the
+        current folder.
+        """
         if not value:
             raise InputError(f"{option_name(param)} must be a folder, got ''")
         return str(super().convert(value, param, ctx))
@@ -81,7 +85,8 @@ SCANNED_BYTES = 1 << 16
 
 
 def is_replaceable(path: Path) -> bool:
-    """Return whether a path does not exist, is empty, or looks like an earlier output.
+    """Return whether an output file may be written: the path does not exist, is empty,
+    or looks like an earlier output.
 
     Our Parquet (in its footer), JSON and HTML contain "seepage"; CSV and text are
     recognised by the words of their first line, lines of reports by their first fields,
@@ -110,8 +115,8 @@ def is_replaceable(path: Path) -> bool:
 
 
 def input_files(path: str) -> list[Path]:
-    """Return the files that a path stands for: a file itself, or the files of a folder
-    or glob.
+    """Return the input files that a path stands for: a file itself, or the files of a
+    folder or glob.
     """
     from seepage.tables.sources import find_files
 

@@ -12,13 +12,13 @@ from seepage.cli.files import option_name
 
 
 def is_explicit(name: str) -> bool:
-    """Return whether the option with this parameter name is on the command line."""
+    """Return whether the option of this keyword is on the command line."""
     source = click.get_current_context().get_parameter_source(name)
     return source is ParameterSource.COMMANDLINE
 
 
 def explicit_keywords(names: Iterable[str]) -> dict[str, Any]:
-    """Return the values of those parameters that the command line gives, by name.
+    """Return the keywords that the command line gives, by name.
 
     Others have the default of the function that is called.  Values of single attributes
     (`--limit-of income=2`) join that of all others.
@@ -34,7 +34,8 @@ def explicit_keywords(names: Iterable[str]) -> dict[str, Any]:
 
 
 def reject(names: Iterable[str], reason: str) -> None:
-    """Raise an InputError if one of these options was given although it has no effect.
+    """Raise an InputError if the option of one of these keywords was given although it
+    has no effect.
 
     Parameters
     ----------

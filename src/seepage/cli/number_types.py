@@ -21,7 +21,9 @@ def _check(
     param: click.Parameter | None,
     ctx: click.Context | None,
 ) -> None:
-    """Raise Click's own error for a text that is not in a grammar."""
+    """Raise Click's own error for an option's text that is not in the grammar of its
+    number type.
+    """
     if isinstance(value, str) and not grammar.fullmatch(value.strip()):
         kind.fail(f"{value!r} is not a valid {kind.name.split()[0]}.", param, ctx)
 
@@ -32,7 +34,7 @@ class NumberType(click.types.FloatParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number of a text; any other text fails."""
+        """Return the number that an option's text spells; any other text fails."""
         if not (isinstance(value, str) and NOT_A_NUMBER.fullmatch(value.strip())):
             _check(self, NUMBER, value, param, ctx)
         return super().convert(value, param, ctx)
@@ -44,7 +46,7 @@ class IntegerType(click.types.IntParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the integer of a text; any other text fails."""
+        """Return the integer that an option's text spells; any other text fails."""
         _check(self, INTEGER, value, param, ctx)
         return super().convert(value, param, ctx)
 
@@ -55,7 +57,9 @@ class IntegerRange(click.IntRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the integer of a text; any other text fails."""
+        """Return the integer within a range that an option's text spells; any other
+        text fails.
+        """
         _check(self, INTEGER, value, param, ctx)
         return super().convert(value, param, ctx)
 

@@ -20,6 +20,7 @@ def grouped(*options: Option[Any]) -> Option[Any]:
     """Return one decorator that adds several options in this order."""
 
     def add(function: Function) -> Function:
+        """Add the options to a command."""
         for option in reversed(options):
             function = option(function)
         return function

@@ -43,14 +43,16 @@ POINTS = (0.05, 50.0)
 
 
 def parse_delimiter(_: Any, __: Any, text: str | None) -> str | None:
-    """Return a delimiter; some have words."""
+    """Parse an option's text as a delimiter; some have words."""
     if text is None:
         return None
     return DELIMITERS.get(text, text)
 
 
 def parse_half_width(_: Any, option: click.Parameter, text: str | None) -> Any:
-    """Return a half-width as a share; None if the option was not given."""
+    """Parse an option's text as a half-width, a share; None if the option was not
+    given.
+    """
     if text is None:
         return None
     return as_half_width(text, option_name(option))
@@ -60,17 +62,17 @@ def parse_half_width(_: Any, option: click.Parameter, text: str | None) -> Any:
 
 
 def parse_names(_: Any, __: Any, text: str | None) -> list[str]:
-    """Return names with commas between as a list."""
+    """Parse an option's text as names with commas between."""
     return _names(text or "")
 
 
 def parse_name_lists(_: Any, __: Any, texts: tuple[str, ...]) -> list[list[str]]:
-    """Return a list of names for each time that the option is given."""
+    """Parse each of an option's texts as a list of names."""
     return [_names(text) for text in texts]
 
 
 def parse_limit(_: Any, option: click.Parameter, text: str | None) -> float | None:
-    """Return a limit in nats; None if the option was not given."""
+    """Parse an option's text as a limit in nats; None if the option was not given."""
     if text is None:
         return None
     return as_limit(text, option_name(option))
@@ -79,7 +81,9 @@ def parse_limit(_: Any, option: click.Parameter, text: str | None) -> float | No
 def parse_limits(
     _: Any, option: click.Parameter, text: str | None
 ) -> list[float] | None:
-    """Return limits with commas between as a list; None if the option was not given."""
+    """Parse an option's text as limits with commas between; None if the option was not
+    given.
+    """
     if text is None:
         return None
     name = f"each of {option_name(option)}"
@@ -87,7 +91,9 @@ def parse_limits(
 
 
 def parse_client_values(_: Any, __: Any, text: str | None) -> list[Any]:
-    """Return values as a client expects them: integers, numbers or texts."""
+    """Parse an option's texts as values that a client expects: integers, numbers or
+    texts.
+    """
     return [_json_number_or_text(name) for name in _names(text or "")]
 
 
@@ -110,6 +116,7 @@ def parse_by_name(
     def read(
         _: Any, option: click.Parameter, settings: Iterable[str]
     ) -> dict[str, Any]:
+        """Parse the NAME=VALUE texts of an option."""
         values = _by_name(option_name(option), settings, parse)
         if others is None:
             return values
@@ -119,12 +126,12 @@ def parse_by_name(
 
 
 def as_text(text: str, _: str) -> str:
-    """Return the text itself."""
+    """Parse an option's text as itself."""
     return text
 
 
 def as_number(text: str, name: str) -> float:
-    """Return a number."""
+    """Parse an option's text as a number."""
     number = number_of_text(text.strip())
     if number is None:
         raise InputError(f"{name} must be a number, got {text!r}")
@@ -132,7 +139,8 @@ def as_number(text: str, name: str) -> float:
 
 
 def as_half_width(text: str, name: str) -> float:
-    """Return the half-width of a share, given as 2, "2 points", 2% or 0.02.
+    """Parse an option's text as the half-width of a share, given as 2, "2 points", 2%
+    or 0.02.
 
     Without a unit, numbers from 1 on are percentage points, and below 0.25 shares.
     Whoever would then ask very few people, or millions, or means one of two things, is
@@ -166,35 +174,39 @@ def as_half_width(text: str, name: str) -> float:
 
 
 def as_limit(text: str, name: str) -> float:
-    """Return a limit in nats, given in nats or as odds such as 7.4x."""
+    """Parse an option's text as a limit in nats, given in nats or as odds such as
+    7.4x.
+    """
     number = number_of_text(text.strip())
     return limit_in_nats(text if number is None else number, name)
 
 
 def as_limit_or_none(text: str, name: str) -> float | None:
-    """Return a limit in nats, or None for "none"."""
+    """Parse an option's text as a limit in nats, or None for "none"."""
     if text.strip().casefold() == "none":
         return None
     return as_limit(text, name)
 
 
 def parse_bins(_: Any, option: click.Parameter, rules: tuple[str, ...]) -> Any:
-    """Return one rule for all columns, or a mapping by column with `"*"` for all
-    others.
+    """Parse the option of bins: one rule for all columns, or a mapping by column with
+    `"*"` for all others.
     """
     named = [rule if "=" in rule else f"{ALL_OTHERS}={rule}" for rule in rules]
     return _for_all(_by_name(option_name(option), named, _bin_rule))
 
 
 def parse_order(_: Any, option: click.Parameter, settings: tuple[str, ...]) -> Any:
-    """Return the path of a codebook, or the labels by column."""
+    """Parse the option of scales: the path of a codebook, or the labels by column."""
     if len(settings) == 1 and "=" not in settings[0]:
         return settings[0]
     return _by_name(option_name(option), settings, lambda text, _: _names(text))
 
 
 def parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
-    """Return the texts that mean missing, or a mapping by column with `"*"` for all."""
+    """Parse the option of missing markers: the texts that mean missing, or a mapping by
+    column with `"*"` for all.
+    """
     markers: dict[str, list[str]] = {ALL_OTHERS: []}
     for setting in settings:
         column, _, text = setting.rpartition("=")
@@ -203,6 +215,7 @@ def parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
 
 
 def _by_name(flag: str, settings: Iterable[str], parse: Parse) -> dict[str, Any]:
+    """Parse the NAME=VALUE texts of an option by name, each name once."""
     values = dict[str, Any]()
     for setting in settings:
         name, sign, text = setting.rpartition("=")
@@ -216,7 +229,7 @@ def _by_name(flag: str, settings: Iterable[str], parse: Parse) -> dict[str, Any]
 
 
 def _for_all(values: dict[str, Any]) -> Any:
-    """Return the value that alone is given, for all columns, or the mapping by
+    """Return the parsed value that alone is given, for all columns, or the mapping by
     column.
     """
     if set(values) == {ALL_OTHERS}:
@@ -225,17 +238,21 @@ def _for_all(values: dict[str, Any]) -> Any:
 
 
 def _bin_rule(text: str, name: str) -> str | list[float]:
+    """Parse a text as a rule of binning; numbers with commas between are edges."""
     if "," not in text:
         return text
     return _numbers(text, f"each edge of {name}")
 
 
 def _numbers(text: str, name: str) -> list[float]:
+    """Parse a text as numbers with commas between."""
     return [as_number(part.strip(), name) for part in text.split(",")]
 
 
 def _names(text: str) -> list[str]:
-    """Return names with commas between; one in double quotes may have commas itself."""
+    """Parse a text as names with commas between; one in double quotes may have commas
+    itself.
+    """
     names = list[str]()
     for quoted, plain in LISTED_NAME.findall(text):
         name = quoted.replace('""', '"') or plain
@@ -245,7 +262,7 @@ def _names(text: str) -> list[str]:
 
 
 def _json_number_or_text(text: str) -> Any:
-    """Return a text that is a number of JSON as one, and any other as it is: "00"
+    """Parse a text as a number of JSON if it is one, and keep any other as it is: "00"
     too.
     """
     with suppress(ValueError):

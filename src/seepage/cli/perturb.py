@@ -115,8 +115,8 @@ def perturb(
 
 @contextmanager
 def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[Any]:
-    """Yield the path of the key file, or a new key; its file stays only if the block
-    succeeds.
+    """Yield the path of the key file for perturbing, or a new key; its file stays only
+    if the block succeeds.
     """
     if path is not None and Path(path).resolve() == Path(output).resolve():
         raise InputError(

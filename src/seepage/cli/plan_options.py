@@ -64,7 +64,9 @@ PLAN_RESULT = options.grouped(
 
 
 def check_limit(limit: float | dict[str, float | None] | None) -> None:
-    """Raise an InputError if some attributes have no limit."""
+    """Raise an InputError if the plan's option `--limit` leaves some attributes without
+    one.
+    """
     if limit is None:
         raise InputError(
             "--limit must be given: how far all reports of a person may change the "

@@ -60,7 +60,9 @@ def design_summary(plan: Any) -> str:
 
 
 def _notes_to_decide(plan: Any) -> list[str]:
-    """Return the notes on the table that somebody must decide about."""
+    """Return the lines of a plan's text on what somebody must decide about the
+    table.
+    """
     return [
         with_option_names(note)
         for note in plan.notes
@@ -69,7 +71,9 @@ def _notes_to_decide(plan: Any) -> list[str]:
 
 
 def _strategies_text(precision: Any) -> str:
-    """Return the ways to ask that keep the limits, and what no privacy needs."""
+    """Return the ways to ask that keep a plan's limits as text, and what no privacy
+    needs.
+    """
     from seepage.pages.plan_view import people_bars
 
     rows = [["way to ask", "people for the same precision", ""]]
@@ -78,7 +82,7 @@ def _strategies_text(precision: Any) -> str:
 
 
 def next_command(output: str | None, report: str | None) -> str:
-    """Return what to do with a plan that was saved; empty for none."""
+    """Return as text what to do with a plan that was saved; empty for none."""
     if output is None:
         return ""
     if report is None:
@@ -93,7 +97,9 @@ def next_command(output: str | None, report: str | None) -> str:
 
 
 def design_details(plan: Any) -> str:
-    """Return groups, questions, ways to ask and notes of a designed plan, in nats."""
+    """Return a designed plan's details as text: groups, questions, ways to ask and
+    notes, in nats.
+    """
     from seepage.plan.plan_precision import plan_precision
 
     precision = plan_precision(plan)
@@ -111,6 +117,7 @@ def design_details(plan: Any) -> str:
 
 
 def _forms_text(plan: Any) -> str:
+    """Return the forms of a plan as text."""
     rows = [["group", "people", "all answers", "questions and budgets"]]
     for number, form in enumerate(plan.forms[:SHOWN_FORMS], 1):
         rows.append(
@@ -129,6 +136,7 @@ def _forms_text(plan: Any) -> str:
 
 
 def _questions_text(form: Any) -> str:
+    """Return the questions of a plan's form as text."""
     if not form.is_product:
         return f"one shaped report: {', '.join(form.attributes)}"
     return ", ".join(
@@ -140,6 +148,7 @@ def _questions_text(form: Any) -> str:
 
 
 def _attributes_text(plan: Any, precision: Any) -> str:
+    """Return the attributes of a plan with totals and precision as text."""
     is_proven = plan.attributes[0].observed is not None
     total = "total in the table" if is_proven else "largest total"
     limit_head = "proven limit" if is_proven else "limit"
@@ -159,6 +168,7 @@ def _attributes_text(plan: Any, precision: Any) -> str:
 
 
 def _comparison_text(precision: Any) -> str:
+    """Return a plan beside other ways to ask as text."""
     from seepage.plan.plan_precision import people_text
 
     rows = [["way to ask", "people for the same precision", "all answers", "rests on"]]
@@ -177,7 +187,7 @@ def _comparison_text(precision: Any) -> str:
 
 
 def calibration_text(plan: Any, name: str) -> str:
-    """Return the budgets and totals of a calibrated plan as text."""
+    """Return a calibrated plan as text: its budgets and totals."""
     from seepage.plan.promises import promised
 
     rows = [["attribute", "mechanism", "epsilon", "odds change at most", "limit"]]
@@ -197,7 +207,8 @@ def calibration_text(plan: Any, name: str) -> str:
 
 
 def limits_text(comparison: Any, name: str, details: bool) -> str:
-    """Return what each limit costs as text, and how to keep the plan of one.
+    """Return plans for several limits as text: what each limit costs, and how to keep
+    the plan of one.
 
     With details, the notes that all plans share.
     """

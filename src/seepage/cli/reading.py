@@ -67,6 +67,7 @@ def reading_progress(data: str, stage: str) -> AbstractContextManager[Progress |
 
 
 def _start_spark(data: str, master: str | None) -> None:
+    """Start a Spark session to read DATA with."""
     from seepage.counting.spark.session import spark_session
     from seepage.tables.read import is_counted
     from seepage.tables.sources import PARQUET, find_files

@@ -60,6 +60,7 @@ def report(
 
 
 def _write_codebook(plan: str, codebook: str) -> None:
+    """Write the codebook of a plan whose report is asked for."""
     from seepage.workflow.plan import Plan
 
     Plan.load(plan).save_codebook(codebook)
@@ -67,6 +68,7 @@ def _write_codebook(plan: str, codebook: str) -> None:
 
 
 def _write_evidence(plan: str, folder: str) -> None:
+    """Write the evidence of a plan whose report is asked for."""
     from seepage.workflow.plan import Plan
 
     files = Plan.load(plan).evidence(folder, name=Path(plan).stem)
@@ -74,7 +76,7 @@ def _write_evidence(plan: str, folder: str) -> None:
 
 
 def _write_page(results: Sequence[str], output: str) -> None:
-    """Write the page of one analysis, of one plan, or of several plans."""
+    """Write the report: the page of one analysis, of one plan, or of several plans."""
     from seepage.analysis.analysis import Analysis
     from seepage.pages.plans_page import plans_page
     from seepage.plan.plan_file import is_plan_file

@@ -97,7 +97,7 @@ def simulate(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """Return (target, source) of SOURCE->TARGET."""
+    """Return the (target, source) to simulate of SOURCE->TARGET."""
     source, arrow, target = text.partition("->")
     if not arrow:
         raise InputError(f"--pair must be SOURCE->TARGET, got {text!r}")
@@ -105,8 +105,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _estimates_text(estimates: Any, name: str, used: str) -> str:
-    """Return the largest estimates as text, with the mechanism that was used and what
-    to take care of.
+    """Return the largest simulated estimates as text, with the mechanism that was used
+    and what to take care of.
     """
     estimated = estimates.to_arrow().to_pylist()
     settings = estimates.settings

@@ -72,6 +72,7 @@ class FormPool:
     """
 
     def __init__(self, problem: FormProblem) -> None:
+        """Begin an empty pool of forms."""
         self.problem = problem
         self.forms: list[Form] = []
         self.rows = np.zeros((0, len(problem.precisions.quantities)))
@@ -94,8 +95,8 @@ class FormPool:
         self.shares = np.concatenate([self.shares * (1 - start), new_shares])
 
     def _add_key(self, form: Form) -> bool:
-        """Add the key of a form; return False for a duplicate, with budgets equal to 4
-        digits.
+        """Add the key of a form to the pool; return False for a duplicate, with budgets
+        equal to 4 digits.
         """
         digits = np.round(form.epsilons / form.max_budget, 4).tolist()
         key = (
@@ -112,7 +113,8 @@ class FormPool:
         return True
 
     def solve_master(self, tolerance: float, max_updates: int) -> ShareSolution:
-        """Improve the shares; forms with share 0 and a positive reduced gain re-enter.
+        """Improve the shares of the forms in the pool; those with share 0 and a
+        positive reduced gain re-enter.
 
         For the largest error its weights are improved first.
         """
@@ -137,8 +139,8 @@ class FormPool:
         return solution
 
     def final_solution(self) -> ShareSolution:
-        """Return the best shares, balanced for a smaller largest error, those below the
-        minimum shares dropped where that costs little.
+        """Return the best shares of the pool's forms, balanced for a smaller largest
+        error, those below the minimum shares dropped where that costs little.
 
         Its gap bounds by how much the mean error is above the least of these forms.
         """
@@ -153,7 +155,7 @@ class FormPool:
     # The largest error ----------------------------------------------------------------
 
     def minimise_largest(self) -> None:
-        """Minimise the largest error from now on, from the best balanced shares.
+        """Minimise the pool's largest error from now on, from the best balanced shares.
 
         These are kept, so that the final solution has no larger one.
         """
@@ -162,18 +164,21 @@ class FormPool:
         self.minimises_largest = True
 
     def _minimax(self, rounds: int) -> MinimaxShares:
-        """Return shares with a smaller largest error than the current ones."""
+        """Return shares of the pool with a smaller largest error than the current
+        ones.
+        """
         weights = self.problem.importance
         scale = self._scale()
         return minimax_shares(self.rows, scale, weights, self.shares, rounds)
 
     def _take(self, found: MinimaxShares) -> None:
-        """Go on with shares and the weights at which they are best."""
+        """Go on with shares of the pool and the weights at which they are best."""
         self.shares = found.shares
         self.problem.weigh(found.weights)
 
     def _final_minimax(self) -> ShareSolution:
-        """Return the shares of least largest error, or the balanced ones of before.
+        """Return the pool's shares of least largest error, or the balanced ones of
+        before.
 
         Its gap bounds by how much this error is above the least of these forms.
         """
@@ -189,7 +194,9 @@ class FormPool:
         return self.solution._replace(gap=gap)
 
     def _prune_minimax(self, highest: float) -> None:
-        """Drop forms with small shares where the largest error stays small enough."""
+        """Drop forms with small shares from the pool where the largest error stays
+        small enough.
+        """
         scale = self._scale()
         for minimum in MIN_SHARES:
             for _ in range(MAX_PRUNINGS):
@@ -210,7 +217,7 @@ class FormPool:
                 self.shares[kept] = pruned.shares
 
     def _largest(self, shares: Floats) -> float:
-        """Return the largest error of a question at some shares."""
+        """Return the largest error of a question at some shares of the pool."""
         scale = self._scale(shares)
         used = scale > 0
         with np.errstate(divide="ignore"):
@@ -219,7 +226,9 @@ class FormPool:
     # Pruning and balancing ------------------------------------------------------------
 
     def _balance(self, best: ShareSolution) -> None:
-        """Balance the errors of the questions over as few forms as cost little."""
+        """Balance the errors of the questions over as few forms of the pool as cost
+        little.
+        """
         scale = self._scale()
         everything = np.ones(len(self.shares), dtype=np.bool_)
         self.shares = self._balanced(everything, best, scale)
@@ -237,8 +246,8 @@ class FormPool:
                 self.shares = self._balanced(kept, least, scale)
 
     def _balanced(self, kept: Booleans, best: ShareSolution, scale: Floats) -> Floats:
-        """Return shares of some forms with balanced errors, from those of least
-        mean.
+        """Return shares of some forms of the pool with balanced errors, from those of
+        least mean.
         """
         importance = self.problem.importance
         rows = self.rows[kept]
@@ -249,7 +258,7 @@ class FormPool:
         return np.asarray(shares / shares.sum())
 
     def _scale(self, shares: Floats | None = None) -> Floats:
-        """Return the factor of the error of each question that is compared.
+        """Return the factor of each question's error that the pool compares.
 
         Its importance per answer, and the largest variance of an answer relative to
         their mean, at some shares or the current ones.  Joint tables count for the
@@ -274,7 +283,7 @@ class FormPool:
         return scale
 
     def _best_of(self, kept: Booleans) -> ShareSolution:
-        """Return the best shares of some forms."""
+        """Return the best shares of some forms of the pool."""
         start = np.where(kept, self.shares, 0.0)
         weights = self.problem.importance
         solution = evaluate(self.rows, weights, start / start.sum())
@@ -284,12 +293,12 @@ class FormPool:
 
     @property
     def solution(self) -> ShareSolution:
-        """Objective, gap and prices at the current shares."""
+        """Objective, gap and prices of the pool at its current shares."""
         return evaluate(self.rows, self.problem.importance, self.shares)
 
     @property
     def error(self) -> float:
-        """The error that is minimised, at the current shares: the mean or the
+        """The error that the pool minimises, at the current shares: the mean or the
         largest.
         """
         if self.problem.scale is None:
@@ -297,13 +306,15 @@ class FormPool:
         return self._largest(self.shares)
 
     def support(self, least: float = 1e-4) -> list[Form]:
-        """Return the forms with a share above `least`, in descending order of the
-        shares.
+        """Return the forms of the pool with a share above `least`, in descending order
+        of the shares.
         """
         order = np.argsort(-self.shares, kind="stable").tolist()
         return [self.forms[index] for index in order if self.shares[index] > least]
 
     def is_improving(self, form: Form, solution: ShareSolution) -> bool:
-        """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
+        """Return whether a form improves the pool: its reduced gain g_f / phi - 1 is
+        above `MIN_REDUCED_GAIN`.
+        """
         gain = self.problem.gain(form, solution.prices)
         return gain > solution.objective * (1 + MIN_REDUCED_GAIN)

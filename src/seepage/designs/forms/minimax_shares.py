@@ -79,7 +79,7 @@ def minimax_shares(
 def _measured(
     rows: Floats, scale: Floats, weights: Floats, shares: Floats
 ) -> MinimaxShares:
-    """Return shares with their largest error, and its gap.
+    """Return minimax shares with their largest error, and its gap.
 
     By weak duality of the game of forms against quantities: for any y_j >= 0 of sum 1,
     min_j P_j / c_j <= max_f sum_j y_j V[f, j] / c_j; here y_j ~ w_j c_j / P_j^2.
