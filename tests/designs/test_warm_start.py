@@ -13,6 +13,7 @@ from command import run
 from searches import find_design
 from seepage.designs import design_search as design_module
 from seepage.designs.design_search import WARM_WORK
+from seepage.designs.forms.form_search import FormSearch
 from seepage.designs.forms.search_work import DEFAULT_WORK
 from seepage.workflow.within_limits import start_sets
 
@@ -147,6 +148,26 @@ def test_progress_is_in_words(people):
     texts = [text for text in texts if text.startswith("best so far")]
     assert any(" people; stops after " in text for text in texts)
     assert any(" points; stops after " in text for text in texts)
+
+
+def test_the_first_plan_is_told_before_the_first_round(people, monkeypatch):
+    """Many questions have many pairs, which are fitted before the first round."""
+    texts = []
+
+    class Progress:
+        def __call__(self, done, total):
+            pass
+
+        def describe(self, text):
+            texts.append(text)
+
+    def fit_pairs(search):
+        texts.append("pairs")
+
+    monkeypatch.setattr(FormSearch, "fit_pairs", fit_pairs)
+    sp.design(people, 2.0, progress=Progress())
+    assert texts[0].startswith("best so far: about ")
+    assert all(text.startswith("best so far: ") for text in texts if text != "pairs")
 
 
 def test_progress_of_the_best_so_far_gets_no_worse(people):

@@ -45,7 +45,6 @@ from seepage.designs.forms.table_certifier import TableCertifier
 from seepage.designs.search_progress import (
     best_so_far,
     largest_variance,
-    rounds_left,
 )
 from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.designs.shaped.report_thresholds import report_totals
@@ -232,7 +231,9 @@ class DesignSearch:
         or records.
         """
         options = replace(self.options, mechanism="grr")
-        return DesignSearch(certifier, self.work, options, inner=True)
+        search = DesignSearch(certifier, self.work, options, inner=True)
+        search.least_variance = self.least_variance
+        return search
 
     def start(self) -> None:
         """Begin the search: fill the pool with forms of one attribute, of all, and of
@@ -257,6 +258,7 @@ class DesignSearch:
                 "; raise the limit or name fewer attributes",
             )
         self.pool.solve_master(1e-6, 4000)
+        self._show_progress()
 
     def _single_form(self, j: int) -> Form:
         """Return the form of one attribute that the search begins with; with coarser
@@ -429,12 +431,13 @@ class DesignSearch:
         if describe is None:
             return
         left = self.search_forms.rounds_left
+        if not self.inner:
+            variance = largest_variance(self.problem, self.pool)
+            self.least_variance = min(self.least_variance, variance)
+        best = best_so_far(self.least_variance, self.options, left)
         if self.inner:
-            describe(f"looking for answers to shape; {rounds_left(left)}")
-            return
-        variance = largest_variance(self.problem, self.pool)
-        self.least_variance = min(self.least_variance, variance)
-        describe(best_so_far(self.least_variance, self.options, left))
+            best += "; looking for answers to shape"
+        describe(best)
 
     def finished(self, notes: Iterable[str]) -> Design:
         """Return the design that the search found, with the totals of its forms that
