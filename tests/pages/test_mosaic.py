@@ -6,7 +6,8 @@ from itertools import pairwise
 import pytest
 
 import seepage as sp
-from plan_pages import many_forms
+from plan_examples import forms_plan, product
+from plan_pages import binary_pairs, many_forms
 from seepage.pages.mosaic import MOST_ROWS, group_letter, mosaic_of
 
 
@@ -52,6 +53,35 @@ def test_truthful_reports_are_those_of_grr():
 def test_every_letter_is_used_once():
     letters = [group_letter(number) for number in range(1000)]
     assert len(set(letters)) == 1000
+
+
+def one_question_each(questions, extra=()):
+    """A plan of one group for each question, and further groups."""
+    pairs = binary_pairs(questions)
+    names = pairs.domain.names
+    channels = [product(**{name: 1.0}) for name in names]
+    channels += [product(**dict.fromkeys(names[:2], 0.5)) for _ in extra]
+    shares = [1.0] * questions + list(extra)
+    return forms_plan(pairs, channels, shares, limit=10.0)
+
+
+def test_groups_that_a_picture_cannot_show_are_a_sentence():
+    """Of 200 groups of one question each, 46 rows would show less than a quarter."""
+    view = mosaic_of(one_question_each(200))
+    assert view.lottery.sentence == (
+        "Each person is asked 1 of 200 questions. There are 200 groups, the largest "
+        "with 0.5 of 100 people; each question is asked of 0.5 of 100 people."
+    )
+    assert view.lottery.numbers == ()
+    assert not view.groups
+
+
+def test_numbers_of_questions_are_drawn_where_they_differ():
+    view = mosaic_of(one_question_each(200, extra=[50.0]))
+    assert view.lottery.sentence.startswith("Each person is asked 1 to 2 of 200")
+    assert [row.questions for row in view.lottery.numbers] == [1, 2]
+    percents = [row.percent for row in view.lottery.numbers]
+    assert percents == pytest.approx([80, 20], abs=0.01)
 
 
 def test_of_many_questions_those_of_the_largest_groups_are_shown():

@@ -83,7 +83,7 @@ def test_a_delta_stands_in_the_promise_itself():
     assert f"7.4 times{but_for(delta)}." in promise(plan)
     [stated] = re.findall("7.4 times, but for delta ([^ ]+) in", promise(plan))
     assert 0 < delta <= float(stated) * (1 + 1e-8)
-    assert f"odds change at most 7.4 times, delta {stated}, guarantee" in repr(plan)
+    assert f"odds change at most 7.4 times, delta {stated}, epsilon" in repr(plan)
 
 
 def test_totals_for_a_population_name_confidence_and_sample():

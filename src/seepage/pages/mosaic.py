@@ -5,12 +5,12 @@ alike.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
 from seepage._core.percent import percent_of_people
-from seepage._core.text import short_list
+from seepage._core.text import short_list, two_digits
 from seepage.plan.content import PlanContent
 
 ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16, "dense": 13}
@@ -42,6 +42,9 @@ LABELLED = 2.5
 
 LABELLED_ON_PHONES = 8.0
 """Width of a group in % from which its letter also fits on a phone."""
+
+SHOWN_PEOPLE = 50.0
+"""Minimum share of people, in %, of whose questions the picture shows some."""
 
 APART = 0.9
 """Width of a group in % from which a gap tells it from the next one."""
@@ -123,6 +126,25 @@ class QuestionRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NumberAsked:
+    """The people who are asked so many questions, in %."""
+
+    questions: int
+    percent: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lottery:
+    """Who is asked what, where a picture of its groups would show few people.
+
+    `numbers` has a row for each number of questions, if there are several.
+    """
+
+    sentence: str
+    numbers: tuple[NumberAsked, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mosaic:
     """Who is asked what: groups as columns as wide as their shares, questions as
     rows.
@@ -133,6 +155,8 @@ class Mosaic:
     density: str
     further: int = 0
     """The number of questions that are not in the picture."""
+    lottery: Lottery | None = None
+    """What is said in place of a picture that shows few people."""
 
     @property
     def box(self) -> int:
@@ -149,6 +173,8 @@ class Mosaic:
     @property
     def caption(self) -> str:
         """How the picture is read."""
+        if self.lottery is not None:
+            return "Each person belongs to one group, drawn by lot."
         text = (
             "A column is a group of people, as wide as its share, drawn by lot. A blue "
             "box is a question that the group is asked"
@@ -224,12 +250,49 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
         )
         for name in names
     )
+    shown = math.fsum(group.width for group in groups if group.cells)
+    if shown < SHOWN_PEOPLE:
+        return Mosaic(rows=(), groups=(), density="tall", lottery=lottery_of(plan))
     return Mosaic(
         rows=rows,
         groups=tuple(groups),
         density=density,
         further=len(everything) - len(names),
     )
+
+
+def lottery_of(plan: PlanContent) -> Lottery:
+    """Return who is asked what in words, and how many people are asked how many
+    questions.
+    """
+    people_of = dict[int, float]()
+    for form in plan.forms:
+        number = len(form.attributes)
+        people_of[number] = people_of.get(number, 0.0) + 100 * form.share
+    shares = [share_asked(plan, name) for name in plan.collected.names]
+    largest = max(form.share for form in plan.forms)
+    each = _range_of(f"{number:,}" for number in sorted(people_of))
+    asked = _range_of(two_digits(100 * share) for share in sorted(shares))
+    sentence = (
+        f"Each person is asked {each} of {len(shares):,} questions. There are "
+        f"{len(plan.forms):,} groups, the largest with {two_digits(100 * largest)} of "
+        f"100 people; each question is asked of {asked} of 100 people."
+    )
+    numbers = tuple(
+        NumberAsked(questions=number, percent=people_of[number])
+        for number in sorted(people_of)
+    )
+    if len(numbers) == 1:
+        numbers = ()
+    return Lottery(sentence=sentence, numbers=numbers)
+
+
+def _range_of(texts: Iterable[str]) -> str:
+    """Return the first and the last of some texts in order, one if they are alike."""
+    first, *others = texts
+    if not others or others[-1] == first:
+        return first
+    return f"{first} to {others[-1]}"
 
 
 def _group_questions(plan: PlanContent, number: int, names: Sequence[str]) -> str:
