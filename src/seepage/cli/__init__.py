@@ -1,5 +1,5 @@
 """The command line: parse, call, print."""
 
-from seepage.cli.commands import COMMANDS, group, main
+from seepage.cli.entry_point import COMMANDS, group, main
 
 __all__ = ["COMMANDS", "group", "main"]

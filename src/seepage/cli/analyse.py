@@ -8,7 +8,7 @@ import click
 from seepage._core.text import sample_caution
 from seepage.cli import console, options, parsing, reading
 from seepage.cli.analysis_text import analysis_text
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 

@@ -18,8 +18,8 @@ from seepage._core.text import (
     sample_caution,
     short_list,
 )
-from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned, constants
+from seepage.cli.file_command import with_option_names
 
 VIEWS = {
     "report": "the adversary keeps the whole report",

@@ -7,7 +7,7 @@ import click
 from seepage._core.odds import odds_above, odds_below
 from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import SHOWN_LEAKS
-from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
+from seepage.cli.file_command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 

@@ -8,7 +8,7 @@ import click
 from seepage._core.errors import InputError
 from seepage._core.progress import progress_bar
 from seepage.cli import console, options, reading
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.keywords import explicit_keywords
 from seepage.cli.number_types import NUMBER_TYPE
 

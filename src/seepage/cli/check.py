@@ -12,8 +12,8 @@ from seepage._core.errors import InputError
 from seepage._core.odds import odds_text
 from seepage._core.text import delta_text, factor
 from seepage.cli import console, options
-from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.console import aligned
+from seepage.cli.file_command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import explicit_keywords, reject
 

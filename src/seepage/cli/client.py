@@ -7,7 +7,7 @@ import click
 from seepage._core.errors import InputError
 from seepage._core.files import write_text
 from seepage.cli import options
-from seepage.cli.command import FileCommand, with_option_names
+from seepage.cli.file_command import FileCommand, with_option_names
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import reject
 from seepage.cli.number_types import IntegerRange

@@ -5,7 +5,7 @@ import sys
 import click
 
 from seepage.cli import options
-from seepage.cli.command import EXIT_FAILED, FileCommand
+from seepage.cli.file_command import EXIT_FAILED, FileCommand
 from seepage.cli.files import OutputFile
 from seepage.cli.keywords import reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE

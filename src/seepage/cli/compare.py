@@ -10,8 +10,8 @@ from seepage._core.progress import progress_bar
 from seepage._core.text import delta_text, short_list
 from seepage.cli import console, options, parsing
 from seepage.cli.analysis_text import IN_NATS
-from seepage.cli.command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.console import aligned
+from seepage.cli.file_command import EXIT_FAILED, FileCommand, with_option_names
 from seepage.cli.keywords import explicit_keywords
 from seepage.cli.number_types import NUMBER_TYPE
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from seepage.cli import console, options, reading
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 
 
 @click.command("count", cls=FileCommand)

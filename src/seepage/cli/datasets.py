@@ -8,7 +8,7 @@ from seepage._core.files import write_text
 from seepage._core.progress import progress_bar
 from seepage._core.results import csv_text, json_text
 from seepage.cli import console, options
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.number_types import INTEGER_TYPE
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from seepage.cli import console, options, parsing, plan_options, reading
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.keywords import explicit_keywords, reject
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 from seepage.tables.table_options import ANSWERS

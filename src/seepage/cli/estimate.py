@@ -8,7 +8,7 @@ import click
 
 from seepage._core.errors import InputError
 from seepage.cli import console, options, parsing
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.keywords import explicit_keywords, reject
 
 

@@ -7,7 +7,7 @@ import click
 
 from seepage._core.errors import SeepageWarning
 from seepage.cli import options
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 
 
 @click.command("merge", cls=FileCommand)

@@ -2,7 +2,7 @@
 
 import click
 
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.number_types import INTEGER_TYPE
 
 

@@ -13,8 +13,8 @@ from seepage._core.text import (
     shortest_above,
     two_digits,
 )
-from seepage.cli.command import with_option_names
 from seepage.cli.console import aligned
+from seepage.cli.file_command import with_option_names
 from seepage.tables.data_check import TO_DECIDE
 
 SHOWN_FORMS = 12

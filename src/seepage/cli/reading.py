@@ -10,7 +10,7 @@ from seepage._core.errors import InputError
 from seepage._core.progress import Progress, progress_bar
 from seepage._core.text import short_list
 from seepage.channel.domain import Domain
-from seepage.cli.command import with_option_names
+from seepage.cli.file_command import with_option_names
 from seepage.cli.keywords import explicit_keywords
 from seepage.cli.options import DATA_KEYWORDS, TABLE_KEYWORDS
 from seepage.tables.table_options import SPARK, TableOptions

@@ -9,7 +9,7 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.progress import progress_bar
 from seepage.cli import console, options, reading
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.keywords import explicit_keywords
 from seepage.cli.number_types import INTEGER_TYPE, NUMBER_TYPE
 

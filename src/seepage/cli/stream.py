@@ -6,7 +6,7 @@ import click
 
 from seepage.cli import console, options, reading
 from seepage.cli.analysis_text import IN_NATS
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 from seepage.cli.number_types import NUMBER_TYPE
 
 

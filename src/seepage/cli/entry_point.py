@@ -15,7 +15,7 @@ import click
 from seepage import __version__
 from seepage._core import checks, threads
 from seepage._core.errors import InputError, SeepageError
-from seepage.cli.command import EXIT_FAILED
+from seepage.cli.file_command import EXIT_FAILED
 
 COMMANDS = {
     "analyse": "Leakage of every attribute about every other, and in total.",
@@ -148,7 +148,8 @@ def _end(message: str, status: int) -> NoReturn:
 
 
 def _open_standard_streams() -> None:
-    """Open the null device for the commands in place of closed standard streams.
+    """Open the null device in place of standard streams that are closed when the
+    command line starts.
 
     Otherwise the next file that is opened gets their descriptor, and output meant for
     the screen is written into it; and libraries that write to `sys.stderr` find None
@@ -164,15 +165,15 @@ def _open_standard_streams() -> None:
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:
-    """End all commands on a signal by an exception, so that unfinished files are
+    """End the command line on a signal by an exception, so that unfinished files are
     removed.
     """
     raise SystemExit(128 + number)
 
 
 def _usage_message(error: click.ClickException) -> str:
-    """Return Click's message on wrong use of the commands in one line, with a hint to
-    the command's help.
+    """Return Click's message on wrong use of the command line in one line, with a hint
+    to the command's help.
     """
     context = getattr(error, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
@@ -185,8 +186,8 @@ def _usage_message(error: click.ClickException) -> str:
 
 
 def _os_message(error: OSError) -> str:
-    """Return an operating system error that ends the commands in one line; without a
-    file name it is standard output.
+    """Return an operating system error that ends the command line in one line; without
+    a file name it is standard output.
     """
     reason = error.strerror or str(error)
     if error.filename is None:

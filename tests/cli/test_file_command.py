@@ -8,7 +8,7 @@ import pytest
 
 from command import run
 from seepage.cli import group
-from seepage.cli.command import FileCommand
+from seepage.cli.file_command import FileCommand
 
 HEADED = ("analyse", "calibrate", "design")
 
