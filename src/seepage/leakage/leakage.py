@@ -89,7 +89,9 @@ class Witness:
 
 
 def _value_of(attribute: str, value: Label) -> str:
-    """Return a value of a witness after the name of its attribute, if there is one."""
+    """Return a value of a leakage's witness after the name of its attribute, if there
+    is one.
+    """
     if not attribute:
         return str(value)
     return f"{attribute} {value}"

@@ -113,8 +113,8 @@ class Experience(Result):
 
     @property
     def measured(self) -> list[int]:
-        """Indices of the attributes with a realised loss, of at least two values, most
-        affected first.
+        """Indices of the attributes whose loss people experience is measured, of at
+        least two values, most affected first.
 
         Sorted by the share above 1.1 epsilon minus the same share on permuted columns.
         """
@@ -124,7 +124,9 @@ class Experience(Result):
 
     @property
     def unmeasured(self) -> list[str]:
-        """Names of the attributes without a realised loss, of fewer than two values."""
+        """Names of the attributes without a measured experience, of fewer than two
+        values.
+        """
         names = np.asarray(self.attributes, dtype=object)
         return list(names[np.asarray(self.compared) < 2])
 
@@ -151,7 +153,7 @@ class Experience(Result):
         return experience_chart(rows, self.people, checks.text(name, "name"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the realised losses of drawn people as a JSON object; numbers as in
+        """Return what people experience as a JSON object; numbers as in
         `TotalLeakage.to_dict`.
         """
         return {
@@ -195,14 +197,14 @@ class Experience(Result):
 
 
 def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
-    """Return the columns of a realised share with its limits, for the long form."""
+    """Return the columns of an experienced share with its limits, for the long form."""
     names = (name, f"{name}_low", f"{name}_high")
     return dict(zip(names, estimates.T, strict=True))
 
 
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:
-    """Return the default number of people whose realised loss is drawn: 0 without
-    records or mechanisms.
+    """Return the default number of people whose experience is drawn: 0 without records
+    or mechanisms.
     """
     known = all(release.public or release.mechanism is not None for release in released)
     if known and isinstance(data, Records) and data.records > 1:
@@ -306,8 +308,8 @@ def experience_of(
 
 
 def _at_least_two(data: PairCounts | Records) -> Records:
-    """Return the records for realised losses if they are two or more, else raise a
-    GuaranteeError.
+    """Return the records for what people experience if they are two or more, else raise
+    a GuaranteeError.
     """
     if not isinstance(data, Records):
         raise GuaranteeError(
@@ -320,8 +322,8 @@ def _at_least_two(data: PairCounts | Records) -> Records:
 
 
 def permute_columns(data: Records, generator: np.random.Generator) -> Records:
-    """Return a table with each column permuted independently, whose realised losses
-    serve as comparison.
+    """Return a table with each column permuted independently, to compare what people
+    experience with.
     """
     records = np.arange(len(data))
     if data.records > MAX_PERMUTED:
@@ -335,8 +337,8 @@ def permute_columns(data: Records, generator: np.random.Generator) -> Records:
 def realised_losses(
     data: Records, draws: Draws, compared: Booleans, progress: Progress | None = None
 ) -> tuple[Floats, Integers, Integers]:
-    """Return each drawn person's realised loss, the Bayes guess from the own report,
-    and that from all reports.
+    """Return the loss that each drawn person experiences, the Bayes guess from the own
+    report, and that from all reports.
 
     One row per attribute and one column per person; losses are over the values that are
     compared. The Bayes guess is argmax_x P(x) p(y given x), both without the person's
@@ -370,8 +372,8 @@ def realised_losses(
 
 
 def share_limits(hits: Integers, count: int, beta: float) -> Floats:
-    """Return a realised share hits / count with limits [Clopper and Pearson 1934]: rows
-    (share, low, high).
+    """Return an experienced share hits / count with limits [Clopper and Pearson 1934]:
+    rows (share, low, high).
 
     Both limits of a share hold with probability at least 1 - beta.
 
