@@ -79,6 +79,7 @@ class Access:
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
+        """Guard the access to the app by a token, which is used once."""
         self._app = app
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._cookie = f"seepage_{port}"
@@ -86,7 +87,7 @@ class Access:
         self._secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let it through."""
+        """Answer a request by access control, or let it through to the app."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -99,8 +100,8 @@ class Access:
             await answer(scope, receive, _with_headers(send))
 
     def _answer(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that goes no further; None for one that
-        may.
+        """Return what access control answers to a request that goes no further; None
+        for one that may.
         """
         headers = Headers(scope=scope)
         host = headers.get("host", "")
@@ -125,7 +126,7 @@ class Access:
         return None
 
     def _entrance(self, token: str) -> Response:
-        """Return the cookie for the token, which is then used up."""
+        """Return the cookie that gives access for the token, which is then used up."""
         expected = self._token
         if expected is None or not compare_digest(token.encode(), expected.encode()):
             return _refusal("this address was used already: start the app again")
@@ -137,13 +138,15 @@ class Access:
         return response
 
     def _has_secret(self, cookies: Mapping[str, str]) -> bool:
-        """Return whether a request has the cookie, compared in constant time."""
+        """Return whether a request has the cookie of access, compared in constant
+        time.
+        """
         value = cookies.get(self._cookie, "")
         return compare_digest(value.encode(), self._secret.encode())
 
 
 def _refusal(reason: str) -> Response:
-    """Return status 403 with one line."""
+    """Return the answer to a request without access, status 403 with one line."""
     return PlainTextResponse(f"{reason}\n", status_code=403)
 
 
@@ -151,6 +154,7 @@ def _with_headers(send: Send) -> Send:
     """Return `send` that adds the headers of every answer, and the policy of pages."""
 
     async def send_with_headers(message: Message) -> None:
+        """Send an answer with the headers that restrict access."""
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():

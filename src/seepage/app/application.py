@@ -58,6 +58,7 @@ class Application:
     """
 
     def __init__(self, folder: Path, source: DataSource | None = None) -> None:
+        """Make the application: its routes, and how it answers faults."""
         self._folder = folder
         self._source = source
         self._studies = dict[str, Study]()
@@ -84,20 +85,20 @@ class Application:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """End all work when the app ends."""
+        """End all work of the studies when the application ends."""
         yield
         for study in self._studies.values():
             study.stop_all()
 
     async def _answer(self, handle: StudyHandler, request: Request) -> Response:
-        """Answer a request of the study that its address names."""
+        """Answer a request to the application for the study that its address names."""
         study = self._studies.get(request.path_params["study"])
         if study is None:
             raise HTTPException(404, "this study has ended: open the app again")
         return await handle(study, request)
 
     async def _new_study(self, _: Request) -> Response:
-        """Start a study in this window."""
+        """Start a study of the application in this window."""
         study = Study(self._folder)
         study.folder = self._folder / study.identifier
         study.folder.mkdir(mode=0o700)
@@ -109,7 +110,7 @@ class Application:
 
 
 async def _shipped_file(request: Request) -> Response:
-    """Serve a style sheet or a script of the package."""
+    """Serve a style sheet or a script that the application ships."""
     name = request.path_params["name"]
     if name not in SHIPPED:
         raise HTTPException(404, "there is no such file")
@@ -118,12 +119,12 @@ async def _shipped_file(request: Request) -> Response:
 
 
 async def _fault_line(_: Request, problem: Exception) -> Response:
-    """Return what was wrong with an entry, in one line."""
+    """Return as the application's answer what was wrong with an entry, in one line."""
     return PlainTextResponse(str(problem), status_code=422)
 
 
 async def _http_fault_line(_: Request, problem: Exception) -> Response:
-    """Return why a request was not answered, in one line."""
+    """Return why the application did not answer a request, in one line."""
     if not isinstance(problem, HTTPException):
         raise problem
     return PlainTextResponse(problem.detail, status_code=problem.status_code)

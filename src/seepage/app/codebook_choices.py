@@ -24,7 +24,9 @@ def codebook_of(
 
 
 def _value_rows(column: CheckedColumn, choice: ColumnChoice) -> list[CodebookRow]:
-    """Return the lines of the intervals or values of a column."""
+    """Return the lines of a codebook on the intervals or values of a column, as they
+    were chosen.
+    """
     if choice.reading == "numbers" and not isinstance(choice.bins, str):
         return [
             CodebookRow(
@@ -83,15 +85,17 @@ def choices_from(
 
 
 def _with_role(choice: ColumnChoice, row: CodebookRow) -> ColumnChoice:
-    """Return a decision with the role of a line; an empty one leaves it open."""
+    """Return a choice about a column with the role of a codebook's line; an empty one
+    leaves it open.
+    """
     if not row.role:
         return choice
     return replace(choice, role=row.role)
 
 
 def _with_values(choice: ColumnChoice, rows: Sequence[CodebookRow]) -> ColumnChoice:
-    """Return a decision with the scale, the intervals and the missing values of
-    lines.
+    """Return a choice about a column with the scale, intervals and missing values of a
+    codebook's lines.
     """
     missing = tuple(row.value for row in rows if row.missing)
     choice = replace(choice, merges=_merges(rows))
@@ -110,7 +114,9 @@ def _with_values(choice: ColumnChoice, rows: Sequence[CodebookRow]) -> ColumnCho
 
 
 def _merges(rows: Sequence[CodebookRow]) -> tuple[tuple[str, str], ...]:
-    """Return values with the answer that each is coded as; none if none are merged."""
+    """Return the values that a codebook's lines merge, with the answer that each is
+    coded as; none if none are.
+    """
     answers = [row for row in rows if not row.missing]
     if not any(row.merged_into for row in answers):
         return ()
@@ -118,7 +124,9 @@ def _merges(rows: Sequence[CodebookRow]) -> tuple[tuple[str, str], ...]:
 
 
 def _edges(rows: Sequence[CodebookRow]) -> tuple[float, ...]:
-    """Return the ends of intervals in their order; none if there are none."""
+    """Return the ends of the intervals in a codebook's lines in their order; none if
+    there are none.
+    """
     ends = set[float]()
     for row in rows:
         if row.lower is not None and row.upper is not None:

@@ -50,7 +50,9 @@ PREVIEW_POLICY = "frame-ancestors 'self'"
 
 
 async def show_collection(study: Study, request: Request) -> Response:
-    """Show the questionnaire, the files, and what reports say."""
+    """Show the step that collects: the questionnaire, the files, and what reports
+    say.
+    """
     study.take_results()
     plan = study.plan
     if plan is None:
@@ -74,7 +76,9 @@ async def show_collection(study: Study, request: Request) -> Response:
 def _newest_results(
     study: Study, plan: PlanSummary, files: Mapping[str, str]
 ) -> str | None:
-    """Return the page of results that is shown: the newest; None if there is none."""
+    """Return the page of results that the collect step shows: the newest; None if there
+    is none.
+    """
     shown = [SIMULATED_PAGE, RESULTS_PAGE]
     newest = study.results
     if newest is None or newest.plan != plan.number or not newest.is_simulated:
@@ -83,7 +87,7 @@ def _newest_results(
 
 
 def _table_name(study: Study) -> str:
-    """Return the name of the table in commands."""
+    """Return the name of the table in the collect step's commands."""
     if study.source is None:
         return "people.csv"
     return study.source.name
@@ -130,7 +134,7 @@ async def take_reports(study: Study, request: Request) -> Response:
 
 
 async def give_file(study: Study, request: Request) -> Response:
-    """Show or give a file of a plan."""
+    """Show or give a file of a plan in the collect step."""
     plan = _plan_of(study, request)
     name = request.path_params["name"]
     path = plan_file(study.folder, plan.number, name)
@@ -144,7 +148,7 @@ async def give_file(study: Study, request: Request) -> Response:
 
 
 async def give_codebook(study: Study, request: Request) -> Response:
-    """Give the decisions about the columns as a codebook."""
+    """Give the decisions about the columns as a codebook in the collect step."""
     if study.check is None:
         raise HTTPException(404, "there is no table yet")
     text = codebook_text(codebook_of(study.columns, study.choices))
@@ -152,7 +156,7 @@ async def give_codebook(study: Study, request: Request) -> Response:
 
 
 async def give_zip(study: Study, request: Request) -> Response:
-    """Give all files of a plan as one zip."""
+    """Give all files of a plan as one zip in the collect step."""
     plan = _plan_of(study, request)
     make = partial(zip_of_plan, study.folder, plan.number, how_made(study, plan))
     content = await run_in_threadpool(make)
@@ -160,7 +164,7 @@ async def give_zip(study: Study, request: Request) -> Response:
 
 
 def _plan_of(study: Study, request: Request) -> PlanSummary:
-    """Return the plan that an address names."""
+    """Return the plan that an address of the collect step names."""
     for plan in study.plans:
         if plan.number == request.path_params["number"]:
             return plan
@@ -168,7 +172,9 @@ def _plan_of(study: Study, request: Request) -> PlanSummary:
 
 
 def how_made(study: Study, plan: PlanSummary) -> dict[str, str]:
-    """Return how a plan was made, as files of its zip; nothing for an opened one."""
+    """Return how a plan was made, for the zip that the collect step gives; nothing for
+    an opened one.
+    """
     if not plan.keywords:
         return {}
     name = _table_name(study)

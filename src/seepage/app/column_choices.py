@@ -75,11 +75,11 @@ class ColumnChoice:
 
     @property
     def is_read_as_proposed(self) -> bool:
-        """Whether nothing is decided about how it is read."""
+        """Whether nothing is chosen about how a column is read."""
         return self.reading == "proposed" and not self.missing and not self.merges
 
     def merged_with(self, value: str) -> str:
-        """Return the first value that is coded as the same answer; itself if none
+        """Return the first value that a choice codes as the same answer; itself if none
         is.
         """
         answers = dict(self.merges)
@@ -91,7 +91,8 @@ class ColumnChoice:
 def answers_by_value(
     values: Sequence[str], same_as: Mapping[str, str], *, has_others: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Return values with the answer that each is coded as; none if none are merged.
+    """Return the values of a column with the answer that each is coded as by choice;
+    none if none are merged.
 
     Parameters
     ----------
@@ -126,7 +127,8 @@ def answers_by_value(
 
 
 def bin_rule(text: str) -> str | tuple[float, ...]:
-    """Return how a column's numbers are cut: edges, or a rule such as "quantile:5".
+    """Return the choice of how a column's numbers are cut: edges, or a rule such as
+    "quantile:5".
 
     Examples
     --------
@@ -140,25 +142,25 @@ def bin_rule(text: str) -> str | tuple[float, ...]:
 
 
 def shown_bins(rule: str | tuple[float, ...]) -> str:
-    """Return how a column's numbers are cut, as it is entered."""
+    """Return the choice of how a column's numbers are cut, as it is entered."""
     if isinstance(rule, str):
         return rule
     return ", ".join(f"{edge:.15g}" for edge in rule)
 
 
 def names_with(choices: Mapping[str, ColumnChoice], roles: Iterable[str]) -> list[str]:
-    """Return the columns with some roles, in the order of the table."""
+    """Return the columns with some chosen roles, in the order of the table."""
     wanted = set(roles)
     return [name for name, choice in choices.items() if choice.role in wanted]
 
 
 def names_read(choices: Mapping[str, ColumnChoice]) -> list[str]:
-    """Return the columns that the promise is about."""
+    """Return the columns that by their choices the promise is about."""
     return names_with(choices, READ_ROLES)
 
 
 def reading_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
-    """Return the keywords by which the columns are read as it was decided.
+    """Return the keywords by which the columns are read as it was chosen.
 
     Examples
     --------
@@ -186,7 +188,9 @@ def reading_keywords(choices: Mapping[str, ColumnChoice]) -> dict[str, Any]:
 
 
 def _bins_of(choice: ColumnChoice) -> str | list[float]:
-    """Return the option `bins` of a column; empty if nothing is decided."""
+    """Return the option `bins` that a column's choice means; empty if nothing is
+    chosen.
+    """
     if choice.reading == "labels" or choice.merges:
         return "none"
     if choice.reading != "numbers":
@@ -197,7 +201,9 @@ def _bins_of(choice: ColumnChoice) -> str | list[float]:
 
 
 def _scale_of(choice: ColumnChoice) -> tuple[str, ...]:
-    """Return the option `order` of a column; merged answers have their own order."""
+    """Return the option `order` that a column's choice means; merged answers have their
+    own order.
+    """
     if choice.merges:
         return ()
     return choice.scale
@@ -206,7 +212,8 @@ def _scale_of(choice: ColumnChoice) -> tuple[str, ...]:
 def role_keywords(
     choices: Mapping[str, ColumnChoice], proposed: Mapping[str, Role]
 ) -> dict[str, Any]:
-    """Return the keywords of `seepage.design` that follow from the roles.
+    """Return the keywords of `seepage.design` that follow from the chosen roles of
+    columns.
 
     What is decided as it was proposed needs no keyword.
 
@@ -235,8 +242,8 @@ def role_keywords(
 
 
 def _is_kept(role: Role, proposed: Role) -> bool:
-    """Return whether a column is used that would be left out, or asked that would only
-    be protected.
+    """Return whether a column is chosen that would be left out, or asked that would
+    only be protected.
     """
     if role in ASKED_ROLES:
         return proposed != "ask"

@@ -44,7 +44,7 @@ def check_columns(
     *,
     progress: Progress,
 ) -> CheckSummary:
-    """Return what the columns of a table are, with the answers that will be asked.
+    """Work out what the columns of a table are, with the answers that will be asked.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def check_columns(
 def reread_column(
     data: str, column: CheckedColumn, keywords: Mapping[str, Any], folder: Path
 ) -> CheckedColumn:
-    """Return a column with its answers as they are asked under other decisions."""
+    """Work out the answers of a column as they are asked under other decisions."""
     names = [column.name]
     beside = {column.name: column.beside}
     reading = with_texts_beside(keywords, [column.name], beside)
@@ -116,7 +116,9 @@ def reread_column(
 
 
 def _proposed_role(name: str, fixed: FixedDomain | None) -> Role:
-    """Return what is done with a column unless somebody decides otherwise."""
+    """Return the role that is worked out for a column unless somebody decides
+    otherwise.
+    """
     if fixed is None or name not in fixed.domain.names:
         return "never"
     if name in fixed.protected:
@@ -125,7 +127,7 @@ def _proposed_role(name: str, fixed: FixedDomain | None) -> Role:
 
 
 def _reason(column: ColumnCheck, fixed: FixedDomain | None) -> str:
-    """Return why a column is of its kind, or why it is not asked."""
+    """Return why by the work on columns one is of its kind, or why it is not asked."""
     if fixed is None:
         return column.reason
     if column.name in fixed.protected:
@@ -136,7 +138,7 @@ def _reason(column: ColumnCheck, fixed: FixedDomain | None) -> str:
 
 
 def _all_names(data: str) -> list[str]:
-    """Return the names of a table's columns."""
+    """Return the names of all columns to work on."""
     origin, keywords = table_of(data, {})
     return list(open_source(origin, TableOptions(**keywords)).names)
 
@@ -148,7 +150,9 @@ def _asked_shares(
     keywords: Mapping[str, Any],
     folder: Path,
 ) -> tuple[FixedDomain | None, dict[str, AnswerShares]]:
-    """Return how the answers were fixed, and those of each column with their shares."""
+    """Work out how the answers of columns are fixed, and those of each with their
+    shares.
+    """
     if not names:
         return None, {}
     fixed = asked_answers(data, names, keywords)
@@ -169,7 +173,9 @@ def _asked_shares(
 
 
 def _values_by_share(column: pa.ChunkedArray) -> list[tuple[str, float]]:
-    """Return the values of a column with their shares, as text, the commonest first."""
+    """Return a column's values with their shares as its work shows them, the commonest
+    first.
+    """
     counts = pc.value_counts(pc.cast(column.combine_chunks(), pa.string()))
     pairs = zip(
         counts.field("values").to_pylist(),
@@ -184,7 +190,7 @@ def _values_by_share(column: pa.ChunkedArray) -> list[tuple[str, float]]:
 def _shortened(
     shares: Sequence[tuple[str, float]], most: int
 ) -> tuple[tuple[str, float], ...]:
-    """Return the first shares, and what remains as one."""
+    """Return the first shares of a column worked on, and what remains as one."""
     if len(shares) <= most:
         return tuple(shares)
     rest = math.fsum(share for _, share in shares[most - 1 :])

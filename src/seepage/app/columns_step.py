@@ -50,7 +50,7 @@ SAME_AS = "same"
 
 
 async def show_columns(study: Study, request: Request) -> Response:
-    """Show what the columns are, and what will be done with each."""
+    """Show the columns step: what the columns are, and what will be done with each."""
     if study.source is None:
         return redirect_to(study, "data")
     study.take_results()
@@ -82,7 +82,7 @@ async def show_columns(study: Study, request: Request) -> Response:
 
 
 def start_check(study: Study) -> None:
-    """Start to look at the columns."""
+    """Start the check of the columns of that step."""
     task = BackgroundTask.start(
         "reading the table",
         study.folder,
@@ -96,7 +96,9 @@ def start_check(study: Study) -> None:
 
 
 def _filters(study: Study) -> dict[str, str]:
-    """Return the filters that show some columns, in words with their numbers."""
+    """Return the filters of the columns step that show some, in words with their
+    numbers.
+    """
     numbers = {
         show: sum(_is_shown(study, column, show) for column in study.columns)
         for show in SHOWN
@@ -109,21 +111,23 @@ def _filters(study: Study) -> dict[str, str]:
 
 
 def _is_shown(study: Study, column: CheckedColumn, show: str) -> bool:
-    """Return whether a column is among those that are shown."""
+    """Return whether a column is among those that the columns step shows."""
     if show == "decide":
         return bool(column.codes) and study.choices[column.name].role in READ_ROLES
     return show == "all" or study.choices[column.name].role == show
 
 
 async def start_again(study: Study, request: Request) -> Response:
-    """Look at the columns again after that failed or was stopped."""
+    """Start the check of the columns again after it failed or was stopped."""
     if study.source is not None and study.check is None:
         start_check(study)
     return redirect_to(study, "columns")
 
 
 async def take_role(study: Study, request: Request) -> Response:
-    """Take what is done with a column; one that was not read is read first."""
+    """Take the role that the columns step gives a column; one that was not read is read
+    first.
+    """
     form = await form_entries(request)
     position = _column_position(study, form)
     column = study.columns[position]
@@ -138,7 +142,7 @@ async def take_role(study: Study, request: Request) -> Response:
 
 
 async def take_reading(study: Study, request: Request) -> Response:
-    """Take how a column is read."""
+    """Take how a column is read from the columns step."""
     form = await form_entries(request)
     position = _column_position(study, form)
     column = study.columns[position]
@@ -152,7 +156,9 @@ async def take_reading(study: Study, request: Request) -> Response:
 async def _read_column(
     study: Study, request: Request, position: int, choice: ColumnChoice
 ) -> Response:
-    """Read a column anew, and take the decision if that can be done."""
+    """Read a column anew for the columns step, and take the decision if that can be
+    done.
+    """
     column = study.columns[position]
     choices = {**study.choices, column.name: choice}
     alone = {
@@ -175,7 +181,7 @@ async def _read_column(
 def _entered_choice(
     choice: ColumnChoice, column: CheckedColumn, form: Mapping[str, str]
 ) -> ColumnChoice:
-    """Return how a column is read, from its form."""
+    """Return how a column is read, as the columns step's form says."""
     reading = entry(form, "reading")
     if reading not in READINGS:
         raise InputError(f"there is no such way to read a column: {reading!r}")
@@ -206,7 +212,7 @@ def _entered_choice(
 def _entered_missing(
     values: Sequence[str], decisions: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the values that are no answer."""
+    """Return the values that the columns step's form says are no answer."""
     return tuple(
         value
         for value, decision in zip(values, decisions, strict=True)
@@ -215,13 +221,17 @@ def _entered_missing(
 
 
 def _entered_scale(form: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the answers of a scale in their order, one line each."""
+    """Return the answers of a scale from the columns step's form in their order, one
+    line each.
+    """
     lines = (line.strip() for line in form.get("scale", "").split("\n"))
     return tuple(filter(None, lines))
 
 
 def _entered_bins(form: Mapping[str, str]) -> str:
-    """Return where the intervals of numbers are cut, as typed; raise for nothing."""
+    """Return where the columns step's form cuts the intervals of numbers, as typed;
+    raise for nothing.
+    """
     bins = entry(form, "bins")
     if not bins:
         raise InputError("say where the intervals are cut", parameter="bins")
@@ -231,8 +241,8 @@ def _entered_bins(form: Mapping[str, str]) -> str:
 def _merged_answers(
     answers: Sequence[str], same_as: Mapping[str, str], *, has_others: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Return values with the answer that each is coded as; raise unless two are
-    left.
+    """Return values with the answer that the columns step codes each as; raise unless
+    two are left.
     """
     if not {*same_as, *same_as.values()} <= set(answers):
         raise InputError(
@@ -245,7 +255,9 @@ def _merged_answers(
 
 
 def _in_their_order(values: Sequence[str]) -> Sequence[str]:
-    """Return numbers in ascending order, and other values as they are."""
+    """Return a column's numbers in ascending order for the columns step, and other
+    values as they are.
+    """
     numbers = {value: number_of_text(value) for value in values}
     if None in numbers.values():
         return values
@@ -253,7 +265,9 @@ def _in_their_order(values: Sequence[str]) -> Sequence[str]:
 
 
 def _entered_merges(values: Sequence[str], decisions: Sequence[str]) -> dict[str, str]:
-    """Return the values that are the same answer as another one, with that."""
+    """Return the values that the columns step's form says are the same answer as
+    another one, with that.
+    """
     same_as = dict[str, str]()
     for value, decision in zip(values, decisions, strict=True):
         if decision.startswith(SAME_AS):
@@ -263,7 +277,7 @@ def _entered_merges(values: Sequence[str], decisions: Sequence[str]) -> dict[str
 
 
 async def take_person(study: Study, request: Request) -> Response:
-    """Take who is a person: whom a column names, or each row."""
+    """Take from the columns step who is a person: whom a column names, or each row."""
     name = entry(await form_entries(request), "person")
     if study.check is None:
         raise InputError("there is no table yet")
@@ -278,25 +292,27 @@ async def take_person(study: Study, request: Request) -> Response:
 
 
 async def show_editor(study: Study, request: Request) -> Response:
-    """Show how a column is read, to change it."""
+    """Show in the columns step how a column is read, to change it."""
     position = _column_position(study, request.query_params)
     return page_part("app/column_editor.html", study, **_editor(study, position, None))
 
 
 def _editor(study: Study, position: int, fault: Fault | None) -> dict[str, Any]:
-    """Return what the form of a column shows."""
+    """Return what the form of a column in the columns step shows."""
     return {"position": position, "row_fault": fault, **_row_values()}
 
 
 def _row_values() -> dict[str, Any]:
-    """Return what the templates of a column need beside it."""
+    """Return what the templates of the columns step need beside a column."""
     return {"roles": ROLES, "readings": READINGS, "shown_bins": shown_bins}
 
 
 def _column_answer(
     study: Study, request: Request, position: int, fault: Fault | None
 ) -> Response:
-    """Return the parts of the page that a decision changes, or the page."""
+    """Return the parts of the columns step's page that a decision changes, or the
+    page.
+    """
     study.faults.pop("columns", None)
     if not is_part_wanted(request):
         if fault is not None:
@@ -312,7 +328,7 @@ def _column_answer(
 
 
 def _column_position(study: Study, form: Mapping[str, str]) -> int:
-    """Return the position of the column that a form is about."""
+    """Return the position of the column that a form of the columns step is about."""
     position = _position(entry(form, "column"), study)
     if position is None:
         raise InputError("there is no such column")
@@ -320,7 +336,7 @@ def _column_position(study: Study, form: Mapping[str, str]) -> int:
 
 
 def _position(text: str, study: Study) -> int | None:
-    """Return the position of a column; None for none."""
+    """Return the position of a column in the columns step; None for none."""
     is_number = is_count(text) and len(text) < 8
     if not is_number or int(text) >= len(study.columns):
         return None
@@ -328,7 +344,7 @@ def _position(text: str, study: Study) -> int | None:
 
 
 def _page_start(request: Request, count: int) -> int:
-    """Return the first row of a page of a long list."""
+    """Return the first row of a page of the columns step's long list."""
     text = request.query_params.get("start", "0")
     start = int(text) if is_count(text) and len(text) < 8 else 0
     return start if start < count else 0

@@ -27,7 +27,7 @@ class BoundedConnection(H11Protocol):
     def connection_made(  # type: ignore[override]
         self, transport: asyncio.Transport
     ) -> None:
-        """Admit the connection, and close another one if there are too many."""
+        """Admit a connection, and close another one if there are too many."""
         super().connection_made(transport)
         # asyncio does so only for sockets made with an explicit protocol; without it
         # the
@@ -40,12 +40,14 @@ class BoundedConnection(H11Protocol):
             _close_longest_waiting(cast("set[BoundedConnection]", self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget a connection that was lost."""
         self._deadline.cancel()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Begin the time of the next request, and that of taking this answer."""
+        """Begin the time of the connection's next request, and that of taking this
+        answer.
+        """
         self._deadline.cancel()
         self.since = self.loop.time()
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
@@ -53,7 +55,7 @@ class BoundedConnection(H11Protocol):
 
     @property
     def waits_for_sender(self) -> bool:
-        """Whether no request has arrived as a whole."""
+        """Whether no request of the connection has arrived as a whole."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
 

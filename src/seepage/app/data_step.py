@@ -34,12 +34,14 @@ FIRST_DATASET = "survey"
 
 
 async def show_data(study: Study, request: Request) -> Response:
-    """Show where to drop a table."""
+    """Show the data step: where to drop a table."""
     return step_page(study, "data", datasets=await run_in_threadpool(datasets_at_hand))
 
 
 async def take_file(study: Study, request: Request) -> Response:
-    """Take a table, or what was downloaded before, as the raw body of a request."""
+    """Take a table in the data step, or what was downloaded before, as the raw body of
+    a request.
+    """
     name = uploaded_name(request)
     suffix = Path(name).suffix.lower()
     if suffix not in (*TABLE_SUFFIXES, PLAN_SUFFIX, ZIP_SUFFIX):
@@ -60,7 +62,7 @@ async def take_file(study: Study, request: Request) -> Response:
 
 
 async def _open_earlier(study: Study, work: Callable[..., Any], path: Path) -> Response:
-    """Open a plan, or a zip, and go to its plan."""
+    """Open a plan in the data step, or a zip, and go to its plan."""
     opened = await _opened(study, work, str(path), study.next_number(), study.folder)
     assert opened.plan is not None
     if opened.codebook is not None:
@@ -70,7 +72,9 @@ async def _open_earlier(study: Study, work: Callable[..., Any], path: Path) -> R
 
 
 async def _open_codebook(study: Study, path: Path) -> Response:
-    """Take the decisions of a codebook; without a table they wait for one."""
+    """Take the decisions of a codebook in the data step; without a table they wait for
+    one.
+    """
     opened = await _opened(study, earlier_files.open_codebook, str(path))
     assert opened.codebook is not None
     study.take_codebook(opened.codebook)
@@ -82,7 +86,7 @@ async def _open_codebook(study: Study, path: Path) -> Response:
 async def _opened(
     study: Study, work: Callable[..., Any], *arguments: Any
 ) -> EarlierFiles:
-    """Return what a child process has opened."""
+    """Return what a child process has opened for the data step."""
     task = BackgroundTask.start("opening what was kept", study.folder, work, *arguments)
     await run_in_threadpool(task.wait)
     if task.fault is not None:
@@ -91,7 +95,7 @@ async def _opened(
 
 
 async def take_dataset(study: Study, request: Request) -> Response:
-    """Take one of the datasets."""
+    """Take one of the datasets in the data step."""
     name = entry(await form_entries(request), "name")
     titles = await run_in_threadpool(datasets_at_hand)
     if name not in titles:
@@ -101,12 +105,14 @@ async def take_dataset(study: Study, request: Request) -> Response:
 
 
 def dataset_source(name: str) -> DataSource:
-    """Return a dataset as a table of the app; its name is its digest."""
+    """Return a dataset as the data of a study; its name is its digest."""
     return DataSource(name, name, name, f"dataset-{name}")
 
 
 def datasets_at_hand() -> dict[str, str]:
-    """Return the titles of the datasets whose records can be read here, by name."""
+    """Return the titles of the datasets that the data step offers, whose records can be
+    read here, by name.
+    """
     at_hand = {
         name: dataset.title.partition(";")[0]
         for name, dataset in DATASETS.items()

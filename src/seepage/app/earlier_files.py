@@ -36,7 +36,9 @@ class EarlierFiles(NamedTuple):
 
 
 def is_codebook(path: Path) -> bool:
-    """Return whether a CSV file is a codebook: by the columns of its header."""
+    """Return whether an earlier CSV file is a codebook: by the columns of its
+    header.
+    """
     with path.open("rb") as file:
         start = file.read(MAX_HEADER_BYTES).decode("utf-8-sig", "replace")
     first_line = start.partition("\n")[0]
@@ -46,7 +48,7 @@ def is_codebook(path: Path) -> bool:
 
 
 def open_codebook(path: str, *, progress: Progress) -> EarlierFiles:
-    """Open a codebook."""
+    """Open an earlier file that is a codebook."""
     progress(0, 1)
     return EarlierFiles(None, read_codebook_rows(path))
 
@@ -54,7 +56,7 @@ def open_codebook(path: str, *, progress: Progress) -> EarlierFiles:
 def open_plan(
     path: str, number: int, folder: Path, *, progress: Progress
 ) -> EarlierFiles:
-    """Open a saved plan."""
+    """Open an earlier file that is a saved plan."""
     progress(0, 1)
     return EarlierFiles(write_plan(sp.Plan.load(path), number, folder, {}), None)
 
@@ -62,7 +64,7 @@ def open_plan(
 def open_zip(
     path: str, number: int, folder: Path, *, progress: Progress
 ) -> EarlierFiles:
-    """Open what was downloaded as a zip."""
+    """Open an earlier file that was downloaded as a zip."""
     progress(0, 2)
     codebook = None
     try:
@@ -85,7 +87,7 @@ def open_zip(
 
 
 def _content(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return a file of a zip; None if there is none of the name."""
+    """Return a file of an earlier zip; None if there is none of the name."""
     if name not in archive.namelist():
         return None
     with archive.open(name) as file:

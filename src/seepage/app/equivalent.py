@@ -12,17 +12,18 @@ IMPORT = "import seepage as sp\n\n"
 
 
 def check_command(data: str) -> str:
-    """Return the command that checks the columns."""
+    """Return the equivalent command that checks the columns."""
     return shlex.join(["seepage", "check", data])
 
 
 def check_python(data: str) -> str:
-    """Return the Python that checks the columns."""
+    """Return the equivalent Python that checks the columns."""
     return f"{IMPORT}print(sp.check({data!r}).text())"
 
 
 def analyse_command(data: str, reading: Mapping[str, Any], odds: float) -> str:
-    """Return the command that analyses all records as if all were asked of everybody.
+    """Return the equivalent command that analyses all records as if all were asked of
+    everybody.
 
     Examples
     --------
@@ -37,19 +38,23 @@ def analyse_command(data: str, reading: Mapping[str, Any], odds: float) -> str:
 
 
 def analyse_python(data: str, reading: Mapping[str, Any], odds: float) -> str:
-    """Return the Python that analyses all records as if all were asked of everybody."""
+    """Return the equivalent Python that analyses all records as if all were asked of
+    everybody.
+    """
     keywords = {"epsilon": 1.0, "limit": f"{odds:g}x", **_without_scales(reading)}
     call = _call("analysis = sp.analyse", data, keywords)
     return f'{IMPORT}{call}\nanalysis.report("analysis.html")'
 
 
 def _without_scales(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords of reading without those of asking."""
+    """Return keywords of reading for the equivalent analysis, without those of
+    asking.
+    """
     return {name: value for name, value in reading.items() if name != "order"}
 
 
 def plan_command(data: str, keywords: Mapping[str, Any]) -> str:
-    """Return the command that designs the same plan.
+    """Return the equivalent command that designs the same plan.
 
     Examples
     --------
@@ -61,7 +66,7 @@ def plan_command(data: str, keywords: Mapping[str, Any]) -> str:
 
 
 def plan_python(data: str, keywords: Mapping[str, Any]) -> str:
-    """Return the Python that designs the same plan.
+    """Return the equivalent Python that designs the same plan.
 
     Examples
     --------
@@ -80,8 +85,8 @@ def plan_python(data: str, keywords: Mapping[str, Any]) -> str:
 
 
 def collect_command(data: str) -> str:
-    """Return the commands that make the questionnaire, receive, simulate and read
-    results.
+    """Return the equivalent commands that make the questionnaire, receive, simulate and
+    read results.
     """
     plan = ["--plan", "plan.json"]
     lines = [
@@ -94,7 +99,9 @@ def collect_command(data: str) -> str:
 
 
 def collect_python(data: str) -> str:
-    """Return the Python that makes the questionnaire, simulates and reads results."""
+    """Return the equivalent Python that makes the questionnaire, simulates and reads
+    results.
+    """
     return (
         f'{IMPORT}plan = sp.Plan.load("plan.json")\n'
         'plan.write_questionnaire("questionnaire.html")\n'
@@ -104,20 +111,20 @@ def collect_python(data: str) -> str:
 
 
 def _call(function: str, data: str, keywords: Mapping[str, Any]) -> str:
-    """Return a call with one argument a line."""
+    """Return an equivalent call in Python with one argument a line."""
     lines = [f"{function}(", f"    {data!r},"]
     lines += [f"    {name}={value!r}," for name, value in keywords.items()]
     return "\n".join([*lines, ")"])
 
 
 def _all_words(keywords: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a command that give all keywords."""
+    """Yield the words of an equivalent command that give all keywords."""
     for name, value in keywords.items():
         yield from _words(name, value)
 
 
 def _words(name: str, value: Any) -> Iterator[str]:
-    """Yield the words of a command that give one keyword."""
+    """Yield the words of an equivalent command that give one keyword."""
     option = "--" + OPTION_NAMES.get(name, name.replace("_", "-"))
     if name == "never":
         for pair in value:
@@ -140,24 +147,28 @@ def _words(name: str, value: Any) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names with commas between, in quotes where they have commas themselves."""
+    """Return names in an equivalent command with commas between, in quotes where they
+    have commas themselves.
+    """
     return ",".join(name if _is_plain(name) else _quoted(name) for name in names)
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a name stands in a list as it is."""
+    """Return whether a name stands in an equivalent command's list as it is."""
     return "," not in name and not name.startswith('"') and name == name.strip()
 
 
 def _quoted(name: str) -> str:
-    """Return a name in double quotes, which are doubled within."""
+    """Return a name of an equivalent command in double quotes, which are doubled
+    within.
+    """
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 def _texts(name: str, part: Any) -> Iterator[str]:
-    """Yield what stands behind COLUMN= for one column: edges and scales as one, markers
-    one by one.
+    """Yield what stands behind COLUMN= in an equivalent command: edges and scales as
+    one, markers one by one.
     """
     if isinstance(part, list):
         yield ",".join(f"{edge:.15g}" for edge in part)

@@ -44,13 +44,14 @@ class ExploredPart(NamedTuple):
 def read_explored(
     data: str, names: Sequence[str], keywords: Mapping[str, Any]
 ) -> ExploredPart:
-    """Return the part's records with some columns."""
+    """Return the records of the explored part with some columns."""
     origin, reading = table_of(data, {})
     source = open_source(origin, RecordOptions(**reading))
     person = RecordOptions(person=keywords.get("person")).person_column
     rows = 0
 
     def counted_batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield batches of records, counting those that may be in the explored part."""
         nonlocal rows
         for batch in source.batches(columns):
             rows += batch.num_rows
@@ -62,7 +63,9 @@ def read_explored(
 
 
 def write_explored(part: ExploredPart, folder: Path) -> Path:
-    """Write a part as a file that is read as the table was: as text, or with types."""
+    """Write the explored part as a file that is read as the table was: as text, or with
+    types.
+    """
     if part.fields:
         path = folder / "part.csv"
         pyarrow.csv.write_csv(part.table, path)
@@ -77,8 +80,8 @@ def with_texts_beside(
     names: Sequence[str],
     beside: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """Return keywords of reading by which texts beside numbers are missing, as a design
-    reads them.
+    """Return keywords of reading the explored part by which texts beside numbers are
+    missing, as a design reads them.
 
     Examples
     --------
@@ -98,7 +101,9 @@ def with_texts_beside(
 def asked_answers(
     data: str, names: Sequence[str], keywords: Mapping[str, Any]
 ) -> FixedDomain:
-    """Return the answers of columns as a design would ask them, fixed on the part."""
+    """Return the answers of columns as a design would ask them, fixed on the explored
+    part.
+    """
     origin, reading = table_of(data, dict(keywords))
     reading = {**reading, "columns": tuple(names)}
     options = RecordOptions(**reading, scope="population", answers="merged")
@@ -107,7 +112,7 @@ def asked_answers(
 
 
 def coded_part(part: ExploredPart, fixed: FixedDomain, folder: Path) -> Records:
-    """Return the part coded in the answers that are asked."""
+    """Return the explored part coded in the answers that are asked."""
     path = write_explored(part, folder)
     try:
         return Records.from_data(path, domain=fixed.domain)

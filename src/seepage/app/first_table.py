@@ -23,7 +23,9 @@ CHUNK_BYTES = 1 << 20
 
 
 def opened_source(data: Any, folder: Path) -> DataSource:
-    """Return data as a table of the app; a frame is kept in its private folder."""
+    """Return the data that the app is opened with as its first table; a frame is kept
+    in its private folder.
+    """
     if not isinstance(data, (str, os.PathLike)):
         return _frame_source(data, folder)
     path = checks.input_path(data, "data")
@@ -37,7 +39,7 @@ def opened_source(data: Any, folder: Path) -> DataSource:
 
 
 def _frame_source(data: Any, folder: Path) -> DataSource:
-    """Return a frame as a table of the app."""
+    """Return a frame as the first table of the app."""
     source = open_frame(data)
     table = pa.Table.from_batches(list(source.batches(list(source.names))))
     path = folder / FRAME_FILE
@@ -46,7 +48,8 @@ def _frame_source(data: Any, folder: Path) -> DataSource:
 
 
 def digest_of(path: Path) -> str:
-    r"""Return the SHA-256 of a file's bytes, or of those of all files in a folder.
+    r"""Return the SHA-256 of the first table: of a file's bytes, or of those of all
+    files in a folder.
 
     Examples
     --------

@@ -19,7 +19,7 @@ Choice = TypeVar("Choice")
 
 
 async def form_entries(request: Request) -> dict[str, str]:
-    """Return the texts of a form, their lines ending in a line feed."""
+    """Return the entries of a form as texts, their lines ending in a line feed."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -30,14 +30,14 @@ async def form_entries(request: Request) -> dict[str, str]:
 
 
 def entry(form: Mapping[str, str], name: str) -> str:
-    """Return a text of a form without blanks around it; empty if there is none."""
+    """Return an entry of a form without blanks around it; empty if there is none."""
     return form.get(name, "").strip()
 
 
 def entry_at(
     form: Mapping[str, str], name: str, choices: Sequence[Choice], what: str
 ) -> Choice:
-    """Return the choice whose position a form gives.
+    """Return the choice whose position an entry of a form gives.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def entry_at(
 
 
 def entered_count(text: str, what: str, parameter: str) -> int:
-    """Return an integer of at least 1, also with commas.
+    """Return an entry of a form as an integer of at least 1, also with commas.
 
     Examples
     --------

@@ -31,6 +31,7 @@ class GroupCommit:
     """
 
     def __init__(self, store: ReportStore, on_failure: Callable[[], None]) -> None:
+        """Begin to commit rows in groups, in a thread."""
         self._store = store
         self._on_failure = on_failure
         self._waiting = list[WaitingRow]()
@@ -38,7 +39,7 @@ class GroupCommit:
         self._thread = ThreadPoolExecutor(1, "reports")
 
     async def stored(self, row: ReportRow) -> LineError | None:
-        """Store a row; return when it is on disk, or why it is refused.
+        """Store a row with its group; return when it is on disk, or why it is refused.
 
         Raises `StoreError` if it may not be on disk.
         """
@@ -50,7 +51,7 @@ class GroupCommit:
         return await answer
 
     async def _commit(self) -> None:
-        """Store all that waits, until nothing does."""
+        """Commit all rows that wait as one group, until nothing does."""
         loop = asyncio.get_running_loop()
         while self._waiting:
             group = self._waiting
@@ -72,5 +73,5 @@ class GroupCommit:
         self._committing = None
 
     def close(self) -> None:
-        """End the thread, after the transaction that is under way."""
+        """End the thread of group commits, after the transaction that is under way."""
         self._thread.shutdown()

@@ -51,7 +51,7 @@ def analyse_part(
     *,
     progress: Progress,
 ) -> AnalysisSummary:
-    """Analyse the part as if everybody were asked everything."""
+    """Work out the leaks of the explored part as if everybody were asked everything."""
     names = evenly_drawn(used, MAX_ANALYSED)
     fixed = asked_answers(data, names, keywords)
     part = read_explored(data, fixed.domain.names, keywords)
@@ -85,7 +85,7 @@ def analyse_part(
 
 
 def evenly_drawn(names: Sequence[str], most: int) -> list[str]:
-    """Return names at even distances, at most so many.
+    """Return names at even distances, at most so many, whose leaks are worked out.
 
     Examples
     --------
@@ -97,14 +97,16 @@ def evenly_drawn(names: Sequence[str], most: int) -> list[str]:
 
 
 def _guarantees(questions: int) -> tuple[str, ...]:
-    """Return the guarantees of the totals: what may decide a limit, if it is quick."""
+    """Return the guarantees of the totals that the work on leaks computes: what may
+    decide a limit, if it is quick.
+    """
     if questions > MAX_TOGETHER:
         return FROM_PAIRS
     return (*FROM_PAIRS, *FROM_RECORDS)
 
 
 def write_analysis_page(folder: Path, name: str, *, progress: Progress) -> str:
-    """Write the full page of the analysis; return its name.
+    """Write the full page of the leaks that were worked out; return its name.
 
     It names the app and the table, by its name in commands, where others name what was
     analysed: here a part, a file that the app removes.

@@ -67,17 +67,19 @@ class LimitVerdict:
     limit: float
 
     def number(self, state: str) -> int:
-        """Return how many questions are in a state."""
+        """Return how many questions are in a state of the verdict that the leaks step
+        shows.
+        """
         return sum(row.state == state for row in self.rows)
 
     @property
     def shown(self) -> tuple[VerdictRow, ...]:
-        """The questions that are drawn."""
+        """The questions that the leaks step draws."""
         return self.rows[:SHOWN_ROWS]
 
 
 def verdict_at(analysis: AnalysisSummary, odds: float) -> LimitVerdict:
-    """Return the verdict of an analysis at a limit."""
+    """Return the verdict of an analysis at a limit, as the leaks step shows it."""
     limit = limit_in_nats(f"{odds:g}x")
     longest = MARGIN * max([limit, *(total.lower for total in analysis.totals)])
     rows = [_verdict_row(total, limit, longest) for total in analysis.totals]
@@ -87,7 +89,7 @@ def verdict_at(analysis: AnalysisSummary, odds: float) -> LimitVerdict:
 
 
 def _verdict_row(total: TotalRange, limit: float, longest: float) -> VerdictRow:
-    """Return the bar of a question."""
+    """Return the bar of a question in the leaks step."""
     state = "open"
     odds = least_odds(total.lower)
     if total.upper <= limit:
@@ -100,7 +102,7 @@ def _verdict_row(total: TotalRange, limit: float, longest: float) -> VerdictRow:
 
 
 async def show_leaks(study: Study, request: Request) -> Response:
-    """Show what each question gives away."""
+    """Show the leaks step: what each question gives away."""
     if not study.columns:
         return redirect_to(study, "columns")
     assert study.source is not None
@@ -119,7 +121,9 @@ async def show_leaks(study: Study, request: Request) -> Response:
 
 
 def _analysed_as(study: Study) -> dict[str, Any]:
-    """Return the keywords of an analysis of all records, as the columns are decided."""
+    """Return the keywords of the leaks step's analysis of all records, as the columns
+    are decided.
+    """
     roles = study.role_keywords
     reading = {**roles, **study.reading}
     kept = ("drop", "keep", "person", "bins", "missing_markers")
@@ -127,7 +131,7 @@ def _analysed_as(study: Study) -> dict[str, Any]:
 
 
 def start_analysis(study: Study) -> None:
-    """Start to compute what the questions give away."""
+    """Start to compute the leaks: what the questions give away."""
     task = BackgroundTask.start(
         "computing what each answer gives away",
         study.folder,
@@ -141,13 +145,15 @@ def start_analysis(study: Study) -> None:
 
 
 async def start_again(study: Study, request: Request) -> Response:
-    """Start the analysis again after it failed or was stopped."""
+    """Start the analysis of leaks again after it failed or was stopped."""
     start_analysis(study)
     return redirect_to(study, "leaks")
 
 
 def _current_verdict(study: Study) -> LimitVerdict | None:
-    """Return the verdict at the limit of the slider; None before there is one."""
+    """Return the leaks step's verdict at the limit of the slider; None before there is
+    one.
+    """
     study.take_results()
     if study.analysis is None:
         return None
@@ -155,25 +161,27 @@ def _current_verdict(study: Study) -> LimitVerdict | None:
 
 
 async def show_verdict(study: Study, request: Request) -> Response:
-    """Return the verdict at another limit of the slider."""
+    """Return the leaks step's verdict at another limit of the slider."""
     entry_at(request.query_params, "limit", LIMIT_ODDS, "limit")
     study.entries["limit"] = request.query_params["limit"]
     return page_part("app/verdict.html", study, verdict=_current_verdict(study))
 
 
 def _table_name(study: Study) -> str:
-    """Return the name of the table in commands."""
+    """Return the name of the table in the leaks step's commands."""
     assert study.source is not None  # it was analysed
     return study.source.name
 
 
 async def show_analysis(study: Study, request: Request) -> Response:
-    """Show the whole page of the analysis."""
+    """Show the whole page of the analysis, from the leaks step."""
     return saved_page(study.folder / leak_work.ANALYSIS_PAGE)
 
 
 async def link_analysis(study: Study, request: Request) -> Response:
-    """Return the link to the whole page, which is written when the link is shown."""
+    """Return the leaks step's link to the whole page, which is written when the link is
+    shown.
+    """
     study.take_results()
     is_written = (study.folder / leak_work.ANALYSIS_PAGE).exists()
     if not is_written and not {"analysis", "leaks"} & {*study.tasks, *study.faults}:

@@ -69,6 +69,7 @@ def check_local(folder: Path) -> None:
 
 
 def _rejection(folder: Path, kind: str) -> InputError:
+    """Return the error for a folder that is not local."""
     return InputError(
         f"path must be on a local disk, {str(folder)!r} is on {kind}: reports there "
         "could be lost after they are acknowledged",
@@ -77,7 +78,9 @@ def _rejection(folder: Path, kind: str) -> InputError:
 
 
 def read_mounts(text: str) -> list[Mount]:
-    """Return the mounts of a text in the format of `/proc/self/mountinfo`."""
+    """Return the mounts that tell whether a folder is local, from a text in the format
+    of `/proc/self/mountinfo`.
+    """
     mounts = list[Mount]()
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
@@ -88,7 +91,8 @@ def read_mounts(text: str) -> list[Mount]:
 
 
 def file_system_of(folder: Path, mounts: list[Mount]) -> str:
-    """Return the type of the file system of an absolute folder, "" if unknown.
+    """Return the type of the file system of an absolute folder, which tells whether it
+    is local, "" if unknown.
 
     That of the longest mounted folder above it; of equal ones the last, which hides the
     others.
@@ -104,5 +108,7 @@ def file_system_of(folder: Path, mounts: list[Mount]) -> str:
 
 
 def _unescaped(field: str) -> str:
-    r"""Return a field whose blanks and backslashes are written as in ``\040``."""
+    r"""Return a folder's field of the mounts whose blanks and backslashes are written
+    as in ``\040``.
+    """
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -17,7 +17,7 @@ LOOKS = 20
 
 
 def looks_folder() -> Path:
-    """Return the folder of what was tried, in the user's own."""
+    """Return the folder of the looks that were taken, in the user's own."""
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
@@ -50,6 +50,7 @@ class Looks:
     """
 
     def __init__(self, digest: str, folder: Path | None = None) -> None:
+        """Open the looks at the table of a digest."""
         folder = folder or looks_folder()
         self._path = folder / digest
         try:
@@ -62,7 +63,7 @@ class Looks:
 
     @property
     def tried(self) -> set[str]:
-        """The digests of the plans that were tried."""
+        """The digests of the plans that were tried, the looks taken."""
         try:
             return set(self._path.read_text(encoding="ascii").split())
         except FileNotFoundError:
@@ -70,11 +71,11 @@ class Looks:
 
     @property
     def left(self) -> int:
-        """How many plans may still be tried."""
+        """How many looks are left: plans that may still be tried."""
         return max(0, LOOKS - len(self.tried))
 
     def check(self) -> None:
-        """Raise an InputError if no other plan may be tried."""
+        """Raise an InputError if no look is left for another plan."""
         if not self.left:
             raise InputError(
                 f"{LOOKS} plans were tried on this table, as many as the promise "
@@ -82,7 +83,9 @@ class Looks:
             )
 
     def add(self, plan: str) -> None:
-        """Count a plan by its digest, before it is shown; the same one counts once."""
+        """Count a look at a plan by its digest, before it is shown; the same one counts
+        once.
+        """
         if plan in self.tried:
             return
         self.check()

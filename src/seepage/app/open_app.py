@@ -39,6 +39,7 @@ class RunningApp:
     """
 
     def __init__(self, data: Any, port: int) -> None:
+        """Start the app and its server in a thread."""
         with ExitStack() as resources:
             listener = resources.enter_context(listening_socket(port))
             folder = resources.enter_context(private_folder())
@@ -71,22 +72,26 @@ class RunningApp:
             time.sleep(0.2)
 
     def close(self) -> None:
-        """End the app, and remove what it kept."""
+        """End the open app, and remove what it kept."""
         self._server.should_exit = True
         self._thread.join(timeout=10)
         self._resources.close()
         atexit.unregister(self.close)
 
     def __enter__(self) -> "RunningApp":
+        """Return the open app."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """End the open app."""
         self.close()
 
     def __repr__(self) -> str:
+        """Return the address of the open app."""
         return f"RunningApp({self.address})"
 
     def _repr_html_(self) -> str:
+        """Return a link to the open app."""
         address = escape(self.address)
         return (
             f'<p>seepage runs at <a href="{address}" target="_blank">{address}</a>, '
@@ -148,12 +153,12 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def _end(number: int, _: object) -> None:
-    """End with the status that shells give to a signal."""
+    """End the open app with the status that shells give to a signal."""
     sys.exit(128 + number)
 
 
 def listening_socket(port: int) -> socket.socket:
-    """Return a socket that listens on the loopback address."""
+    """Return a socket of the app that listens on the loopback address."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":  # elsewhere it would let two programs share the port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

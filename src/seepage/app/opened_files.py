@@ -26,12 +26,13 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileIdentity":
-        """Return the identity of a file from its status."""
+        """Return the identity of an opened file from its status."""
         return cls(status.st_dev, status.st_ino)
 
 
 def create_private(path: Path) -> FileIdentity:
-    """Create a database's file with mode 0600 unless it is there; return its identity.
+    """Create a database's file with mode 0600 unless it is there; return its identity,
+    to check it while opened.
 
     A file that is there must be empty or a database; it is left as it is.
     """
@@ -56,7 +57,7 @@ def create_private(path: Path) -> FileIdentity:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Synchronise the names in a folder, where the system can."""
+    """Synchronise the names of opened files in a folder, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -78,6 +79,9 @@ class OpenedFiles:
     """
 
     def __init__(self, path: Path, created: FileIdentity) -> None:
+        """Note the identities of a database's opened files, to check their names
+        later.
+        """
         self._paths = tuple(path.with_name(path.name + ending) for ending in BESIDE)
         statuses = [file.stat() for file in self._paths]
         self._identities = [FileIdentity.of(status) for status in statuses]
@@ -86,7 +90,7 @@ class OpenedFiles:
             raise OSError(f"{path.name} was replaced while it was opened")
 
     def check(self) -> None:
-        """Raise an OSError unless each name still leads to the file that is open.
+        """Raise an OSError unless each name still leads to the file that was opened.
 
         A file that is smaller than before was truncated by somebody else: SQLite
         shrinks neither file while it is open in this way.
@@ -110,6 +114,7 @@ class FileLock:
     """
 
     def __init__(self, path: Path) -> None:
+        """Open and lock the file beside an opened database."""
         self._path = path
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -125,7 +130,9 @@ class FileLock:
         self._descriptor: int | None = descriptor
 
     def _take(self, descriptor: int) -> None:
-        """Lock the file; one that another process has locked raises an InputError."""
+        """Lock an opened file; one that another process has locked raises an
+        InputError.
+        """
         try:
             import fcntl
         except ImportError:  # Windows
@@ -142,7 +149,7 @@ class FileLock:
             )
 
     def close(self) -> None:
-        """Remove the file and release the lock; a second call does nothing."""
+        """Remove the locked file and release the lock; a second call does nothing."""
         if self._descriptor is None:
             return
         if os.name != "nt":

@@ -51,7 +51,7 @@ def evidence_folder(folder: Path, number: int) -> Path:
 
 
 def zip_of_plan(folder: Path, number: int, texts: Mapping[str, str]) -> bytes:
-    """Return the files of a plan as one zip.
+    """Return all files of a plan as one zip.
 
     Parameters
     ----------

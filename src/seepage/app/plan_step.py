@@ -26,7 +26,7 @@ MOST_NOTES = 30
 
 
 async def show_plan(study: Study, request: Request) -> Response:
-    """Show what the plan is to keep, and the plan."""
+    """Show the plan step: what the plan is to keep, and the plan."""
     study.take_results()
     if not study.columns and not study.plans:
         return redirect_to(study, "columns")
@@ -47,7 +47,9 @@ async def show_plan(study: Study, request: Request) -> Response:
 
 
 def _equivalents(study: Study) -> dict[str, Any]:
-    """Return the command and the Python that give the plan that is shown."""
+    """Return the command and the Python that give the plan which the plan step
+    shows.
+    """
     plan = study.plan
     if plan is None or not plan.keywords or study.source is None:
         return {"command": "", "python": ""}
@@ -59,22 +61,24 @@ def _equivalents(study: Study) -> dict[str, Any]:
 
 
 async def keep_entries(study: Study, request: Request) -> Response:
-    """Keep what stands in the form, right or wrong, for when the page is shown
-    again.
+    """Keep what stands in the plan step's form, right or wrong, for when the page is
+    shown again.
     """
     _keep(study, await form_entries(request))
     return Response(status_code=204)
 
 
 def _keep(study: Study, form: dict[str, str]) -> None:
-    """Keep the fields of the form; a limit that is none raises an InputError."""
+    """Keep the fields of the plan step's form; a limit that is none raises an
+    InputError.
+    """
     if "limit" in form:
         entry_at(form, "limit", LIMIT_ODDS, "limit")
     study.entries |= {name: form[name] for name in FIRST_ENTRIES if name in form}
 
 
 async def start_search(study: Study, request: Request) -> Response:
-    """Start the search of a plan, or an estimate."""
+    """Start the search of a plan in the plan step, or an estimate."""
     form = await form_entries(request)
     _keep(study, form)
     try:
@@ -88,8 +92,8 @@ async def start_search(study: Study, request: Request) -> Response:
 
 
 def _start_design(study: Study, start: int | None = None) -> None:
-    """Start the search of a plan that is certified, one try; from another plan if its
-    number is given.
+    """Start the plan step's search of a certified plan, one try; from another plan if
+    its number is given.
     """
     keywords = study.design_keywords()
     study.looks.check()
@@ -107,7 +111,9 @@ def _start_design(study: Study, start: int | None = None) -> None:
 
 
 def _start_estimate(study: Study) -> None:
-    """Start the search of a plan of the explored part, which certifies nothing."""
+    """Start the plan step's search of a plan of the explored part, which certifies
+    nothing.
+    """
     task = BackgroundTask.start(
         "estimating how many people it takes",
         study.folder,
@@ -122,7 +128,9 @@ def _start_estimate(study: Study) -> None:
 
 
 async def try_change(study: Study, request: Request) -> Response:
-    """Decide what a change of the plan that is shown says, and search again."""
+    """Decide in the plan step what a change of the plan that is shown says, and search
+    again.
+    """
     form = await form_entries(request)
     plan = study.plan
     if plan is None or not plan.keywords:
@@ -138,7 +146,7 @@ async def try_change(study: Study, request: Request) -> Response:
 
 
 async def take_pair(study: Study, request: Request) -> Response:
-    """Decide about two questions, or no longer."""
+    """Decide in the plan step about two questions, or no longer."""
     form = await form_entries(request)
     removed = entry(form, "remove")
     if removed:
@@ -155,7 +163,9 @@ async def take_pair(study: Study, request: Request) -> Response:
 
 
 def _entered_pair(study: Study, form: dict[str, str]) -> QuestionPair:
-    """Return a pair of questions that was entered by the positions of the questions."""
+    """Return a pair of questions that the plan step's form gives by the positions of
+    the questions.
+    """
     kind = entry(form, "kind")
     first = entry_at(form, "first", study.asked, "question")
     second = entry_at(form, "second", study.asked, "question")
@@ -172,21 +182,21 @@ def _entered_pair(study: Study, form: dict[str, str]) -> QuestionPair:
 
 
 async def select_plan(study: Study, request: Request) -> Response:
-    """Show another of the plans."""
+    """Show another of the plans in the plan step."""
     form = await form_entries(request)
     study.selected = _entered_number(study, form)
     return redirect_to(study, "plan")
 
 
 async def remove_plan(study: Study, request: Request) -> Response:
-    """Compare a plan no longer."""
+    """Compare a plan no longer in the plan step."""
     form = await form_entries(request)
     study.remove_plan(_entered_number(study, form))
     return redirect_to(study, "plan")
 
 
 def _entered_number(study: Study, form: dict[str, str]) -> int:
-    """Return the number of the plan that a form names."""
+    """Return the number of the plan that the plan step's form names."""
     text = entry(form, "plan")
     for plan in study.plans:
         if str(plan.number) == text:

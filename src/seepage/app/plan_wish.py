@@ -47,7 +47,7 @@ class QuestionPair:
 
     @property
     def words(self) -> str:
-        """The decision in words."""
+        """What is wished of a pair of questions in words."""
         return f"{self.first} and {self.second} {PAIR_KINDS[self.kind]}"
 
 
@@ -77,7 +77,8 @@ class PlanWish:
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> "PlanWish":
-        """Return what a form says; what it says wrongly raises an InputError.
+        """Return the wish for a plan that a form says; what it says wrongly raises an
+        InputError.
 
         Examples
         --------
@@ -107,7 +108,7 @@ class PlanWish:
         )
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keywords of `seepage.design`."""
+        """Return the keywords of `seepage.design` that a wish for a plan means."""
         keywords: dict[str, Any] = {"limit": f"{self.odds:g}x"}
         for name in ("precision", "people", "largest"):
             value = getattr(self, name)
@@ -119,7 +120,7 @@ class PlanWish:
 
 
 def _entered_precision(text: str) -> float:
-    """Return a half-width that is entered in points."""
+    """Return the precision wished of a plan, a half-width that is entered in points."""
     points = number_of_text(text.strip().replace(",", "."))
     if points is None or not 0.05 <= points <= 50:
         raise InputError(
@@ -130,7 +131,8 @@ def _entered_precision(text: str) -> float:
 
 
 def pair_keywords(pairs: Sequence[QuestionPair]) -> dict[str, Any]:
-    """Return the keywords of `seepage.design` that follow from pairs of questions.
+    """Return the keywords of `seepage.design` that follow from wishes about pairs of
+    questions.
 
     Examples
     --------

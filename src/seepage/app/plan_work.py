@@ -50,7 +50,8 @@ def design_plan(
     *,
     progress: Progress,
 ) -> PlanSummary:
-    """Search a plan, and write its file, its page, its questionnaire and its evidence.
+    """Work out a plan: search it, and write its file, its page, its questionnaire and
+    its evidence.
 
     Parameters
     ----------
@@ -96,7 +97,8 @@ def estimate_plan(
     *,
     progress: Progress,
 ) -> PlanEstimate:
-    """Search a plan of the explored part alone: about what a certified plan will need.
+    """Work out a plan of the explored part alone: about what a certified plan will
+    need.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def estimate_plan(
 def write_plan(
     plan: Plan, number: int, folder: Path, keywords: Mapping[str, Any]
 ) -> PlanSummary:
-    """Write the files of a plan, and return what is shown of it."""
+    """Write the files of a plan that was worked out, and return what is shown of it."""
     plan.save(plan_file(folder, number, "plan.json"))
     plan.report(plan_file(folder, number, "plan.html"))
     remarks = [str(note) for note in plan.notes]
@@ -164,8 +166,8 @@ def write_plan(
 
 
 def _promised_odds(plan: Plan) -> Odds:
-    """Return the promise about each question: the largest limit, or total without
-    one.
+    """Return what the plan worked out promises about each question: the largest limit,
+    or total without one.
     """
     promised = [planned for planned in plan.attributes if not planned.public]
     limits = [p.limit for p in promised if p.limit is not None]
@@ -173,8 +175,8 @@ def _promised_odds(plan: Plan) -> Odds:
 
 
 def shown_changes(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Return the changes of each kind that need the fewest people, of questions that
-    are dropped those that save some.
+    """Return the changes shown with a plan worked out: of each kind those that need the
+    fewest people, of questions that are dropped those that save some.
 
     Examples
     --------
@@ -195,14 +197,16 @@ def shown_changes(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def _width_in_words(half_width: float) -> str:
-    """Return a half-width in points."""
+    """Return the precision of a plan worked out, a half-width in points."""
     if not math.isfinite(half_width):
         return "not known"
     return f"± {whole_points(half_width)} points"
 
 
 def _write_questionnaires(plan: Plan, number: int, folder: Path) -> list[str]:
-    """Write the questionnaire, and the one to try; return what was warned of."""
+    """Write the questionnaire of a plan worked out, and the one to try; return what was
+    warned of.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", sp.SeepageWarning)
         plan.write_questionnaire(plan_file(folder, number, "questionnaire.html"))
@@ -212,7 +216,9 @@ def _write_questionnaires(plan: Plan, number: int, folder: Path) -> list[str]:
 
 
 def _is_drawable(plan: Plan) -> bool:
-    """Return whether clients can draw the reports of a plan."""
+    """Return whether clients can draw the reports of a plan worked out, so that it has
+    a questionnaire.
+    """
     try:
         return bool(plan.wire)
     except sp.InputError:

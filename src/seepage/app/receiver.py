@@ -133,6 +133,7 @@ class Receiver:
         title: str | None = None,
         rate: float = 1000.0,
     ) -> None:
+        """Listen for the reports of a plan, and store them."""
         checks.instance(plan, "plan", Plan, "a Plan")
         self._plan = plan
         self._pace = Pace(checks.weight(rate, "rate"))
@@ -156,9 +157,12 @@ class Receiver:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _application(self, page: str, names: Sequence[str]) -> Starlette:
-        """Return the application: the questionnaire, and the endpoint of reports."""
+        """Return the application of the receiver: the questionnaire, and the endpoint
+        of reports.
+        """
 
         async def questionnaire(request: Request) -> Response:
+            """Serve the questionnaire from the receiver."""
             return HTMLResponse(page, headers=SECURITY_HEADERS)
 
         routes = [
@@ -169,15 +173,15 @@ class Receiver:
         return Starlette(routes=routes, middleware=middleware)
 
     def _serve(self) -> None:
-        """Answer requests until `_stop`, in a thread of its own."""
+        """Answer requests to the receiver until `_stop`, in a thread of its own."""
         try:
             self._server.run([self._socket])
         finally:
             self._ended.set()
 
     async def _receive(self, request: Request) -> Response:
-        """Store a line and acknowledge it; one that is refused gets the reason as
-        text.
+        """Receive a line, store and acknowledge it; one that is refused gets the reason
+        as text.
         """
         try:
             content = await _content(request)
@@ -199,7 +203,7 @@ class Receiver:
         return _answer(409 if rejection.reason == FOREIGN else 400, str(rejection))
 
     def _stop(self) -> None:
-        """Let the server end: requests that wait are answered first."""
+        """Let the receiver's server end: requests that wait are answered first."""
         self._server.should_exit = True
 
     def wait(self) -> None:
@@ -212,7 +216,7 @@ class Receiver:
             raise self.store.failure
 
     def close(self) -> None:
-        """Stop listening.  Lines that were not acknowledged may be stored or not."""
+        """Stop receiving. Lines that were not acknowledged may be stored or not."""
         self._stop()
         self._ended.wait()
         self._socket.close()
@@ -220,7 +224,7 @@ class Receiver:
         self.store.close()
 
     def export(self, output: str | os.PathLike[str]) -> int:
-        """Write the reports so far to a file; return their number.
+        """Write the reports received so far to a file; return their number.
 
         Parameters
         ----------
@@ -230,6 +234,7 @@ class Receiver:
         return export_reports(self._plan, self.store.path, output)
 
     def __enter__(self) -> "Receiver":
+        """Return the receiver."""
         return self
 
     def __exit__(
@@ -238,6 +243,7 @@ class Receiver:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Stop receiving."""
         self.close()
 
 
@@ -251,12 +257,13 @@ class Pace:
     """
 
     def __init__(self, rate: float) -> None:
+        """Begin to count the lines that a receiver admits at a rate."""
         self._rate = rate
         self._second = 0
         self._lines = 0
 
     def admits(self) -> bool:
-        """Count one more line; return whether it is within the rate."""
+        """Count one more line received; return whether it is within the rate."""
         second = int(time.monotonic())
         if second != self._second:
             self._second = second
@@ -280,11 +287,12 @@ class GuardedHost:
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+        """Guard a receiver's application by the host names that it has."""
         self._app = app
         self._names = {"localhost", *(name.lower().rstrip(".") for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request to the receiver if its Host header is known."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         if self._knows(host):
@@ -293,7 +301,9 @@ class GuardedHost:
             await _answer(421, "this host is not served here")(scope, receive, send)
 
     def _knows(self, host: str) -> bool:
-        """Return whether a Host header names an address or a known name."""
+        """Return whether a Host header names an address of the receiver or a known
+        name.
+        """
         name = _without_port(host).lower().rstrip(".")
         if name in self._names:
             return True
@@ -305,14 +315,18 @@ class GuardedHost:
 
 
 def _without_port(host: str) -> str:
-    """Return the host of a Host header, an IPv6 address without its brackets."""
+    """Return the host of a Host header to the receiver, an IPv6 address without its
+    brackets.
+    """
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
 
 
 async def _content(request: Request) -> bytes | None:
-    """Return the body of a request; None if it is longer than a line may be."""
+    """Return the body of a request to the receiver; None if it is longer than a line
+    may be.
+    """
     parts = list[bytes]()
     size = 0
     async for part in request.stream():
@@ -327,13 +341,15 @@ async def _content(request: Request) -> bytes | None:
 
 
 def _answer(status: int, text: str) -> Response:
-    """Return the answer to a report, which pages of all origins may read."""
+    """Return the receiver's answer to a report, which pages of all origins may read."""
     headers = SECURITY_HEADERS | FROM_ANY_PAGE
     return PlainTextResponse(f"{text}\n", status_code=status, headers=headers)
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; an address that is in use raises an InputError."""
+    """Return a socket on which a receiver listens; an address that is in use raises an
+    InputError.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -344,7 +360,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _address(listener: socket.socket) -> str:
-    """Return the address of the questionnaire."""
+    """Return the address of a receiver's questionnaire."""
     host, port = listener.getsockname()[:2]
     if ":" in host:
         host = f"[{host}]"
@@ -352,7 +368,9 @@ def _address(listener: socket.socket) -> str:
 
 
 def _settings(application: Starlette) -> uvicorn.Config:
-    """Return the server's settings: no logs, for they would tell who sent what when."""
+    """Return the settings of a receiver's server: no logs, for they would tell who sent
+    what when.
+    """
     return uvicorn.Config(
         application,
         http=BoundedConnection,

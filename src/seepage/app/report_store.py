@@ -84,6 +84,7 @@ class ReportStore:
     """
 
     def __init__(self, plan: PlanContent, path: str | os.PathLike[str]) -> None:
+        """Open the database that stores the reports of a plan."""
         self._checker = LineChecker(plan)
         self.failure: StoreError | None = None
         self.path = writable(path, "path").resolve()
@@ -102,7 +103,9 @@ class ReportStore:
             raise
 
     def _open(self, plan: PlanContent) -> None:
-        """Create or continue the database; all that is in it is on disk afterwards."""
+        """Create or continue the database of reports; all that is in it is on disk
+        afterwards.
+        """
         created = create_private(self.path)
         connection = sqlite3.connect(
             self.path,
@@ -127,7 +130,7 @@ class ReportStore:
         self._connection = connection
 
     def row_of(self, content: bytes) -> ReportRow:
-        """Return a line as the row that stores it; a refused one raises a
+        """Return a line of reports as the row that stores it; a refused one raises a
         `LineError`.
         """
         line, _ = self._checker.check(content)
@@ -140,7 +143,7 @@ class ReportStore:
         return ReportRow(line.id, line.form, text)
 
     def store(self, rows: Sequence[ReportRow]) -> list[LineError | None]:
-        """Store rows in one transaction, and return when they are on disk.
+        """Store rows of reports in one transaction, and return when they are on disk.
 
         Returns
         -------
@@ -166,7 +169,9 @@ class ReportStore:
         return answers
 
     def _commit(self, rows: Sequence[ReportRow]) -> int:
-        """Insert the rows whose ids are new, and commit; return their number."""
+        """Insert the rows of reports whose ids are new, and commit; return their
+        number.
+        """
         inserted = 0
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -185,7 +190,9 @@ class ReportStore:
     def _answers(
         self, rows: Sequence[ReportRow], *, all_new: bool
     ) -> list[LineError | None]:
-        """Return for each row whether the database holds it, comparing contents."""
+        """Return for each row of reports whether the database holds it, comparing
+        contents.
+        """
         if all_new:
             return [None] * len(rows)
         answers = list[LineError | None]()
@@ -198,7 +205,9 @@ class ReportStore:
         return answers
 
     def close(self) -> None:
-        """Close the database: one file, which can be read and copied as any other."""
+        """Close the database of reports: one file, which can be read and copied as any
+        other.
+        """
         try:
             if self.failure is None:
                 self._connection.execute("PRAGMA journal_mode = DELETE")
@@ -210,7 +219,9 @@ class ReportStore:
 
 
 def _prepare(connection: sqlite3.Connection, plan: PlanContent, path: Path) -> None:
-    """Make the tables of a new database or check those of an old one, durably."""
+    """Make the tables of a new database of reports or check those of an old one,
+    durably.
+    """
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     is_new = tables == 0 and application == 0
@@ -236,7 +247,7 @@ def _prepare(connection: sqlite3.Connection, plan: PlanContent, path: Path) -> N
 
 
 def _failure(problem: Exception, path: Path) -> StoreError:
-    """Return a fault of storing as one line for the operator."""
+    """Return a fault of storing reports as one line for the operator."""
     reason = getattr(problem, "strerror", None) or str(problem)
     if "disk is full" in reason:
         reason = "the disk is full"

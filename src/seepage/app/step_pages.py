@@ -30,7 +30,7 @@ STEPS = {
 
 
 def address_of(study: Study, path: str) -> str:
-    """Return an address of a study."""
+    """Return the address of a step's page of a study."""
     return f"/s/{study.identifier}/{path}"
 
 
@@ -45,7 +45,7 @@ def next_address(study: Study, step: str) -> Response:
 
 
 def step_page(study: Study, step: str, **values: Any) -> Response:
-    """Return the page of a step."""
+    """Return the page of a step of the study."""
     study.take_results()
     text = render_text(
         f"app/{step}.html",
@@ -64,19 +64,19 @@ def step_page(study: Study, step: str, **values: Any) -> Response:
 def page_part(
     template: str, study: Study, *, status: int = 200, **values: Any
 ) -> Response:
-    """Return a part of a page."""
+    """Return a part of a step's page."""
     base = f"/s/{study.identifier}"
     text = render_text(template, study=study, base=base, **values)
     return HTMLResponse(text, status_code=status)
 
 
 def is_part_wanted(request: Request) -> bool:
-    """Return whether a request is of a part of a page, not of a whole one."""
+    """Return whether a request is of a part of a step's page, not of a whole one."""
     return request.headers.get("hx-request") == "true"
 
 
 def step_findings(study: Study) -> Mapping[str, str]:
-    """Return what each step found, in few words."""
+    """Return what each step of the study found, in few words, for its pages."""
     findings = dict[str, str]()
     if study.source is not None:
         findings["data"] = study.source.name
@@ -92,7 +92,9 @@ def step_findings(study: Study) -> Mapping[str, str]:
 
 
 def _leaks_found(analysis: AnalysisSummary, odds: float) -> str:
-    """Return how many questions give away too much, or else of how many it is open."""
+    """Return the finding of the leaks step: how many questions give away too much, or
+    else of how many it is open.
+    """
     over = analysis.number_over(odds)
     open_limits = analysis.number_open(odds)
     if over or not open_limits:
@@ -101,7 +103,7 @@ def _leaks_found(analysis: AnalysisSummary, odds: float) -> str:
 
 
 def saved_page(path: Path, policy: str = SAVED_PAGE_POLICY) -> Response:
-    """Return a saved page, by default without an origin of its own."""
+    """Return a saved page to a step, by default without an origin of its own."""
     if not path.exists():
         raise HTTPException(404, "there is no such page yet")
     headers = {"Content-Security-Policy": policy}
@@ -109,7 +111,7 @@ def saved_page(path: Path, policy: str = SAVED_PAGE_POLICY) -> Response:
 
 
 def download(content: bytes, name: str, kind: str) -> Response:
-    """Return bytes as a file to keep."""
+    """Return bytes that a step's page gives as a file to keep."""
     disposition = f'attachment; filename="{name}"'
     return Response(
         content, media_type=kind, headers={"Content-Disposition": disposition}

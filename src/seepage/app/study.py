@@ -136,7 +136,7 @@ class Study:
     # The table and its columns --------------------------------------------------------
 
     def open_data(self, source: DataSource) -> None:
-        """Take a new table, and forget what was found about another."""
+        """Take a new table into the study, and forget what was found about another."""
         self.stop_all()
         self.source = source
         self.check = None
@@ -149,7 +149,9 @@ class Study:
         self.forget_results()
 
     def forget_results(self) -> None:
-        """Forget what no longer fits, after a decision on the columns changed."""
+        """Forget results of the study that no longer fit, after a decision on the
+        columns changed.
+        """
         self.analysis = None
         self.results = None
         for step in ("leaks", "analysis", "collect"):
@@ -160,20 +162,22 @@ class Study:
 
     @property
     def data(self) -> str:
-        """The table as functions take it; raises before there is one."""
+        """The table of the study as functions take it; raises before there is one."""
         if self.source is None:
             raise InputError("there is no table yet: choose one in the first step")
         return self.source.data
 
     @property
     def columns(self) -> tuple[CheckedColumn, ...]:
-        """What was found about each column."""
+        """What the study found about each column."""
         if self.check is None:
             return ()
         return self.check.columns
 
     def take_check(self, check: CheckSummary) -> None:
-        """Take what was found about the columns; decisions that were taken stay."""
+        """Take into the study what was found about the columns; decisions that were
+        taken stay.
+        """
         self.check = check
         self.choices = {
             column.name: self.choices.get(column.name, ColumnChoice(column.role))
@@ -185,7 +189,9 @@ class Study:
             self.take_codebook(rows)
 
     def take_codebook(self, rows: list[CodebookRow]) -> None:
-        """Take the decisions of a codebook, now or once the columns are known."""
+        """Take the decisions of a codebook into the study, now or once the columns are
+        known.
+        """
         if self.check is None:
             self.codebook = rows
             return
@@ -196,14 +202,16 @@ class Study:
             self.faults.pop("columns", None)
 
     def take_column(self, position: int, column: CheckedColumn) -> None:
-        """Take what was found about one column, read anew."""
+        """Take into the study what was found about one column, read anew."""
         assert self.check is not None
         columns = list(self.check.columns)
         columns[position] = column
         self.check = replace(self.check, columns=tuple(columns))
 
     def choose(self, name: str, choice: ColumnChoice) -> None:
-        """Decide about a column; at most one column identifies a person."""
+        """Decide about a column of the study; at most one column identifies a
+        person.
+        """
         if choice.role == "person":
             for other in self.names("person"):
                 self.choices[other] = replace(self.choices[other], role="never")
@@ -213,28 +221,28 @@ class Study:
         self.forget_results()
 
     def names(self, *roles: Role) -> list[str]:
-        """Return the columns with some roles, in the order of the table."""
+        """Return the study's columns with some roles, in the order of the table."""
         return names_with(self.choices, roles)
 
     @property
     def asked(self) -> list[str]:
-        """The columns that people are asked for."""
+        """The columns of the study that people are asked for."""
         return names_with(self.choices, ASKED_ROLES)
 
     @property
     def role_keywords(self) -> dict[str, Any]:
-        """The keywords that say what is done with the columns."""
+        """The study's keywords that say what is done with the columns."""
         proposed = {column.name: column.role for column in self.columns}
         return role_keywords(self.choices, proposed)
 
     @property
     def used(self) -> list[str]:
-        """The columns that the promise is about."""
+        """The columns of the study that the promise is about."""
         return names_read(self.choices)
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The keywords of reading the table that follow from the decisions."""
+        """The study's keywords of reading the table that follow from the decisions."""
         keywords = reading_keywords(self.choices)
         if self.is_each_row_a_person and "person" not in keywords:
             keywords["person"] = NO_PERSON
@@ -242,13 +250,15 @@ class Study:
 
     @property
     def exploring(self) -> dict[str, Any]:
-        """The keywords of reading the explored part, as a design reads the table."""
+        """The study's keywords of reading the explored part, as a design reads the
+        table.
+        """
         beside = {column.name: column.beside for column in self.columns}
         return with_texts_beside(self.reading, self.used, beside)
 
     @property
     def asks_who_is_a_person(self) -> bool:
-        """Whether it must be decided who is a person, and is not."""
+        """Whether it must be decided who is a person of the study, and is not."""
         has_repeats = self.check is not None and bool(self.check.people)
         return has_repeats and "person" not in self.reading
 
@@ -256,18 +266,20 @@ class Study:
 
     @property
     def odds(self) -> float:
-        """The limit of the slider: how many times the odds may change."""
+        """The limit of the study's slider: how many times the odds may change."""
         return LIMIT_ODDS[int(self.entries["limit"])]
 
     @property
     def looks(self) -> Looks:
-        """The plans that were tried on the table."""
+        """The plans that were tried on the table of the study."""
         if self.source is None:
             raise InputError("there is no table yet: choose one in the first step")
         return Looks(self.source.digest)
 
     def design_keywords(self) -> dict[str, Any]:
-        """Return the keywords of `seepage.design` that follow from all decisions."""
+        """Return the study's keywords of `seepage.design` that follow from all
+        decisions.
+        """
         if not self.asked:
             raise InputError("no column is asked: choose some in the second step")
         if self.asks_who_is_a_person:
@@ -282,7 +294,7 @@ class Study:
         }
 
     def explored_design_keywords(self) -> dict[str, Any]:
-        """Return the keywords of a design of the explored part alone."""
+        """Return the study's keywords of a design of the explored part alone."""
         keywords = self.design_keywords()
         proposed_only = self.names("protect")
         keywords["left_out"] = tuple(proposed_only)
@@ -291,7 +303,7 @@ class Study:
         return keywords
 
     def apply_change(self, change: Change) -> None:
-        """Decide what a change of a plan says."""
+        """Decide in the study what a change of a plan says."""
         if change.kind == "largest":
             self.entries["largest"] = str(change.questions)
         elif change.kind in ("never", "together"):
@@ -304,8 +316,8 @@ class Study:
                 self.choose(name, replace(self.choices[name], role=role))
 
     def add_plan(self, plan: PlanSummary) -> None:
-        """Keep a plan to compare, and show it; the same one found again stands once,
-        and the oldest goes if there are too many.
+        """Keep a plan in the study to compare, and show it; the same one found again
+        stands once, and the oldest goes if there are too many.
         """
         self.plans = [kept for kept in self.plans if kept.digest != plan.digest]
         self.plans.append(plan)
@@ -313,28 +325,28 @@ class Study:
         self.selected = plan.number
 
     def remove_plan(self, number: int) -> None:
-        """Compare a plan no longer."""
+        """Compare a plan of the study no longer."""
         self.plans = [plan for plan in self.plans if plan.number != number]
         if self.plans and self.plan is None:
             self.selected = self.plans[-1].number
 
     @property
     def plan(self) -> PlanSummary | None:
-        """The plan that is shown."""
+        """The plan that the study shows."""
         for plan in self.plans:
             if plan.number == self.selected:
                 return plan
         return None
 
     def next_number(self) -> int:
-        """Return the number of a new plan."""
+        """Return the number of a new plan of the study."""
         self.plan_count += 1
         return self.plan_count
 
     # Tasks ----------------------------------------------------------------------------
 
     def start_task(self, step: str, task: BackgroundTask) -> None:
-        """Start the work of a step in place of that which runs."""
+        """Start the work of a step of the study in place of that which runs."""
         running = self.tasks.pop(step, None)
         if running is not None:
             running.kill()
@@ -342,13 +354,13 @@ class Study:
         self.tasks[step] = task
 
     def stop_all(self) -> None:
-        """End all work."""
+        """End all work of the study."""
         for task in self.tasks.values():
             task.kill()
         self.tasks = {}
 
     def take_results(self) -> None:
-        """Take the results of all tasks that have ended."""
+        """Take the results of all tasks of the study that have ended."""
         for step in list(self.tasks):
             if self.tasks[step].state == "running":
                 continue
@@ -362,7 +374,7 @@ class Study:
                 self.faults[step] = Fault.of(problem)
 
     def _take_result(self, result: Any) -> None:
-        """Take the result of a task by what it is."""
+        """Take the result of a task into the study by what it is."""
         if isinstance(result, CheckSummary):
             self.take_check(result)
         elif isinstance(result, AnalysisSummary):
@@ -379,6 +391,6 @@ class Study:
 
 
 def shown_counts(study: Study) -> Mapping[Role, list[str]]:
-    """Return the columns that are not asked, by what is done with them."""
+    """Return the study's columns that are not asked, by what is done with them."""
     roles: tuple[Role, ...] = ("protect", "public", "known", "person", "never")
     return {role: names for role in roles if (names := study.names(role))}

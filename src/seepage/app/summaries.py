@@ -124,12 +124,16 @@ class AnalysisSummary:
     questions: int
 
     def number_over(self, odds: float) -> int:
-        """Return how many questions give away more than odds allow."""
+        """Return how many questions of an analysis's summary give away more than odds
+        allow.
+        """
         limit = limit_in_nats(f"{odds:g}x")
         return sum(total.lower > limit for total in self.totals)
 
     def number_open(self, odds: float) -> int:
-        """Return of how many questions it is not known whether they do."""
+        """Return of how many questions of an analysis's summary it is not known whether
+        they do.
+        """
         limit = limit_in_nats(f"{odds:g}x")
         return sum(total.lower <= limit < total.upper for total in self.totals)
 
@@ -154,7 +158,7 @@ class CollectedReports:
 
     @property
     def words(self) -> str:
-        """How many there are, and that nobody was asked if so."""
+        """How many reports a summary has, and that nobody was asked if so."""
         if self.is_simulated:
             return f"{self.records:,} simulated reports"
         return f"{self.records:,} reports"
@@ -233,5 +237,7 @@ class PlanSummary:
     keywords: Mapping[str, Any]
 
     def price_of(self, change: Change) -> str:
-        """Return how many people more or fewer a change needs, in words."""
+        """Return how many people more or fewer a change in a plan's summary needs, in
+        words.
+        """
         return people_difference(change.people, self.size)

@@ -18,7 +18,9 @@ INTERVAL = 0.2
 
 
 def run_task(orders: IO[bytes], answers: IO[bytes]) -> None:
-    """Do the work that is ordered, and send its progress and its result."""
+    """Do the work that is ordered in the task's process, and send its progress and its
+    result.
+    """
     work, arguments = pickle.load(orders)
     message: tuple[str, Any]
     threading.Thread(target=_interrupt_on_order, args=(orders,), daemon=True).start()
@@ -53,27 +55,31 @@ class SentProgress:
     """Sends progress, steps at most every `INTERVAL` seconds, and words."""
 
     def __init__(self, answers: IO[bytes]) -> None:
+        """Send the progress of a task from its process."""
         self._answers = answers
         self._last = 0.0
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Send the number of steps done and their total, None if unknown."""
+        """Send from the task's process the number of steps done and their total, None
+        if unknown.
+        """
         now = time.monotonic()
         if now - self._last >= INTERVAL or done == total:
             self._last = now
             self._send("progress", (done, total))
 
     def describe(self, text: str) -> None:
-        """Send how far the work is, in words."""
+        """Send from the task's process how far the work is, in words."""
         self._send("words", text)
 
     def _send(self, kind: str, value: Any) -> None:
+        """Send a message from the task's process."""
         pickle.dump((kind, value), self._answers)
         self._answers.flush()
 
 
 def _child() -> None:
-    """Run one task; what libraries print goes to standard error.
+    """Run one task in its process; what libraries print goes to standard error.
 
     An app that a script started in the background ignores interrupts, and its child
     processes inherit that: a task must be stopped there too.

@@ -37,7 +37,7 @@ class Fault:
 
     @classmethod
     def of(cls, problem: SeepageError) -> "Fault":
-        """Return the fault of an exception."""
+        """Return the fault of a task from an exception."""
         return cls(str(problem), problem.parameter or "")
 
 
@@ -79,7 +79,7 @@ class BackgroundTask:
     def start(
         cls, name: str, folder: Path, work: Callable[..., Any], *arguments: Any
     ) -> "BackgroundTask":
-        """Start `work(*arguments, progress=...)` in a child process.
+        """Start a task, `work(*arguments, progress=...)`, in a child process.
 
         Parameters
         ----------
@@ -107,18 +107,18 @@ class BackgroundTask:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start of the task."""
         return time.monotonic() - self.started
 
     @property
     def share(self) -> float | None:
-        """The share of steps done; None if their number is unknown."""
+        """The share of the task's steps done; None if their number is unknown."""
         if not self.total:
             return None
         return min(1.0, self.done / self.total)
 
     def stop(self) -> None:
-        """Ask the work to end with what it has; kill it if it does not."""
+        """Ask the task to end with what it has; kill it if it does not."""
         if self.state != "running" or self.stopping:
             return
         self.stopping = True
@@ -128,7 +128,7 @@ class BackgroundTask:
         patience.start()
 
     def kill(self) -> None:
-        """End the work without a result."""
+        """End the task without a result."""
         self.process.kill()
 
     def wait(self, seconds: float = 600.0) -> "BackgroundTask":
@@ -139,14 +139,14 @@ class BackgroundTask:
         return self
 
     def _tell(self, message: Any) -> None:
-        """Send a message to the child process, if it still listens."""
+        """Send a message to the task's child process, if it still listens."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             pickle.dump(message, self.process.stdin)
             self.process.stdin.flush()
 
     def _listen(self) -> None:
-        """Take the messages of the child process until it ends."""
+        """Take the messages of the task's child process until it ends."""
         assert self.process.stdout is not None
         state: State = "failed"
         fault = Fault("the work ended without a result")

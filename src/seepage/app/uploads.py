@@ -28,7 +28,7 @@ class ReceivedFile(NamedTuple):
 
 
 def uploaded_name(request: Request) -> str:
-    """Return the last part of the name that a file has in the browser."""
+    """Return the last part of the name that an uploaded file has in the browser."""
     name = request.query_params.get("name", "")
     name = name.replace("\\", "/").rpartition("/")[2]
     if not name or len(name) > MAX_NAME or not name.isprintable():
@@ -39,7 +39,7 @@ def uploaded_name(request: Request) -> str:
 
 
 async def receive_file(request: Request, path: Path) -> ReceivedFile:
-    """Write the raw body of a request to a file, whole or not at all."""
+    """Write an upload, the raw body of a request, to a file, whole or not at all."""
     if _announced_size(request) > MAX_BYTES:
         raise _too_large()
     part = path.with_name(f"{path.name}.part")
@@ -66,7 +66,7 @@ async def receive_file(request: Request, path: Path) -> ReceivedFile:
 
 
 def _announced_size(request: Request) -> int:
-    """Return the size that a request announces; 0 if it announces none."""
+    """Return the size that an upload announces; 0 if it announces none."""
     text = request.headers.get("content-length", "")
     if not text.isdecimal():
         return 0
@@ -74,6 +74,7 @@ def _announced_size(request: Request) -> int:
 
 
 def _too_large() -> InputError:
+    """Return the error for an upload that is too large."""
     return InputError(
         "a file must have at most 2 GB; name a larger one where you start the app"
     )

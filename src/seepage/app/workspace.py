@@ -23,7 +23,7 @@ LOCK = "lock"
 
 
 def app_folder() -> Path:
-    """Return the folder of all runs, in the user's cache folder."""
+    """Return the folder of all workspaces, in the user's cache folder."""
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
@@ -36,7 +36,7 @@ def app_folder() -> Path:
 
 @contextlib.contextmanager
 def private_folder(base: Path | None = None) -> Iterator[Path]:
-    """Make a new private folder, and remove it at the end.
+    """Make a new private folder as a workspace, and remove it at the end.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def private_folder(base: Path | None = None) -> Iterator[Path]:
 
 
 def _locked_folder(base: Path) -> tuple[Path, IO[str]]:
-    """Return a new folder, and its lock file, which is held.
+    """Return a new workspace, and its lock file, which is held.
 
     Another run that starts may lock the file first, and remove the folder: then another
     folder is made.
@@ -86,7 +86,7 @@ def _locked_folder(base: Path) -> tuple[Path, IO[str]]:
 
 
 def remove_abandoned(base: Path) -> int:
-    """Remove the folders of runs that were killed; return how many there were."""
+    """Remove the workspaces of runs that were killed; return how many there were."""
     removed = 0
     for folder in base.iterdir():
         if folder.is_dir() and not folder.is_symlink() and _is_abandoned(folder):
@@ -96,7 +96,7 @@ def remove_abandoned(base: Path) -> int:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether no process holds the lock of a folder."""
+    """Return whether no process holds the lock of a workspace."""
     try:
         with (folder / LOCK).open("r+") as lock:
             return _try_lock(lock)
@@ -107,7 +107,9 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _try_lock(lock: IO[str]) -> bool:
-    """Lock a file until it is closed; return whether no other process has it locked."""
+    """Lock the file of a workspace until it is closed; return whether no other process
+    has it locked.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt

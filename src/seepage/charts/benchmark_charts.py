@@ -60,7 +60,8 @@ UNSIGNED = "datum.value < 0 ? '' : datum.label"
 
 @printable_names
 def analyser_chart(rows: Rows) -> Any:
-    """Return undershoot against overshoot, with the regions P1, R1, R2 and R3 labelled.
+    """Return a benchmark's undershoot against overshoot, with the regions P1, R1, R2
+    and R3 labelled.
 
     Parameters
     ----------
@@ -76,6 +77,7 @@ def analyser_chart(rows: Rows) -> Any:
     names = sorted({row["analyser"] for row in rows})
 
     def draw(data: str, of_data: Rows) -> Any:
+        """Draw one panel of a benchmark of analysers."""
         drawn = _regions(ends) + _scores(
             of_data, rows, "analyser", names, size=130
         ).encode(
@@ -101,6 +103,7 @@ def analyser_chart(rows: Rows) -> Any:
 
 
 def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
+    """Return an axis of a benchmark's chart between ends."""
     channel = alt.X if field == "undershoot" else alt.Y
     domain = [-BELOW * ends[field], (1 + ABOVE) * ends[field]]
     return channel(
@@ -112,8 +115,8 @@ def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
 
 
 def _scores(rows: Rows, all_rows: Rows, field: str, names: list[str], size: int) -> Any:
-    """Return points of scores: shapes are the names of a field, colours the budgets of
-    all rows.
+    """Return points of a benchmark's scores: shapes are the names of a field, colours
+    the budgets of all rows.
     """
     budgets = [
         f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in all_rows})
@@ -127,7 +130,7 @@ def _scores(rows: Rows, all_rows: Rows, field: str, names: list[str], size: int)
 
 
 def _regions(ends: dict[str, float]) -> Any:
-    """Return lines at 0 and the labels of the regions."""
+    """Return lines at 0 and the labels of the regions of a benchmark of analysers."""
     right = ends["undershoot"]
     top = ends["overshoot"]
     lines = style.chart_of([{"zero": 0}]).mark_rule(**style.DIAGONAL)
@@ -150,7 +153,8 @@ def _regions(ends: dict[str, float]) -> Any:
 
 @printable_names
 def mechanism_chart(measured: Rows) -> Any:
-    """Return three panels of utility error against normalised total leakage.
+    """Return three panels of a benchmark of mechanisms: utility error against
+    normalised total leakage.
 
     The first two are the paper's: frequency and 0-1 error against the leakage of the
     inferred value.  The third sets the frequency error against the leakage of the whole
@@ -182,6 +186,7 @@ def mechanism_chart(measured: Rows) -> Any:
     ]
 
     def draw(panel: str, of_panel: Rows) -> Any:
+        """Draw one panel of a benchmark of mechanisms."""
         error, leakage = panels[panel]
         errors = [row[error] for row in of_panel]
         domain: Any = alt.Undefined if max(errors) > 0 else [0, 1]

@@ -26,6 +26,7 @@ class _Picture:
     """
 
     def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
+        """Return the chart's picture as notebooks display it, an SVG."""
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(*args, **kwds)  # type: ignore[misc]
         drawn = StringIO()

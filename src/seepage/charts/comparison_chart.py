@@ -47,7 +47,7 @@ def comparison_chart(rows: Rows, first: str, second: str) -> Any:
 
 
 def _state(row: dict[str, Any]) -> str:
-    """Return what a pair is in the second table."""
+    """Return what a pair of the comparison is in the second table."""
     if row["second"] <= row["first"]:
         return STATES[2]
     return STATES[0] if row["established"] else STATES[1]

@@ -18,7 +18,7 @@ HOW_TO_READ = (
 
 @printable_names
 def shares_chart(rows: Rows) -> Any:
-    """Return shares of people with intervals on one axis from 0 to 100 %.
+    """Return estimated shares of people with intervals on one axis from 0 to 100 %.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def shares_chart(rows: Rows) -> Any:
 
 @printable_names
 def coefficients_chart(rows: Rows, outcome: str) -> Any:
-    """Return coefficients with intervals beside 0, where a term says nothing.
+    """Return estimated coefficients with intervals beside 0, where a term says nothing.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def coefficients_chart(rows: Rows, outcome: str) -> Any:
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row whose numbers are finite, or else the remark that they are not.
+    """Return an estimate's row whose numbers are finite, or else the remark that they
+    are not.
 
     Examples
     --------

@@ -16,8 +16,8 @@ SMALLEST_DELTA = 1e-30
 def curve_chart(
     epsilons: list[float], values: list[float], saturation: float, title: str
 ) -> Any:
-    """Return leakage against epsilon, with the upper bound epsilon and the saturation
-    level.
+    """Return the curve of leakage against epsilon, with the upper bound epsilon and the
+    saturation level.
 
     A single budget is drawn as a point; an empty list raises an InputError.
 
@@ -60,7 +60,8 @@ def curve_chart(
 def profile_chart(
     leakages: list[float], deltas: list[float], point: tuple[float, float]
 ) -> Any:
-    """Return delta against the leakage on a logarithmic axis, with one point marked.
+    """Return the curve of delta against the leakage on a logarithmic axis, with one
+    point marked.
 
     Parameters
     ----------

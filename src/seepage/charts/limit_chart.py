@@ -85,7 +85,8 @@ def limit_chart(rows: Rows, *, limits: Sequence[float], width: str) -> Any:
 
 
 def ticks_apart(limits: Sequence[float]) -> list[float]:
-    """Return the limits whose labels do not collide, the first always among them.
+    """Return the limits whose labels on the chart do not collide, the first always
+    among them.
 
     Examples
     --------
@@ -103,7 +104,8 @@ def ticks_apart(limits: Sequence[float]) -> list[float]:
 
 
 def powers(ends: Sequence[float]) -> list[int]:
-    """Return 1, 2 and 5 times powers of ten between two numbers of people.
+    """Return 1, 2 and 5 times powers of ten between two numbers of people, for the axis
+    of the limit chart.
 
     Examples
     --------

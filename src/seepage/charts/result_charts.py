@@ -129,7 +129,9 @@ def _matrix_rows(
     maximum: float,
     deltas: list[list[float]] | None,
 ) -> Rows:
-    """Return one row per cell off the diagonal; an infinite leakage as the maximum."""
+    """Return one row of the matrix chart per cell off the diagonal; an infinite leakage
+    as the maximum.
+    """
     rows: Rows = []
     for i, target in enumerate(names):
         for j, source in enumerate(names):
@@ -201,8 +203,8 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
 
 @printable_names
 def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
-    """Return the promised epsilon and quantiles of the realised loss, one row per
-    attribute.
+    """Return the chart of promised epsilon and quantiles of the realised loss, one row
+    per attribute.
 
     Parameters
     ----------
@@ -227,6 +229,7 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
     )
 
     def mark(layer: Any, field: str, index: int, **more: Any) -> Any:
+        """Return a mark of the realised loss on its chart."""
         return layer.encode(
             x=alt.X(
                 f"{field}:Q",
@@ -259,8 +262,8 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
 
 @printable_names
 def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
-    """Return forms as columns, shares of several above, and the totals of attributes
-    beside them.
+    """Return the chart of forms as columns, shares of several above, and the totals of
+    attributes beside them.
 
     Parameters
     ----------
@@ -293,7 +296,7 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
 
 
 def _shares(forms: dict[int, float]) -> Any:
-    """Return a bar chart of the share of each form."""
+    """Return the bars of the chart of forms for the share of each."""
     bars = style.chart_of(
         [{"form": form, "share": share} for form, share in forms.items()]
     )
@@ -309,8 +312,8 @@ def _shares(forms: dict[int, float]) -> Any:
 
 
 def _questions(questions: Rows, order: list[str]) -> Any:
-    """Return a grid of questions coloured by budget, those of shaped reports in
-    grey.
+    """Return the grid of the chart of forms, questions coloured by budget, those of
+    shaped reports in grey.
     """
     largest = max(row["epsilon"] or 0 for row in questions)
     scale = alt.Scale(scheme="blues", domain=[0, largest or 1])
@@ -336,7 +339,9 @@ def _questions(questions: Rows, order: list[str]) -> Any:
 
 
 def _total_bars(rows: Rows) -> Any:
-    """Return the total of each attribute as a bar, its limit as a mark."""
+    """Return the bars of the chart of forms for the total of each attribute, its limit
+    as a mark.
+    """
     order = [row["attribute"] for row in rows]
     base = style.chart_of(rows).encode(
         y=style.in_rows("attribute", order, labels=False, ticks=False)
@@ -350,7 +355,8 @@ def _total_bars(rows: Rows) -> Any:
 
 @printable_names
 def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any:
-    """Return bars: the leakage about one attribute of a report of each other one.
+    """Return the chart of a result about one attribute: the leakage of a report of each
+    other one as bars.
 
     Parameters
     ----------
@@ -391,7 +397,8 @@ def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any
 
 @printable_names
 def audit_chart(rows: Rows, name: str = "") -> Any:
-    """Return realised epsilons as bars, their limits as lines, and the claims as marks.
+    """Return the chart of an audit: realised epsilons as bars, their limits as lines,
+    and the claims as marks.
 
     Parameters
     ----------
@@ -430,7 +437,7 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
 
 
 def _audited(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of an audited attribute as it is drawn, infinite numbers as
+    """Return the row of an audited attribute as its chart draws it, infinite numbers as
     None.
     """
     attribute = row["attribute"]
@@ -446,8 +453,8 @@ def _audited(row: dict[str, Any]) -> dict[str, Any]:
 
 @printable_names
 def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
-    """Return estimated numbers as points with 95 % intervals, coloured by the first
-    attribute.
+    """Return the chart of estimated results as points with 95 % intervals, coloured by
+    the first attribute.
 
     Parameters
     ----------

@@ -70,6 +70,7 @@ def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
 
     @wraps(draw)
     def with_printable_names(*args: Drawn.args, **kwargs: Drawn.kwargs) -> Any:
+        """Call the chart function with texts that Vega can draw."""
         texts: dict[str, str] = {}
         _with_changed_texts([args, kwargs], lambda text: texts.setdefault(text, text))
         names = _printable(texts)
@@ -80,7 +81,9 @@ def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
 
 
 def _with_changed_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with every text in dicts, lists and tuples changed."""
+    """Return an argument of a chart with every text in dicts, lists and tuples
+    changed.
+    """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -94,7 +97,7 @@ def _with_changed_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _printable(names: dict[str, str]) -> dict[str, str]:
-    """Return a unique replacement for each name that cannot be drawn as it is."""
+    """Return a unique replacement for each name that a chart cannot draw as it is."""
     changed: dict[str, str] = {}
     taken = {*names, *OBJECT_MEMBERS}
     for name in names:
@@ -135,7 +138,7 @@ DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
 
 
 def titled(title: str, name: str) -> str:
-    """Return a title followed by the name of the data, if it has one."""
+    """Return the title of a chart followed by the name of the data, if it has one."""
     return f"{title}: {name}" if name else title
 
 
@@ -145,20 +148,22 @@ def chart_of(rows: Rows) -> Any:
 
 
 def distinct_in(rows: Rows, key: str) -> list[Any]:
-    """Return the distinct values of a key, in the order in which they first occur."""
+    """Return the distinct values of a key of a chart's rows, in the order in which they
+    first occur.
+    """
     return list(dict.fromkeys(row[key] for row in rows))
 
 
 def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
-    """Return a colour encoding of a field, with `PALETTE` in this order and a
-    legend.
+    """Return the style of a chart's colours by a field, with `PALETTE` in this order
+    and a legend.
     """
     scale = alt.Scale(domain=order, range=PALETTE)
     return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
 
 
 def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
-    """Return the vertical encoding of names as rows, in this order or by length of the
+    """Return the style of names as a chart's rows, in this order or by length of the
     bar.
     """
     shown = alt.Axis(labelLimit=MAX_LABEL, **axis)
@@ -166,7 +171,7 @@ def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
 
 
 def limit_marks(base: Any, field: str = "limit", colour: str = PALETTE[1]) -> Any:
-    """Return the limits of attributes as marks, on a chart whose rows are
+    """Return the limits of attributes in the style of marks, on a chart whose rows are
     attributes.
     """
     limited = base.transform_filter(f"isValid(datum.{field})")
@@ -184,7 +189,7 @@ def in_panels(
     columns: int = 2,
     same_y: bool = False,
 ) -> Any:
-    """Return one panel for each value of a key, side by side.
+    """Return one panel of a chart for each value of a key, side by side.
 
     Parameters
     ----------
@@ -252,7 +257,7 @@ def curve_panels(
     diagonal: str = "",
     top: float | None = None,
 ) -> Any:
-    """Return lines, one panel for each value of `panel`.
+    """Return lines in the common style, one panel for each value of `panel`.
 
     Parameters
     ----------
@@ -278,6 +283,7 @@ def curve_panels(
     dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
 
     def draw(panel: str, of_panel: Rows) -> Any:
+        """Draw one panel of curves."""
         dots = alt.OverlayMarkDef(size=28)
         lines = (
             chart_of(of_panel)
@@ -302,7 +308,9 @@ def curve_panels(
 
 
 def _diagonal(end: float, label: str) -> Any:
-    """Return the grey line y = x from 0 to `end`, with a label at its end."""
+    """Return the grey line y = x of a chart from 0 to `end`, with a label at its
+    end.
+    """
     line = chart_of([{"x": 0, "y": 0}, {"x": end, "y": end}]).mark_line(**DIAGONAL)
     text = chart_of([{"x": end, "y": end, "text": label}]).mark_text(
         color=DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
