@@ -48,6 +48,7 @@ class AuditOptions:
     table: DataOptions
 
     def __post_init__(self) -> None:
+        """Check the options of an audit."""
         for name, check in CONSTRAINTS.items():
             value = getattr(self, name)
             if value is not None:

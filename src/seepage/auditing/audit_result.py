@@ -82,14 +82,18 @@ class Audit(Result):
     version: str = __version__
 
     def __getitem__(self, name: str) -> AuditedClaim:
+        """Return the audited claim about one attribute, by name."""
         by_attribute = {claim.attribute: claim for claim in self.claims}
         return by_attribute[checks.choice(name, "name", by_attribute)]
 
     @property
     def decisive(self) -> AuditedClaim:
-        """The claim with the gravest verdict, and of these the one exceeded most."""
+        """The audited claim with the gravest verdict, and of these the one exceeded
+        most.
+        """
 
         def gravity(claim: AuditedClaim) -> tuple[int, float]:
+            """Return the place of an audited claim in the order of gravity."""
             unspent = (claim.claim or 0.0) - claim.epsilon
             return STATES.index(claim.verdict), unspent
 
@@ -97,36 +101,42 @@ class Audit(Result):
 
     @property
     def verdict(self) -> State:
-        """The gravest verdict: `"holds"` only if every claim does."""
+        """The gravest verdict of an audit: `"holds"` only if every claim does."""
         return self.decisive.verdict
 
     @property
     def epsilon(self) -> float:
-        """The realised epsilon of the decisive claim: exact, or what samples prove."""
+        """The realised epsilon of an audit's decisive claim: exact, or what samples
+        prove.
+        """
         return self.decisive.epsilon
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Lower and upper limit of the realised epsilon of the decisive claim."""
+        """Lower and upper limit of the realised epsilon of an audit's decisive
+        claim.
+        """
         return self.decisive.lower, self.decisive.upper
 
     @property
     def delta(self) -> float:
-        """The delta that the decisive attribute realises at the claimed epsilon."""
+        """The delta that an audit's decisive attribute realises at the claimed
+        epsilon.
+        """
         return self.decisive.delta
 
     @property
     def witness(self) -> str:
-        """The most telling report of the decisive claim, in words."""
+        """The most telling report of an audit's decisive claim, in words."""
         return self.decisive.sentence
 
     def assert_holds(self) -> None:
-        """Raise an AssertionError unless every claim holds; for tests."""
+        """Raise an AssertionError unless every claim of an audit holds; for tests."""
         if self.verdict != "holds":
             raise AssertionError("\n".join(self.sentences()))
 
     def sentences(self) -> list[str]:
-        """Return the verdict on every claim in words."""
+        """Return the verdict of an audit on every claim in words."""
         lines = []
         for claim in self.claims:
             verdict = claim.claim_words
@@ -151,7 +161,9 @@ class Audit(Result):
         write_text(path, report_page(analysis, audit=self))
 
     def chart(self) -> Any:
-        """Return realised epsilons and claims as an Altair chart."""
+        """Return the realised epsilons of an audit and its claims as an Altair
+        chart.
+        """
         from seepage.charts.result_charts import audit_chart
 
         return audit_chart([claim.row for claim in self.claims], self.name)

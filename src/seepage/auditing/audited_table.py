@@ -57,17 +57,20 @@ class ReportedColumn:
     guess_sets = None
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the number of reports and the epsilon of an audited column of reports."""
         self.k = k
         self.epsilon = epsilon
 
     def channel(self) -> Floats:
-        """Return the identity."""
+        """Return the identity: the audited column holds the reports themselves."""
         return np.eye(self.k)
 
     inferred_channel = channel
 
     def leakage(self, G: Channel) -> Leakage:
-        """Return ln max P(report given x) / P(report given x'), at most epsilon."""
+        """Return ln max P(report given x) / P(report given x') of an audited column of
+        reports, at most epsilon.
+        """
         leakage = exact_leakage(G, Channel(self.channel(), G.output, G.output))
         return Leakage(min(leakage.value, self.epsilon), leakage.witness)
 
@@ -126,6 +129,7 @@ def with_table(
         table_name = escaped(Path(options.data).name)
 
     def analysed(release: _Release) -> Any:
+        """Return the analysis of the audited table under a release."""
         return analyse(
             counted,
             release.epsilons,
@@ -150,6 +154,7 @@ class _Release:
     """Epsilons and mechanisms by attribute; one that is not named is not released."""
 
     def __init__(self) -> None:
+        """Start with no column of the audited table released."""
         self.epsilons: dict[str, float] = {ALL_OTHERS: 0.0}
         self.mechanisms: dict[str, Any] = {ALL_OTHERS: None}
 
@@ -157,8 +162,8 @@ class _Release:
 def _epsilon_of_leakages(
     claim: AuditedClaim, evidence: Samples | ExactPrivacy, notes: list[str]
 ) -> float:
-    """Return the epsilon of an attribute's leakages: the upper limit, or the proven one
-    where samples have none, which is noted.
+    """Return the epsilon of an audited attribute's leakages: the upper limit, or the
+    proven one where samples have none, which is noted.
     """
     if math.isfinite(claim.upper) or isinstance(evidence, ExactPrivacy):
         return claim.upper
@@ -172,7 +177,9 @@ def _epsilon_of_leakages(
 def _audited_mechanism(
     attribute: Attribute, evidence: Samples | ExactPrivacy, epsilon: float
 ) -> Any:
-    """Return the mechanism of an attribute of true values; None for the bound."""
+    """Return the audited mechanism of an attribute of true values; None for the
+    bound.
+    """
     if math.isinf(epsilon):
         return PUBLIC
     if isinstance(evidence, Samples):
@@ -181,8 +188,8 @@ def _audited_mechanism(
 
 
 def _exact_mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
-    """Return the mechanism of all reports for the values of the data; None for the
-    bound.
+    """Return the audited mechanism of all reports for the values of the table; None for
+    the bound.
     """
     randomised = exact.attribute
     _check_values(attribute, randomised.values)
@@ -217,8 +224,8 @@ def _check_values(attribute: Attribute, known: Sequence[str]) -> None:
 def _leaks(
     audited: LeakageMatrix, claimed: LeakageMatrix, names: Iterable[str]
 ) -> list[AuditedLeak]:
-    """Return what each audited source tells about every other attribute, the most
-    first.
+    """Return what each audited source of a table tells about every other attribute, the
+    most first.
     """
     limits = audited.interval()
     upper = np.minimum(limits.upper, audited.epsilons)  # by the source, a column

@@ -26,7 +26,7 @@ RECORD = "(record)"
 
 
 def likelihood_ratio(epsilon: float) -> str:
-    """Return e^epsilon as text, rounded to nearest.
+    """Return e^epsilon of a claim as text, rounded to nearest.
 
     Examples
     --------
@@ -39,7 +39,8 @@ def likelihood_ratio(epsilon: float) -> str:
 
 
 def proven_likelihood_ratio(epsilon: float) -> str:
-    """Return e^epsilon as text, two digits rounded down, for a lower limit.
+    """Return e^epsilon that a claim realises as text, two digits rounded down, for a
+    lower limit.
 
     Examples
     --------
@@ -54,10 +55,12 @@ def proven_likelihood_ratio(epsilon: float) -> str:
 
 
 def _power_of_ten(epsilon: float) -> str:
+    """Return the e^epsilon of a large claim as a power of ten."""
     return f"1e{epsilon / math.log(10):.0f}"
 
 
 def _three_digits(ratio: float) -> str:
+    """Return the e^epsilon of a claim with up to three digits."""
     if 99.5 <= ratio < 1e6:
         return f"{ratio:.0f}"
     return f"{ratio:.2g}"
@@ -104,7 +107,9 @@ class AuditedClaim:
 
     @property
     def epsilon(self) -> float:
-        """The realised epsilon: exact, or the lower limit that samples prove."""
+        """The epsilon realised beside a claim: exact, or the lower limit that samples
+        prove.
+        """
         if self.samples:
             return self.lower
         return self.upper
@@ -169,7 +174,7 @@ class AuditedClaim:
 
     @property
     def sentence(self) -> str:
-        """The witness, and what the claim allows."""
+        """The witness against a claim, and what the claim allows."""
         witness = escaped(self.witness)
         if self.claim is None:
             return witness
@@ -180,7 +185,7 @@ class AuditedClaim:
 
     @property
     def next_step(self) -> Text:
-        """How many samples more would decide; empty if it is decided."""
+        """How many samples more would decide a claim; empty if it is decided."""
         if self.verdict != "not decided":
             return Text()
         if self.within_noise:

@@ -74,11 +74,13 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Number of categories, with that of what was not seen."""
+        """Number of categories that an event chooses from, with that of what was not
+        seen.
+        """
         return len(self.labels) + 1
 
     def words(self, categories: Integers) -> str:
-        """Return a set of categories in words."""
+        """Return the part of an event that is a set of categories, in words."""
         if self.edges is None:
             return f"a report {self._listed(categories)}"
         is_range = categories < len(self.edges) - 1
@@ -90,14 +92,14 @@ class Part:
         return words
 
     def _listed(self, categories: Integers) -> str:
-        """Return categories that are single reports in words."""
+        """Return categories of an event that are single reports, in words."""
         labels = [self.labels[category] for category in categories]
         if len(labels) > 1:
             return f"among {short_list(labels, 4)}"
         return short_list(labels, 4)
 
     def _range_words(self, categories: Integers, edges: Floats) -> str:
-        """Return a set of ranges in words."""
+        """Return categories of an event that are ranges of numbers, in words."""
         first = categories[0]
         last = categories[-1]
         low = edges[first]
@@ -113,8 +115,8 @@ class Part:
 
 
 def parts_of(columns: Mapping[str, ReportColumn], half: Booleans) -> list[Part]:
-    """Return the parts in categories that a half determines; together if these are
-    few.
+    """Return the parts whose categories events are searched in, from a half of the
+    samples; together if these are few.
     """
     ranges = MAX_CATEGORIES if len(columns) == 1 else MAX_RANGES
     parts = [_part(name, column, half, ranges) for name, column in columns.items()]
@@ -127,7 +129,9 @@ def parts_of(columns: Mapping[str, ReportColumn], half: Booleans) -> list[Part]:
 
 
 def _combined(parts: Sequence[Part]) -> Part:
-    """Return one part whose categories are the tuples of the categories of several."""
+    """Return one part to search events in, whose categories are the tuples of the
+    categories of several.
+    """
     sizes = [part.size for part in parts]
     codes = np.ravel_multi_index([part.codes for part in parts], sizes)
     labels_of_parts = [[*part.labels, "?"] for part in parts]
@@ -137,8 +141,8 @@ def _combined(parts: Sequence[Part]) -> Part:
 
 
 def _part(name: str, column: ReportColumn, half: Booleans, ranges: int) -> Part:
-    """Return a part of the reports as categories: the frequent reports, or ranges if
-    most are different numbers.
+    """Return a part to search events in: the frequent reports, or ranges if most are
+    different numbers.
     """
     counts = np.bincount(column.codes[half], minlength=len(column.keys))
     seen = np.flatnonzero(counts)
@@ -150,13 +154,15 @@ def _part(name: str, column: ReportColumn, half: Booleans, ranges: int) -> Part:
 
 
 def _most_frequent(codes: Integers, counts: Integers) -> Integers:
-    """Return the most frequent codes, in ascending order."""
+    """Return the most frequent reports as categories of events, in ascending order."""
     by_frequency = np.argsort(-counts[codes], kind="stable")
     return np.asarray(codes[np.sort(by_frequency[:MAX_CATEGORIES])])
 
 
 def _part_of_reports(name: str, column: ReportColumn, codes: Integers) -> Part:
-    """Return a part whose categories are these different reports."""
+    """Return a part to search events in, whose categories are these different
+    reports.
+    """
     places = np.full(len(column.keys), len(codes))
     places[codes] = np.arange(len(codes))
     return Part(
@@ -169,8 +175,8 @@ def _part_of_reports(name: str, column: ReportColumn, codes: Integers) -> Part:
 def _part_in_ranges(
     name: str, column: ReportColumn, half: Booleans, ranges: int, others: Integers
 ) -> Part:
-    """Return a part whose categories are ranges of numbers, equally frequent in the
-    half, and these reports that are no numbers.
+    """Return a part to search events in, whose categories are ranges of numbers,
+    equally frequent in the half, and these reports that are no numbers.
     """
     levels = np.linspace(0, 1, ranges + 1)[1:-1]
     numbers = column.numbers[column.codes[half]]
@@ -235,6 +241,7 @@ class EventSearch:
     def __init__(
         self, samples: Samples, first: Booleans, level: float, delta: float
     ) -> None:
+        """Prepare the search for events on the first half of the samples."""
         self.values = samples.codes
         self.first = first
         self.level = level
@@ -260,8 +267,8 @@ class EventSearch:
         return max(events, key=lambda event: event.limit)
 
     def _promising(self, values: Integers) -> list[tuple[int, int]]:
-        """Return the pairs with the largest log-ratio of single categories, summed over
-        parts.
+        """Return the pairs of values to search events for: those with the largest
+        log-ratio of single categories, summed over parts.
         """
         counts = self.counts[values]
         total = self.totals[values, None]
@@ -277,13 +284,17 @@ class EventSearch:
         return list(zip(values[likelier].tolist(), values[other].tolist(), strict=True))
 
     def _summed_ratios(self, ratios: Floats) -> Floats:
-        """Return the largest positive log-ratio of each part, summed over parts."""
+        """Return the largest positive log-ratio of the categories of each part, summed
+        over parts.
+        """
         positive = np.maximum(ratios, 0.0)
         largest = np.maximum.reduceat(positive, self.starts, axis=1)
         return np.asarray(largest.sum(axis=1))
 
     def _category_scores(self, likelier: int, other: int) -> Floats:
-        """Return the log-likelihood ratio of each category, 0 for what was not seen."""
+        """Return the log-likelihood ratio of each category of an event, 0 for what was
+        not seen.
+        """
         pair = [likelier, other]
         counts = self.counts[pair] + 0.5
         shares = counts / self.totals[pair][:, None]
@@ -318,7 +329,9 @@ class EventSearch:
         )
 
     def _report_scores(self, scores: Floats, half: Booleans, value: int) -> Floats:
-        """Return the log-likelihood ratio of the reports of a value, in one half."""
+        """Return the scores by which an event is chosen: log-likelihood ratios of the
+        reports of a value in one half.
+        """
         reports = self.categories[half & (self.values == value)]
         return np.asarray(scores[reports].sum(axis=1))
 
@@ -341,7 +354,9 @@ class EventSearch:
         return f"a report such as one with {named}"
 
     def _category_words(self, category: int) -> str:
-        """Return a category with the name of its part, as in `part 2 = 1`."""
+        """Return a category of an event with the name of its part, as in `part 2 =
+        1`.
+        """
         index = int(np.searchsorted(self.starts, category, side="right")) - 1
         part = self.parts[index]
         return f"{part.name} = {part.labels[category - self.starts[index]]}"

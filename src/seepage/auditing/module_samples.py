@@ -63,8 +63,8 @@ main(*sys.argv[2:])
 def called_function(
     function: Callable[..., Any], values: Sequence[Any], count: int, rounds: int
 ) -> list[Any]:
-    """Return reports of a Python function, called with a value, and the rounds if
-    several.
+    """Return samples of reports of a Python function, called with a value, and the
+    rounds if several.
     """
     further = [] if rounds == 1 else [rounds]
     reports = []
@@ -82,7 +82,8 @@ def called_function(
 def run_module(
     path: Path, values: Sequence[Any], count: int, rounds: int
 ) -> dict[str, ReportColumn]:
-    """Return reports of the function `randomise` of a module, by the names of parts.
+    """Return samples of reports of a module's function `randomise`, by the names of
+    parts.
 
     Raises an InputError if the module fails, ends its process, or gives fewer reports
     than were asked for.
@@ -130,7 +131,9 @@ def _node_command() -> list[str]:
 
 
 def _reports_of(path: Path, lines: Iterable[bytes]) -> list[EncodedReport]:
-    """Return the reports that a sampler wrote; raise with the fault that it wrote."""
+    """Return the reports that a child process sampled from a module; raise with the
+    fault that it wrote.
+    """
     reports: list[EncodedReport] = []
     for line in lines:
         try:
@@ -146,7 +149,9 @@ def _reports_of(path: Path, lines: Iterable[bytes]) -> list[EncodedReport]:
 
 
 def _error_line(stderr: bytes) -> str:
-    """Return the line of messages that says what went wrong, else the last one."""
+    """Return the line of a sampled module's messages that says what went wrong, else
+    the last one.
+    """
     lines = stderr.decode(errors="replace").strip().splitlines()
     if not lines:
         return ""
@@ -159,7 +164,7 @@ def _error_line(stderr: bytes) -> str:
 def _columns(
     reports: Sequence[EncodedReport], key_of: Callable[[str], ReportKey]
 ) -> dict[str, ReportColumn]:
-    """Return encoded reports by the names of their parts."""
+    """Return the encoded reports of a sampled module by the names of their parts."""
     vectors = [report for report in reports if isinstance(report, list)]
     kinds = {(*report[:BRACKETS], len(report)) for report in vectors}
     if len(vectors) < len(reports) or len(kinds) > 1 or len(vectors[0]) <= BRACKETS + 1:

@@ -41,15 +41,18 @@ class ReportColumn:
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
-        """The different reports as they are printed."""
+        """The different reports of a column as they are printed."""
         return shown_keys(self.keys)
 
     @cached_property
     def numbers(self) -> Floats:
-        """The numbers that the different reports are or spell; NaN for others."""
+        """The numbers that the different reports of a column are or spell; NaN for
+        others.
+        """
         return np.array([key.number for key in self.keys], dtype=np.float64)
 
     def __len__(self) -> int:
+        """Return the number of reports in a column."""
         return len(self.codes)
 
 
@@ -117,8 +120,8 @@ def _column_of_array(array: NDArray[Any]) -> ReportColumn:
 
 
 def columns_of_reports(reports: Any) -> dict[str, ReportColumn]:
-    """Return reports by the names of their parts: vectors of one type and length have
-    one for each place.
+    """Return reports as columns by the names of their parts: vectors of one type and
+    length have one for each place.
 
     Examples
     --------
@@ -141,6 +144,7 @@ def columns_of_reports(reports: Any) -> dict[str, ReportColumn]:
 
 
 def _part_columns(parts: Sequence[Any]) -> dict[str, ReportColumn]:
+    """Return one column of reports for each part, a list or an array."""
     columns = {}
     for place, part in enumerate(parts):
         columns[f"part {place}"] = column_of(part)
@@ -148,7 +152,9 @@ def _part_columns(parts: Sequence[Any]) -> dict[str, ReportColumn]:
 
 
 def _are_alike_vectors(reports: Sequence[Any]) -> bool:
-    """Return whether all reports are lists, tuples or arrays of one type and length."""
+    """Return whether all reports are lists, tuples or arrays of one type and length, a
+    column each place.
+    """
     if not reports:
         return False
     first = reports[0]
@@ -179,7 +185,9 @@ def _are_alike_arrays(reports: Sequence[NDArray[Any]]) -> bool:
 
 
 def known_keys(listed: Sequence[Any], what: str) -> tuple[ReportKey, ...]:
-    """Return the keys of a list of all values or reports; two of the same raise."""
+    """Return the keys of all known values or reports of a column; two of the same
+    raise.
+    """
     keys = tuple(python_key(exact_text(item)) for item in listed)
     shown = shown_keys(keys)
     for place, key in enumerate(keys):
@@ -229,14 +237,17 @@ def places_among(
 
 
 def _exact_text_of(key: ReportKey) -> str | None:
+    """Return the exact text by which a column's report is alike to a known one."""
     return key.exact
 
 
 def _spelling_of(key: ReportKey) -> str | None:
+    """Return the spelling by which a column's report is alike to a known one."""
     return key.spelling
 
 
 def _number_of(key: ReportKey) -> float | None:
+    """Return the number by which a column's report is alike to a known one."""
     if key.is_text or math.isnan(key.number):
         return None
     return key.number
@@ -249,8 +260,8 @@ def _add_places(
     alike: Callable[[ReportKey], str | float | None],
     kind: str,
 ) -> None:
-    """Add the place of each code that has none yet and is alike to one known key
-    only.
+    """Add the place of each code of a column of reports that has none yet and is alike
+    to one known key only.
     """
     taken = set(places.values())
     free: dict[str | float | None, list[int]] = defaultdict(list)
@@ -269,6 +280,7 @@ def _add_places(
 def _ambiguous(
     shown: str, known: Sequence[str], places: Iterable[int], kind: str
 ) -> InputError:
+    """Return the error for a report of a column that is alike to several known ones."""
     names = " and ".join(known[place] for place in sorted(places))
     return InputError(
         f"{kind}s {names} cannot be told apart: the samples have the {kind} {shown}",
@@ -283,7 +295,7 @@ def _lacking(
     places: dict[int, int],
     kind: str,
 ) -> InputError:
-    """Return the error for a report or value that is not known."""
+    """Return the error for a report or value of a column that is not known."""
     key = column.keys[code]
     hint = checks.near_miss(key.spelling, [other.spelling for other in known])
     for other, place in places.items():

@@ -67,7 +67,8 @@ NAN_BITS = struct.pack(">d", math.nan)
 
 
 def exact_text(report: Any) -> str:
-    r"""Return the text of a report, different for reports of another type or value.
+    r"""Return the exact text of a report, different for reports of another type or
+    value.
 
     Raises an InputError for an object of which no text tells all values apart.
 
@@ -85,6 +86,7 @@ def exact_text(report: Any) -> str:
 
 
 def _exact_text(report: Any) -> str:
+    """Return the exact text of a report, or of one of its items."""
     kind = type(report)
     if report is None or kind in EXACT_BY_REPR:
         return repr(report)
@@ -102,7 +104,7 @@ def _exact_text(report: Any) -> str:
 
 
 def _float_text(number: float) -> str:
-    """Return a float as text, with the bits of an unusual NaN."""
+    """Return a float of a report as exact text, with the bits of an unusual NaN."""
     bits = struct.pack(">d", number)
     if math.isnan(number) and bits != NAN_BITS:
         return f"nan({bits.hex()})"
@@ -110,6 +112,7 @@ def _float_text(number: float) -> str:
 
 
 def _sequence_text(reports: Any, brackets: tuple[str, str]) -> str:
+    """Return a list or tuple of a report as exact text, in brackets."""
     texts = [_exact_text(report) for report in reports]
     if isinstance(reports, (set, frozenset)):
         texts.sort()
@@ -117,12 +120,15 @@ def _sequence_text(reports: Any, brackets: tuple[str, str]) -> str:
 
 
 def _mapping_text(report: Mapping[Any, Any]) -> str:
-    """Return a mapping as text, its keys in their order, which an adversary sees."""
+    """Return a mapping of a report as exact text, its keys in their order, which an
+    adversary sees.
+    """
     items = [f"{_exact_text(key)}: {_exact_text(report[key])}" for key in report]
     return f"{{{', '.join(items)}}}"
 
 
 def _numpy_text(report: Any) -> str:
+    """Return a NumPy array or number of a report as exact text."""
     name = report.dtype.name
     if report.dtype.kind not in "biufcSU":
         raise _no_report(report)
@@ -134,7 +140,7 @@ def _numpy_text(report: Any) -> str:
 
 
 def _text_of_subclass(report: Any) -> str:
-    """Return the text of an object of a class of the randomiser's own, with its
+    """Return the exact text of a report of a class of the randomiser's own, with its
     name.
     """
     content = _text_of_parts(report)
@@ -210,7 +216,7 @@ def encoded_report(report: Any) -> EncodedReport:
 
 
 def whole_text(report: EncodedReport) -> str:
-    """Return the exact text of a report that was sent."""
+    """Return the exact text of a report that a child process sent."""
     if isinstance(report, str):
         return report
     return f"{report[0]}{', '.join(report[BRACKETS:])}{report[1]}"
@@ -243,14 +249,16 @@ class ReportKey:
 
     @property
     def is_tidy(self) -> bool:
-        """Whether a text is recognisable without quotes."""
+        """Whether the text of a report's key is recognisable without quotes."""
         if not self.spelling or self.spelling != self.spelling.strip():
             return False
         return self.spelling.isprintable() and self.spelling[0] not in "'\""
 
     @property
     def sort_key(self) -> tuple[bool, float, str]:
-        """Numbers in their order, then all others by their spelling."""
+        """The order of the keys of reports: numbers, then all others by their
+        spelling.
+        """
         if math.isnan(self.number):
             return True, 0.0, self.spelling
         return False, self.number, self.exact
@@ -292,13 +300,16 @@ def javascript_key(exact: str) -> ReportKey:
 
 
 def _number(text: str) -> float:
-    """Return the number that a text spells; NaN if it spells none."""
+    """Return the number that the text of a report's key spells; NaN if it spells
+    none.
+    """
     number = number_of_text(text)
     return math.nan if number is None else number
 
 
 def shown_keys(keys: Sequence[ReportKey]) -> tuple[str, ...]:
-    r"""Return keys as they are printed: texts alone without quotes, if these are tidy.
+    r"""Return keys of reports as they are printed: texts alone without quotes, if these
+    are tidy.
 
     Examples
     --------

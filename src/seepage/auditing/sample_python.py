@@ -21,7 +21,8 @@ FUNCTION = "randomise"
 
 
 def main(path: str, job: str, answer: str) -> None:
-    """Write the reports of a module to a file, a line for each value, and end.
+    """Sample a Python module: write its reports to a file, a line for each value, and
+    end.
 
     Parameters
     ----------
@@ -43,7 +44,9 @@ def main(path: str, job: str, answer: str) -> None:
 
 
 def _write_samples(path: str, task: dict[str, Any], output: BinaryIO) -> str:
-    """Write the reports of all values; return what went wrong, or an empty text."""
+    """Write the samples of a Python module for all values; return what went wrong, or
+    an empty text.
+    """
     try:
         function = runpy.run_path(path).get(FUNCTION)
     except BaseException as problem:
@@ -63,7 +66,7 @@ def _write_samples(path: str, task: dict[str, Any], output: BinaryIO) -> str:
 def _write_reports(
     function: Callable[..., Any], value: Any, task: dict[str, Any], output: BinaryIO
 ) -> None:
-    """Write the reports of one value as one line."""
+    """Write the sampled reports of one value as one line."""
     further = [] if task["rounds"] == 1 else [task["rounds"]]
     reports = [
         encoded_report(function(value, *further)) for _ in range(task["samples"])

@@ -63,7 +63,7 @@ class EventFrequencies:
 
     @property
     def estimate(self) -> float:
-        """The log-ratio of the two frequencies."""
+        """The log-ratio of the two sampled frequencies of an event."""
         if self.hits == 0:
             return 0.0
         if self.other_hits == 0:
@@ -74,8 +74,8 @@ class EventFrequencies:
 
     @property
     def standard_error(self) -> float:
-        """That of the estimate: sqrt((1 - p) / (n p) + (1 - q) / (m q)) of the two
-        frequencies p and q; infinite where one is 0.
+        """The standard error of the sampled estimate: sqrt((1 - p) / (n p) + (1 - q) /
+        (m q)) of the two frequencies p and q; infinite where one is 0.
         """
         if not self.hits or not self.other_hits:
             return math.inf
@@ -84,21 +84,21 @@ class EventFrequencies:
         return math.sqrt(variance + other_variance)
 
     def is_within_noise(self, claim: float) -> bool:
-        """Return whether the estimate and a claim differ by at most `NOISE` standard
-        errors.
+        """Return whether a sampled estimate and a claim differ by at most `NOISE`
+        standard errors.
         """
         if not self.hits or not self.other_hits:
             return False
         return abs(self.estimate - claim) <= NOISE * self.standard_error
 
     def epsilon(self, delta: float) -> float:
-        """Return the lower limit of epsilon at a delta."""
+        """Return the lower limit of epsilon that the samples prove at a delta."""
         if self.lower <= delta:
             return 0.0
         return max(0.0, math.log((self.lower - delta) / self.other_upper))
 
     def delta(self, epsilon: float) -> float:
-        """Return the lower limit of delta at an epsilon."""
+        """Return the lower limit of delta that the samples prove at an epsilon."""
         factor = math.exp(min(epsilon, MAX_EXPONENT))
         return max(0.0, self.lower - factor * self.other_upper)
 
@@ -157,8 +157,8 @@ def sampled_claim(
 
 
 def _values_with_enough(samples: Samples, level: float) -> Booleans:
-    """Return which values have enough samples for any statement; raise unless two
-    have.
+    """Return which values have enough samples for any statement about a claim; raise
+    unless two have.
     """
     fewest = 2 * math.floor(level / math.log(2)) + 2
     counts = np.bincount(samples.codes, minlength=len(samples.values))
@@ -183,7 +183,9 @@ def _first_half(samples: Samples, rng: int) -> Booleans:
 
 
 def _tested(inside: Booleans, other_inside: Booleans, level: float) -> EventFrequencies:
-    """Return the limits of an event that occurred in some samples of two values."""
+    """Return the limits of an event of a claim that occurred in some samples of two
+    values.
+    """
     hits = [int(inside.sum()), int(other_inside.sum())]
     totals = [len(inside), len(other_inside)]
     limits = clopper_pearson(hits, totals, level)
@@ -200,7 +202,7 @@ def _tested(inside: Booleans, other_inside: Booleans, level: float) -> EventFreq
 def _further_samples(
     tested: EventFrequencies, claim: float, lower: float, upper: float
 ) -> int | None:
-    """Return how many more samples per value would decide; None if unknown.
+    """Return how many more samples per value would decide a claim; None if unknown.
 
     The distance of the estimate from a limit, `lower` or `upper`, decreases with the
     square root of the samples; it must become that of the estimate from the claim.
@@ -222,7 +224,8 @@ def _further_samples(
 
 
 def largest_possible(samples: Samples, beta: float) -> float:
-    """Return the upper limit of epsilon for reports from a known finite set.
+    """Return the upper limit of epsilon that samples of a known finite set of reports
+    leave.
 
     ln max over reports y and values u != u' of upper(y given u) / lower(y given u'),
     the limits of all cells valid at once with probability 1 - beta; infinite where a

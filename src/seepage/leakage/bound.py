@@ -154,7 +154,7 @@ def _relaxation_share(channel: Floats, value: float, epsilon: float) -> float:
 
 
 def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Leakage:
-    """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see
+    """Return the bound on the leakage of any (epsilon, delta)-LDP mechanism, see
     `leakage_bound`.
     """
     return _leakage_of_matrix(as_matrix(G), G, epsilon, delta)
@@ -163,8 +163,8 @@ def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Lea
 def _leakage_of_matrix(
     matrix: Floats, G: Channel | ArrayLike, epsilon: float, delta: float
 ) -> Leakage:
-    """Return the largest leakage of the matrix of G, whose values are named as G names
-    them.
+    """Return the bound on the leakage of the matrix of G, whose values are named as G
+    names them.
     """
     best = LikelySets("all", epsilon).best_pair(matrix)
     certified = relaxation(matrix, best.value, epsilon, delta)

@@ -41,8 +41,8 @@ def same_attributes(pairs: PairCounts) -> list[tuple[str, ...]]:
 
 
 def _equivalent(pairs: PairCounts) -> Booleans:
-    """Return a symmetric matrix: which attributes determine each other in nearly all
-    records.
+    """Return a symmetric matrix: which attributes are equivalent, as they determine
+    each other in nearly all records.
 
     Goodman and Kruskal's lambda [1954]: wrong guesses of one attribute from the most
     frequent value given the other, over wrong guesses from its own most frequent value.

@@ -140,7 +140,7 @@ def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
 def largest_mixed_ratio(
     correlation: Floats, excess: Floats, common: Floats
 ) -> MixedRatio:
-    """Return the largest log-ratio of two rows of W = common + G excess.
+    """Return the exact largest log-ratio of two rows of W = common + G excess.
 
     Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report
     is equally likely under all inputs.  The rounding errors of a sum of products and of
@@ -164,8 +164,9 @@ def largest_mixed_ratio(
 
 
 def mixed_ratios_by_pair(correlation: Floats, transition: Floats) -> Floats:
-    """Return the largest log-ratio over all reports of each ordered pair of rows of W =
-    G C, rounded up as in `largest_mixed_ratio`; shape (m, m), 0 for a row with itself.
+    """Return the exact largest log-ratio over all reports of each ordered pair of rows
+    of W = G C, rounded up as in `largest_mixed_ratio`; shape (m, m), 0 for a row with
+    itself.
 
     Notes
     -----

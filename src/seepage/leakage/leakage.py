@@ -112,8 +112,8 @@ def named_witness(
     *,
     report: Any = None,
 ) -> Witness:
-    """Return a witness with the value names of a `Channel`, or with indices for an
-    array.
+    """Return the witness of a leakage with the value names of a `Channel`, or with
+    indices for an array.
     """
     favoured = likely.nonzero()[0].tolist()
     if not isinstance(G, Channel):

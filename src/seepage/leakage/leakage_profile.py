@@ -30,7 +30,7 @@ class LeakageProfile(Result):
     point: tuple[float, float]
 
     def _headline(self) -> str:
-        """Return delta by leakage in one line."""
+        """Return a leakage profile, delta by leakage, in one line."""
         value, delta = self.point
         shown = f"{value:.4g}{delta_text(delta) or ', delta 0'}"
         return (
@@ -39,7 +39,7 @@ class LeakageProfile(Result):
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns of delta by leakage in long form."""
+        """Return the columns of a leakage profile, delta by leakage, in long form."""
         return {"leakage": self.leakages.tolist(), "delta": self.deltas.tolist()}
 
     def chart(self) -> Any:

@@ -138,7 +138,9 @@ class LeakageMatrix(Result):
 
     @cached_property
     def direct(self) -> Floats:
-        """The `direct_leakage` of all attributes, and their deltas, shape (2, n)."""
+        """The diagonal of the leakage matrix: `direct_leakage` of all attributes and
+        their deltas, shape (2, n).
+        """
         return np.array(
             [direct_leakage(release, self.view) for release in self.releases]
         ).T
@@ -205,8 +207,9 @@ class LeakageMatrix(Result):
         return transitions
 
     def own_ratios(self, target: str | SupportsIndex) -> Floats:
-        """Return the largest log-ratio of an attribute's own report, by pair of its
-        values; shape (m, m), no entry above its direct leakage.
+        """Return the largest log-ratio of an attribute's own report, on the matrix's
+        diagonal, by pair of its values; shape (m, m), no entry above its direct
+        leakage.
         """
         row = self.domain.index(target)
         size = self.domain[row].size
@@ -274,8 +277,8 @@ class LeakageMatrix(Result):
 
     @property
     def tcpl(self) -> float:
-        """The sum over all ordered pairs: total correlation-induced leakage [paper,
-        II-D]; it holds with `tcpl_delta`.
+        """The sum of the matrix over all ordered pairs: total correlation-induced
+        leakage [paper, II-D]; it holds with `tcpl_delta`.
         """
         return float(self.values.sum())
 

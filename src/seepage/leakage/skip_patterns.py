@@ -50,7 +50,7 @@ def _is_missing_somewhere(pairs: PairCounts, source: Attribute) -> bool:
 def _values_that_skip(
     pairs: PairCounts, target: Attribute, source: Attribute
 ) -> list[str]:
-    """Return the values of the target under which the source is missing.
+    """Return the values of the target under which the source is skipped.
 
     None unless they, and no other values, decide that the source is missing.
     """

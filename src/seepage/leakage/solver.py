@@ -80,7 +80,8 @@ class Pair(NamedTuple):
 
 
 def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
-    """Return the largest log-ratio of one channel over S of one size, or over every S.
+    """Return the largest log-ratio of one channel over S of one size, or over every S,
+    by Dinkelbach's iteration.
 
     Pairs are chosen by their gain, which is fast to compute.  But its rounding error is
     relative to the mass of S, and for one pair can exceed the gain of another
@@ -152,8 +153,8 @@ def dinkelbach_rows(
     size: int | None = None,
     scratch: Floats | None = None,
 ) -> Pair | None:
-    """Return the largest log-ratio above `start` of a row and one of the others; None
-    if none is.
+    """Return the largest log-ratio above `start` of a row and one of the others by
+    Dinkelbach's iteration; None if none is.
 
     Parameters
     ----------

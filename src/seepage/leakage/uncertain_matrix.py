@@ -53,8 +53,8 @@ def uncertain_leakages(matrix: "LeakageMatrix") -> Floats:
 def uncertain_ratios_of(
     matrix: "LeakageMatrix",
 ) -> Iterator[tuple[Integers, Integers, Floats]]:
-    """Yield `LeakageMatrix.ratios_by_pair` over all rows within their distances, for
-    sources with delta 0.
+    """Yield `LeakageMatrix.ratios_by_pair` over all uncertain rows within their
+    distances, for sources with delta 0.
     """
     is_pure = np.array([release.delta == 0 for release in matrix.releases])
     for targets, sources, ratios in _all_ratios(matrix):
@@ -90,8 +90,9 @@ def uncertain_leakage_of(
 def _all_ratios(
     matrix: "LeakageMatrix",
 ) -> Iterator[tuple[Integers, Integers, Floats]]:
-    """Yield (targets, sources, ratios): the largest log-ratio of each pair of target
-    values, ratios of shape (p, m, m); 0 for values that do not occur.
+    """Yield (targets, sources, ratios) of an uncertain matrix: the largest log-ratio of
+    each pair of target values, ratios of shape (p, m, m); 0 for values that do not
+    occur.
     """
     sets = [_sets_of(release, matrix) for release in matrix.releases]
     for targets, sources, channels in matrix.channel_stacks():

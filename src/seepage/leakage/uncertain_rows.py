@@ -234,8 +234,8 @@ def uncertain_leakage(
 def uncertain_relaxation(
     matrix: Floats, radii: Floats, value: float, *, epsilon: float, delta: float
 ) -> float:
-    """Return the delta' for which the channel from target to report is (value,
-    delta')-LDP, whatever the rows within their distances.
+    """Return the delta' for which uncertain rows are (value, delta')-LDP from target to
+    report, whatever the rows within their distances.
 
     delta (e^l - 1)/(e^eps - 1), as of known rows [theory: The certified delta]; at
     epsilon 0 delta times the largest total variation distance of two rows, r_x + r_x'
