@@ -13,7 +13,7 @@ from seepage.collection.clear_columns import clear_columns
 from seepage.collection.formula import cell_variables, parse_formula
 from seepage.collection.weights import checked_weights
 from seepage.designs.want import attribute_scores
-from seepage.mechanisms.randomiser import read_content
+from seepage.mechanisms.published_randomiser import read_content
 from seepage.tables.codebooks import read_scales
 from seepage.tables.column import key_label
 from seepage.tables.labels import field_key

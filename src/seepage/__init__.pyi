@@ -95,7 +95,7 @@ from .collection.estimated_table import Table as Table
 # Audit: somebody else's randomiser; and what is raised
 from .auditing.audit import audit as audit
 from .auditing.audit_result import Audit as Audit
-from .mechanisms.randomiser import Randomiser as Randomiser
+from .mechanisms.published_randomiser import Randomiser as Randomiser
 from ._core.errors import SeepageError as SeepageError
 from ._core.errors import InputError as InputError
 from ._core.errors import DomainError as DomainError

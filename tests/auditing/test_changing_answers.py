@@ -14,7 +14,7 @@ from seepage.auditing.changing_answers import (
     privacy_of_changes,
     repeated_reports,
 )
-from seepage.mechanisms.randomiser import AnswerChanges, RandomisedAttribute
+from seepage.mechanisms.published_randomiser import AnswerChanges, RandomisedAttribute
 
 E = math.e
 GRR_1 = np.array([[E, 1.0], [1.0, E]]) / (1 + E)

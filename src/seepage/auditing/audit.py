@@ -19,7 +19,11 @@ from seepage.auditing.exact_audit import ExactPrivacy, record_delta
 from seepage.auditing.sampled_claim import sampled_claim
 from seepage.auditing.samples import Samples, Sampling, samples_of
 from seepage.channel.domain import Attribute, Domain, for_each
-from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
+from seepage.mechanisms.published_randomiser import (
+    SINGLE,
+    RandomisedAttribute,
+    Randomiser,
+)
 from seepage.tables.table_options import DataOptions, TableKeywords
 
 ONE_ANSWER = (
@@ -165,7 +169,7 @@ def audit(
 
 
 def _file_name(source: Any) -> str:
-    """Return the printable name of a file; empty for anything else."""
+    """Return the printable file name of what is audited; empty for anything else."""
     if isinstance(source, (str, os.PathLike)):
         return escaped(Path(source).name)
     return ""
@@ -191,12 +195,12 @@ class OpenedRandomiser:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the evidence are samples: of all attributes or of none."""
+        """Whether the evidence of an audit is samples: of all attributes or of none."""
         return any(isinstance(each, Samples) for each in self.evidence.values())
 
 
 def _opened(randomiser: Any, options: AuditOptions) -> OpenedRandomiser:
-    """Return what is randomised how often, and the samples or exact privacy of every
+    """Return what is audited and how often, with the samples or exact privacy of every
     attribute.
     """
     samples = _samples_by_attribute(randomiser, options)
@@ -206,7 +210,7 @@ def _opened(randomiser: Any, options: AuditOptions) -> OpenedRandomiser:
 
 
 def _samples_by_attribute(randomiser: Any, options: AuditOptions) -> dict[str, Samples]:
-    """Return the samples of every attribute; empty if the randomiser is not sampled."""
+    """Return the audited samples of every attribute; empty if nothing is sampled."""
     sampling = Sampling(
         values=options.values,
         reports=options.reports,
@@ -231,7 +235,7 @@ def _samples_by_attribute(randomiser: Any, options: AuditOptions) -> dict[str, S
 def _sampled_randomiser(
     samples: Mapping[str, Samples], options: AuditOptions
 ) -> OpenedRandomiser:
-    """Return a randomiser of which only samples are known."""
+    """Return an audited randomiser of which only samples are known."""
     if options.memoised is not None:
         raise InputError("memoised has no effect on samples", parameter="memoised")
     attributes = [
@@ -245,8 +249,8 @@ def _sampled_randomiser(
 def _published_randomiser(
     specified: Randomiser, options: AuditOptions
 ) -> OpenedRandomiser:
-    """Return a randomiser with published parameters, and the exact privacy of its
-    attributes.
+    """Return an audited randomiser with published parameters, and the exact privacy of
+    its attributes.
     """
     whole = _with_options(specified, options)
     linked_rounds = whole.rounds
@@ -297,7 +301,7 @@ def _claim(
     beta: float,
     options: AuditOptions,
 ) -> AuditedClaim:
-    """Return what one attribute realises beside a claim of this epsilon."""
+    """Return what an audit finds of one attribute beside a claim of this epsilon."""
     evidence = opened.evidence[name]
     if isinstance(evidence, ExactPrivacy):
         return evidence.claim(epsilon, options.delta)
@@ -314,13 +318,14 @@ def _claim(
 def _record_claim(
     claims: Sequence[AuditedClaim], opened: OpenedRandomiser, options: AuditOptions
 ) -> AuditedClaim:
-    """Return the claim about all reports of a person: epsilons of linked reports add
-    up.
+    """Return what an audit finds of all reports of a person: epsilons of linked reports
+    add up.
     """
     by_attribute = {claim.attribute: claim for claim in claims}
     groups = [[by_attribute[name] for name in group] for group in opened.whole.groups]
 
     def upper(group: Sequence[AuditedClaim]) -> float:
+        """Return the largest epsilon that an audit leaves possible for a group."""
         return summed_up(claim.upper for claim in group)
 
     strongest = max(groups, key=upper)
@@ -341,7 +346,9 @@ def _record_claim(
 
 
 def _record_delta(opened: OpenedRandomiser, epsilon: float) -> float:
-    """Return the largest delta of the reports of one group, from exact parameters."""
+    """Return the largest delta of the audited reports of one group, from exact
+    parameters.
+    """
     exact = {
         name: privacy
         for name, privacy in opened.evidence.items()

@@ -34,7 +34,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError, escaped
 from seepage._core.odds import odds_at_least
 from seepage.auditing.exact_audit import ExactPrivacy
-from seepage.mechanisms.randomiser import AnswerChanges, RandomisedAttribute
+from seepage.mechanisms.published_randomiser import AnswerChanges, RandomisedAttribute
 from seepage.mechanisms.unary import BasicRAPPOR
 
 MAX_SEQUENCES = 1 << 18
@@ -70,7 +70,7 @@ class RepeatedReports:
 def repeated_reports(
     channel: Floats, changes: AnswerChanges, rounds: int
 ) -> RepeatedReports:
-    """Return the probabilities of stored reports that are repeated over rounds.
+    """Return P(stored reports that are repeated over rounds, given changing answers).
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def repeated_reports(
 def _joint_given_stored(
     stored: Sequence[int], m: int, changes: Floats, rounds: int
 ) -> Floats:
-    """Return P(reports, last answer given first answer) for stored reports of all
-    values.
+    """Return P(reports, last answer given first answer) of a changing answer, for
+    stored reports of all values.
 
     Axes: the first answer; the reports, as the digits of a number to the base m; the
     last answer.
@@ -144,13 +144,13 @@ def _joint_given_stored(
 
 
 def _constant_sequence(report: int, m: int, rounds: int) -> int:
-    """Return the number to the base m with the same digit in all rounds."""
+    """Return the same report in all rounds as a number to the base m."""
     return sum(report * m**place for place in range(rounds))
 
 
 def privacy_of_changes(attribute: RandomisedAttribute, rounds: int) -> ExactPrivacy:
-    """Return the privacy of repeated reports about the answer of the first or the last
-    round, whichever they tell more about.
+    """Return the privacy of repeated reports about a changing answer of the first or
+    the last round, whichever they tell more about.
     """
     assert attribute.changes is not None
     repeated = _repeated(attribute, rounds)
@@ -168,7 +168,9 @@ def privacy_of_changes(attribute: RandomisedAttribute, rounds: int) -> ExactPriv
 
 
 def _repeated(attribute: RandomisedAttribute, rounds: int) -> RepeatedReports:
-    """Return the repeated reports of an attribute; raise where they have no matrix."""
+    """Return the repeated reports of an attribute whose answers change; raise where
+    they have no matrix.
+    """
     assert attribute.changes is not None
     if isinstance(attribute.mechanism, BasicRAPPOR) or attribute.channel is None:
         raise InputError(
@@ -206,8 +208,8 @@ class StoredBit:
     one_if_one: float
 
     def path_total(self, rounds: int) -> float:
-        """Return what one bit of all reports tells about the path of answers that move
-        between two values, however they move.
+        """Return what all reports of one bit tell about the path of an answer that
+        changes between two values, however it changes.
 
         Examples
         --------
@@ -222,7 +224,7 @@ class StoredBit:
         return max(_path_ratio(true, other, ones) for ones in range(rounds + 1))
 
     def _log_likelihoods(self, stored_one: float, rounds: int) -> Floats:
-        """Return ln P(a given 1 in n rounds of a value) by n and a <= n."""
+        """Return ln P(a given 1 in n rounds of a changing answer) by n and a <= n."""
         n, ones = np.indices((rounds + 1, rounds + 1))
         zeros = np.maximum(n - ones, 0)
         if_one = xlogy(ones, self.one_if_one) + xlogy(zeros, 1 - self.one_if_one)
@@ -233,7 +235,9 @@ class StoredBit:
 
 
 def _path_ratio(true: Floats, other: Floats, ones: int) -> float:
-    """Return the largest log-ratio of two paths for reports with so many 1."""
+    """Return the largest log-ratio of two paths of a changing answer, for reports with
+    so many 1.
+    """
     rounds = len(true) - 1
     n, a = np.indices((rounds + 1, rounds + 1))
     possible = (a <= n) & (a <= ones) & (ones - a <= rounds - n)

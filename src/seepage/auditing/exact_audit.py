@@ -17,7 +17,7 @@ from seepage.leakage.exact_leakage import exact_leakage
 from seepage.leakage.leakage import Leakage
 from seepage.mechanisms.exact_probabilities import float_above
 from seepage.mechanisms.gaussian import Gaussian
-from seepage.mechanisms.randomiser import RandomisedAttribute
+from seepage.mechanisms.published_randomiser import RandomisedAttribute
 from seepage.mechanisms.unary import MAX_COUNTED, BasicRAPPOR
 
 MAX_BITS = 22.0
@@ -51,7 +51,9 @@ class Outcomes:
 
     @property
     def leakage(self) -> Leakage:
-        """The largest log-ratio of a column, with its outcome and values."""
+        """The largest log-ratio of a column of an exact audit, with its outcome and
+        values.
+        """
         return exact_leakage(np.eye(len(self.matrix)), self.matrix)
 
 
@@ -79,6 +81,7 @@ class ExactPrivacy:
     def __init__(
         self, attribute: RandomisedAttribute, rounds: int, memoised: bool
     ) -> None:
+        """Compute the exact privacy of an attribute with published parameters."""
         self.attribute = attribute
         if memoised:
             self.stored = rounds
@@ -89,13 +92,15 @@ class ExactPrivacy:
 
     @property
     def permanent(self) -> bool:
-        """Whether several reports repeat a stored response with new noise."""
+        """Whether several exactly audited reports repeat a stored response with new
+        noise.
+        """
         return self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR)
 
     @cached_property
     def _outcomes(self) -> Outcomes | None:
-        """The outcomes of one report, for the values that decide; None if they are too
-        many.
+        """The outcomes of one exactly audited report, for the values that decide; None
+        if they are too many.
         """
         attribute = self.attribute
         if attribute.pair is None:
@@ -114,7 +119,7 @@ class ExactPrivacy:
 
     @cached_property
     def one_report(self) -> float:
-        """The epsilon of one outcome: the largest log-ratio, rounded up."""
+        """The exact epsilon of one outcome: the largest log-ratio, rounded up."""
         mechanism = self.attribute.mechanism
         if mechanism is None:
             assert self._outcomes is not None
@@ -127,8 +132,8 @@ class ExactPrivacy:
 
     @cached_property
     def pure(self) -> float:
-        """The epsilon of all reports with delta 0: infinite where a report excludes a
-        value.
+        """The exact epsilon of all reports with delta 0: infinite where a report
+        excludes a value.
         """
         if self.repeats == 1 or math.isinf(self.one_report):
             return self.one_report
@@ -136,7 +141,9 @@ class ExactPrivacy:
 
     @cached_property
     def all_reports(self) -> Floats | None:
-        """P(outcomes of all reports given value), where that matrix is small."""
+        """P(outcomes of all reports given value) of an exact audit, where that matrix
+        is small.
+        """
         if self.permanent:
             once = self._ones_of_two_bits()
         elif self._outcomes is not None:
@@ -156,7 +163,8 @@ class ExactPrivacy:
         return product
 
     def _ones_of_two_bits(self) -> Floats | None:
-        """Return P(numbers of 1s in the bits of two values given one or the other).
+        """Return the exact P(numbers of 1s in the bits of two values given one or the
+        other).
 
         The other bits have one distribution under both, and the order of reports that
         repeat a stored bit tells nothing.  None if there are too many numbers.
@@ -170,7 +178,7 @@ class ExactPrivacy:
         return np.stack([np.outer(true, other).ravel(), np.outer(other, true).ravel()])
 
     def delta(self, epsilon: float) -> RealisedDelta:
-        """Return the smallest delta known to hold with this epsilon.
+        """Return the smallest exact delta known to hold with this epsilon.
 
         Notes
         -----
@@ -187,13 +195,16 @@ class ExactPrivacy:
         return RealisedDelta(bound, is_exact=bound == 0)
 
     def _hockey_stick(self, epsilon: float) -> float:
+        """Return the exact delta of all reports at an epsilon."""
         assert self.all_reports is not None
         return _hockey_stick(
             self.all_reports, pure=self.pure, factors=self.repeats, epsilon=epsilon
         )
 
     def claim(self, claim: float, delta: float) -> AuditedClaim:
-        """Return what these parameters realise beside a claim."""
+        """Return the exact audit of a claim: what these parameters realise beside
+        it.
+        """
         realised = self.delta(claim)
         epsilon = self.epsilon(delta)
         is_exact = realised.is_exact or delta == 0
@@ -208,7 +219,9 @@ class ExactPrivacy:
         )
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon found with at most this delta, rounded up."""
+        """Return the smallest exact epsilon found with at most this delta, rounded
+        up.
+        """
         if delta == 0:
             return self.pure
         low = 0.0
@@ -224,7 +237,7 @@ class ExactPrivacy:
         return high
 
     def witness(self) -> str:
-        """Return the most telling report in words."""
+        """Return the most telling report of an exact audit in words."""
         report = "the most telling report"
         likelier = "one value"
         other = "another"
@@ -253,7 +266,7 @@ class ExactPrivacy:
 def _hockey_stick(
     reports: Floats, *, pure: float, factors: int, epsilon: float
 ) -> float:
-    """Return the delta of a matrix at an epsilon, rounded up.
+    """Return the exact delta of a matrix of reports at an epsilon, rounded up.
 
     Each of its cells is a product of so many `factors`, which have rounding errors.
     """
@@ -267,8 +280,8 @@ def _hockey_stick(
 
 
 def record_delta(attributes: Sequence[ExactPrivacy], epsilon: float) -> float:
-    """Return an upper bound on the delta of all reports of several attributes at an
-    epsilon.
+    """Return an upper bound on the delta of all reports of several exactly audited
+    attributes at an epsilon.
 
     The hockey stick of the product of their matrices where that is small, else the
     smaller of two bounds: that of any mechanism with the sum of the pure epsilons, and
@@ -287,7 +300,9 @@ def record_delta(attributes: Sequence[ExactPrivacy], epsilon: float) -> float:
 
 
 def _product_matrix(attributes: Sequence[ExactPrivacy]) -> Floats | None:
-    """Return P(reports of all attributes given their values), where that is small."""
+    """Return the exact P(reports of all attributes given their values), where that is
+    small.
+    """
     matrices = []
     for privacy in attributes:
         if privacy.all_reports is None:
@@ -303,7 +318,7 @@ def _product_matrix(attributes: Sequence[ExactPrivacy]) -> Floats | None:
 def _composed_delta(
     attributes: Sequence[ExactPrivacy], pure: float, epsilon: float
 ) -> float:
-    """Return the sum of the deltas at shares of epsilon in proportion to the pure
+    """Return the sum of the exact deltas at shares of epsilon in proportion to the pure
     epsilons.
     """
     deltas = []

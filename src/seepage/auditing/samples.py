@@ -32,7 +32,7 @@ from seepage.auditing.report_keys import (
     python_key,
     shown_keys,
 )
-from seepage.mechanisms.randomiser import SINGLE
+from seepage.mechanisms.published_randomiser import SINGLE
 from seepage.tables.opening import open_source
 from seepage.tables.table_options import TableOptions
 
@@ -115,8 +115,8 @@ def _drawn_samples(source: Any, sampling: Sampling) -> Samples:
 
 
 def _labels_to_sample(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return values as they are printed; raise unless two are different and none is
-    twice.
+    """Return the values to sample as they are printed; raise unless two are different
+    and none is twice.
     """
     keys = [_value_key(value) for value in values]
     if len(keys) < 2 or len(set(keys)) < len(keys):
@@ -127,7 +127,7 @@ def _labels_to_sample(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _value_key(value: Any) -> ReportKey:
-    """Return the key of a value; of an object of any class by its `repr`."""
+    """Return the key of a value to sample; of an object of any class by its `repr`."""
     try:
         return python_key(exact_text(value))
     except InputError:
@@ -151,7 +151,7 @@ def _given_samples(
 
 
 def _is_pair(source: Any) -> bool:
-    """Return whether a source is a tuple of arrays, not of numbers or texts."""
+    """Return whether samples are a tuple of arrays, not of numbers or texts."""
     if not isinstance(source, tuple):
         return False
     return not any(isinstance(part, (str, float)) for part in source)
@@ -176,12 +176,13 @@ def _samples_of_pair(pair: tuple[Any, ...], sampling: Sampling) -> Samples:
 
 
 def _is_array(part: Any) -> bool:
+    """Return whether a part of a pair of samples is an array or a list."""
     return isinstance(part, np.ndarray)
 
 
 def _array_or_list(part: Any) -> Any:
-    """Return an array of numbers or texts as it is, and any other part as a list, whose
-    items keep their types.
+    """Return an array of samples, of numbers or texts, as it is, and any other part as
+    a list, whose items keep their types.
     """
     if isinstance(part, (list, tuple)):
         return list(part)
@@ -224,7 +225,9 @@ def _table_columns(table: Any) -> dict[str, ReportColumn]:
 
 
 def _column_of_arrow(column: Any) -> ReportColumn:
-    """Return a column of a table, each value with its type; null is a report too."""
+    """Return a column of a table of samples, each value with its type; null is a report
+    too.
+    """
     if pa.types.is_floating(column.type) and not column.null_count:
         return column_of(column.to_numpy())
     if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):

@@ -44,7 +44,7 @@ from seepage.collection.profile_likelihood import (
 from seepage.collection.regression_result import Regression, finite_covariance
 from seepage.collection.report_batches import ReportSource, open_reports
 from seepage.collection.weights import checked_weights
-from seepage.mechanisms.randomiser import Randomiser
+from seepage.mechanisms.published_randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse
 from seepage.plan.content import PlanContent
 from seepage.plan.report_vectors import (

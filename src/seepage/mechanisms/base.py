@@ -135,6 +135,7 @@ class Mechanism(ABC):
     """Whether the constructor is `(k, epsilon, delta)`, with delta > 0."""
 
     def __init__(self, k: int, **parameters: Any) -> None:
+        """Set the number of values and the parameters of a mechanism."""
         self.k = self.outputs = checks.integer(k, "k", 1)
         for name, check in (("epsilon", checks.epsilon), ("delta", checks.delta)):
             if name in parameters:
@@ -156,37 +157,37 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def epsilon(self) -> float:
-        """The privacy budget, recomputed from the mechanism's own probabilities."""
+        """The mechanism's privacy budget, recomputed from its own probabilities."""
 
     @property
     def delta(self) -> float:
-        """The relaxation, recomputed from the mechanism's own probabilities."""
+        """The mechanism's relaxation, recomputed from its own probabilities."""
         return 0.0
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the distribution that is drawn (integer thresholds), rounded
-        up.
+        """The epsilon of the distribution that a mechanism draws (integer thresholds),
+        rounded up.
         """
         return self.epsilon
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and parameters as plain JSON; they identify the mechanism's
+        """Return the mechanism's name and parameters as plain JSON; they identify its
         reports.
         """
         return {"mechanism": self.name, "k": self.k, **self.parameters}
 
     @property
     def bits(self) -> float:
-        """The size of one report in bits: log2 of the number of outputs, unless it is
-        defined.
+        """The size of a mechanism's report in bits: log2 of the number of outputs,
+        unless it is defined.
         """
         return math.log2(self.outputs)
 
     # Reports --------------------------------------------------------------------------
 
     def perturb(self, codes: ArrayLike, rng: Seed = None) -> Any:
-        """Return one report for each code.
+        """Return one report of the mechanism for each code.
 
         Parameters
         ----------
@@ -212,13 +213,14 @@ class Mechanism(ABC):
 
     @abstractmethod
     def draw(self, codes: Integers, source: Randomness) -> Reports:
-        """Return one report for each code; the codes have been checked."""
+        """Return the mechanism's report for each code; the codes have been checked."""
 
     # Estimates ------------------------------------------------------------------------
 
     @abstractmethod
     def contributions(self, reports: Any) -> Floats | Booleans:
-        """Return the term c of each report in the tally: one row per report, k columns.
+        """Return the term c of each report in the mechanism's tally: one row per
+        report, k columns.
 
         With (a, b) = `one_hot_map`, (c - b) / a is an unbiased one-hot vector of the
         true value.
@@ -227,42 +229,45 @@ class Mechanism(ABC):
     @property
     def one_hot_map(self) -> tuple[float, float]:
         """(a, b) such that (c - b) / a is an unbiased one-hot vector for a contribution
-        c.
+        c to the mechanism's tally.
         """
         return 1.0, 0.0
 
     def tally(self, reports: Any) -> Floats:
-        """Return the k sums of contributions, from which frequencies are estimated;
-        additive.
+        """Return the k sums of contributions, from which a mechanism estimates
+        frequencies; additive.
         """
         return np.asarray(self.contributions(reports).sum(axis=0), dtype=np.float64)
 
     def frequencies(self, tally: Floats, records: int) -> Floats:
-        """Return the unbiased frequencies from the tally of `records` reports."""
+        """Return the mechanism's unbiased frequencies from the tally of `records`
+        reports.
+        """
         scale, shift = self.one_hot_map
         return np.asarray((tally / records - shift) / scale)
 
     @abstractmethod
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the variance of an estimated frequency from n reports, in closed form.
+        """Return the variance of a frequency that the mechanism estimates from n
+        reports, in closed form.
 
         Infinite where reports carry no information.
         """
 
     @property
     def informative(self) -> bool:
-        """Whether frequencies can be estimated: not at epsilon 0, unless there is one
-        value.
+        """Whether the mechanism can estimate frequencies: not at epsilon 0, unless
+        there is one value.
         """
         return bool(np.isfinite(self.variance(1)).all())
 
     @property
     def estimable(self) -> str:
-        """What can be estimated from reports, in words."""
+        """What can be estimated from the mechanism's reports, in words."""
         return "every frequency" if self.informative else "nothing"
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> Estimate:
-        """Return the estimated frequencies with their standard errors.
+        """Return the mechanism's estimated frequencies with their standard errors.
 
         Parameters
         ----------
@@ -310,26 +315,28 @@ class Mechanism(ABC):
         return guesses
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
-        """Return one guess for each report of a batch: the likeliest value, ties at
-        random.
+        """Return one guess for each of the mechanism's reports: the likeliest value,
+        ties at random.
         """
         scores = self.log_likelihood(reports)
         return guess_supported(scores == scores.max(axis=1, keepdims=True), source)
 
     @property
     def hit_rate(self) -> float:
-        """The probability a = P(guess = u given u) [theory: The paper's attacker]."""
+        """The probability a = P(guess = u given u) under the mechanism [theory: The
+        paper's attacker].
+        """
         return 1.0 - self.miss_rate
 
     @cached_property
     def miss_rate(self) -> float:
-        """The probability 1 - a of a wrong guess."""
+        """The probability 1 - a of a wrong guess under the mechanism."""
         raise InputError(f"mechanism {self.name!r} does not define miss_rate")
 
     @property
     def guess_contrast(self) -> float:
-        """The log-ratio ln a (k - 1)/(1 - a) by which a guess of u favours the value
-        u.
+        """The mechanism's log-ratio ln a (k - 1)/(1 - a) by which a guess of u favours
+        the value u.
         """
         if self.k == 1:
             return 0.0
@@ -339,7 +346,8 @@ class Mechanism(ABC):
 
     @property
     def guess_sets(self) -> LikelySets | None:
-        """Likely sets of the guess: singletons with contrast `guess_contrast`.
+        """Likely sets of a mechanism's guess: singletons with contrast
+        `guess_contrast`.
 
         None where the distribution of the guess is not symmetric in the values; then
         the leakage of the guess follows from `inferred_channel`.
@@ -347,8 +355,8 @@ class Mechanism(ABC):
         return LikelySets("singletons", self.guess_contrast)
 
     def channel(self) -> Floats:
-        """Return P(report given value), k rows; raise where there are too many
-        reports.
+        """Return P(report given value) of the mechanism, k rows; raise where there are
+        too many reports.
         """
         raise InputError(
             f"{self.name} with k = {self.k} has too many reports for a matrix; use "
@@ -357,8 +365,8 @@ class Mechanism(ABC):
         )
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1)
-        elsewhere.
+        """Return P(guess given value) of the mechanism, k x k: a on the diagonal, (1 -
+        a)/(k - 1) elsewhere.
         """
         channel = np.full((self.k, self.k), self.miss_rate / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
@@ -366,14 +374,16 @@ class Mechanism(ABC):
 
     @abstractmethod
     def log_likelihood(self, reports: Any) -> Floats:
-        """Return ln P(report given u), one row per report and one column per value u.
+        """Return ln P(report given u) of the mechanism, one row per report and one
+        column per value u.
 
         Factors that do not depend on u (the chance of a hash seed) may be left out.
         """
 
     @property
     def likely_sets(self) -> LikelySets | None:
-        """Family of admissible likely sets of a report [theory: Whole reports].
+        """Family of admissible likely sets of a mechanism's report [theory: Whole
+        reports].
 
         None for a mechanism that is not two-level, which then has its own
         `pure_leakage`.
@@ -381,8 +391,8 @@ class Mechanism(ABC):
         return None
 
     def leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage of the whole report about a target, with its
-        witness.
+        """Return the exact leakage of the mechanism's whole report about a target, with
+        its witness.
 
         `G` is P(source given target): rows target values, columns the k inputs.  With a
         delta the supremum, `pure_leakage`, may be far above epsilon; then it is the
@@ -405,8 +415,8 @@ class Mechanism(ABC):
         )
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the largest two-level ratio over the likely sets [theory: Whole
-        reports].
+        """Return the largest two-level ratio over the mechanism's likely sets [theory:
+        Whole reports].
         """
         if self.likely_sets is None:
             raise InputError(
@@ -415,8 +425,8 @@ class Mechanism(ABC):
         return two_level_leakage(G, self.likely_sets, report_of=self.report_of)
 
     def report_of(self, likely: Booleans) -> Reports | None:
-        """Return a report with this likely set, for a witness; None where none is
-        known.
+        """Return a report of the mechanism with this likely set, for a witness; None
+        where none is known.
         """
         return None
 
@@ -427,7 +437,9 @@ class Mechanism(ABC):
         return budget_profile(self.epsilon, self.delta, checks.epsilon(epsilon))
 
     def _delta_of_leakage(self, matrix: Floats, leakage: float, pure: float) -> float:
-        """Return the delta of a leakage, exact where the transition matrix is known."""
+        """Return the delta of a mechanism's leakage, exact where the transition matrix
+        is known.
+        """
         try:
             transition = self.channel()
         except InputError:  # too many reports
@@ -458,5 +470,6 @@ class Mechanism(ABC):
             reports.below(self.outputs)
 
     def __repr__(self) -> str:
+        """Return the mechanism's name, values and budget in one line."""
         parts = ", ".join(f"{key}={value}" for key, value in self.describe().items())
         return f"{type(self).__name__}({parts})"

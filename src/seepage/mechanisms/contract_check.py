@@ -73,8 +73,8 @@ MAX_ENUMERATED = 10
 
 
 def check_mechanism(mechanism: type[Mechanism] | Mechanism | str) -> dict[str, str]:
-    """Return what is wrong with a mechanism's probabilities, budget, estimates, attack
-    and leakage.
+    """Return the promises that a mechanism breaks: probabilities, budget, estimates,
+    attack and leakage.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def check_mechanism(mechanism: type[Mechanism] | Mechanism | str) -> dict[str, s
 
 
 def _family(mechanism: Any) -> MechanismFamily:
-    """Return a mechanism's class, itself or by its registered name."""
+    """Return the class of a mechanism to check, itself or by its registered name."""
     if isinstance(mechanism, str):
         return MECHANISMS.find(mechanism)
     if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism)):
@@ -148,7 +148,9 @@ def _family(mechanism: Any) -> MechanismFamily:
 
 
 def _budgets_of_class(family: MechanismFamily, delta: float) -> str:
-    """Return the first problem of the budgets at which a class is checked."""
+    """Return the first problem of the budgets at which a mechanism's class is
+    checked.
+    """
     for epsilon in BUDGETS:
         problem = _budget(family.create(K, epsilon, delta), epsilon, delta)
         if problem:
@@ -157,8 +159,8 @@ def _budgets_of_class(family: MechanismFamily, delta: float) -> str:
 
 
 def every_report(tested: Mechanism, seeds: int = SEEDS) -> list[Any]:
-    """Return groups of reports, each complete: one of the group is drawn, whatever the
-    value.
+    """Return groups of reports to check, each complete: one of the group is drawn,
+    whatever the value.
 
     Reports of local hashing are complete for each seed, of which some are taken; none
     where the reports cannot be enumerated.
@@ -183,7 +185,7 @@ def every_report(tested: Mechanism, seeds: int = SEEDS) -> list[Any]:
 
 
 def _accepted(tested: Mechanism, candidates: Any) -> Any:
-    """Return the candidates that the mechanism accepts as its reports."""
+    """Return the candidates that the checked mechanism accepts as its reports."""
     kept = []
     for row in range(len(candidates)):
         with suppress(InputError):
@@ -193,8 +195,8 @@ def _accepted(tested: Mechanism, candidates: Any) -> Any:
 
 
 def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Floats:
-    """Return the leakage of each report about the target: ln of the largest ratio of
-    two rows; 0 for a report that no value has.
+    """Return the leakage of each report to check about the target: ln of the largest
+    ratio of two rows; 0 for a report that no value has.
     """
     logarithms = tested.log_likelihood(reports)
     likeliest = logarithms.max(axis=1, keepdims=True)
@@ -208,6 +210,7 @@ def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Flo
 
 
 def _probabilities(tested: Mechanism) -> str:
+    """Return the first problem of the probabilities that a mechanism states."""
     groups = every_report(tested, seeds=3)
     for group in groups:
         totals = np.exp(tested.log_likelihood(group)).sum(axis=0)
@@ -235,6 +238,7 @@ def _probabilities(tested: Mechanism) -> str:
 
 
 def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
+    """Return the first problem of the budget that a mechanism states."""
     values = np.eye(tested.k)
     exceeds = not tested.realised_epsilon <= tested.epsilon <= epsilon * (1 + EXACT)
     if exceeds or tested.delta > delta * (1 + EXACT):
@@ -251,6 +255,7 @@ def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
 
 
 def _estimates(tested: Mechanism) -> str:
+    """Return the first problem of the estimates that a mechanism makes."""
     if not tested.informative:
         return ""
     rows = 400
@@ -275,6 +280,7 @@ def _estimates(tested: Mechanism) -> str:
 
 
 def _attack(tested: Mechanism) -> str:
+    """Return the first problem of the guesses that a mechanism makes of reports."""
     k = tested.k
     codes = np.repeat(np.arange(tested.k), DRAWS // 4)
     guesses = tested.infer(tested.perturb(codes, 41), 42)
@@ -285,6 +291,7 @@ def _attack(tested: Mechanism) -> str:
 
 
 def _leakage(tested: Mechanism) -> str:
+    """Return the first problem of the leakages that a mechanism states."""
     rng = np.random.default_rng(51)
     groups = every_report(tested)
     is_enumerated = bool(groups)

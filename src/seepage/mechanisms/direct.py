@@ -39,7 +39,7 @@ TIE_TOLERANCE = 1e-9
 
 def true_probability(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
     """Return p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest probability of a
-    true report.
+    true direct response.
 
     Examples
     --------
@@ -74,10 +74,11 @@ class DirectResponse(MixtureMechanism):
     reports = ValueReports
 
     def __init__(self, k: int, true: Fraction, **parameters: Any) -> None:
+        """Set the probability of a true direct response."""
         super().__init__(k, true if k != 1 else Fraction(1), size=1, **parameters)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return the values themselves, each replaced by a uniform one unless it is
+        """Return direct responses: the values, each replaced by a uniform one unless
         kept.
         """
         reports = ValueReports.of(self.describe(), codes, self.k)
@@ -88,20 +89,20 @@ class DirectResponse(MixtureMechanism):
         return reports
 
     def supported(self, reports: ValueReports) -> Booleans:
-        """Return the singleton of each report, shape (n, k)."""
+        """Return the singleton that each direct response supports, shape (n, k)."""
         return np.equal.outer(reports.below(self.k), np.arange(self.k))
 
     def tally(self, reports: ValueReports) -> Floats:
-        """Return the number of reports of each value."""
+        """Return the number of direct responses of each value."""
         self.check_reports(reports)
         return np.bincount(reports.below(self.k), minlength=self.k).astype(np.float64)
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
-        """Return the reported values themselves [paper, Appendix B]."""
+        """Return the directly reported values themselves [paper, Appendix B]."""
         return reports.below(self.k)
 
     def report_of(self, likely: Booleans) -> ValueReports:
-        """Return the report of the one likely value."""
+        """Return the direct response of the one likely value."""
         return ValueReports.of(self.describe(), np.flatnonzero(likely), self.k)
 
 
@@ -128,6 +129,7 @@ class GRR(DirectResponse):
     name = "grr"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the probabilities of a generalised randomised response."""
         super().__init__(k, true_probability(k, epsilon), epsilon=epsilon)
 
 
@@ -160,6 +162,7 @@ class Exponential(DirectResponse):
     name = "exp"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the probabilities of an exponential mechanism's direct response."""
         super().__init__(
             k, true_probability(k, checks.epsilon(epsilon) / 2), epsilon=epsilon
         )
@@ -198,6 +201,7 @@ class ApproximateGRR(RelaxedMechanism, DirectResponse):
     outputs_apart = 1
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
+        """Set the probabilities of a direct response with a delta."""
         super().__init__(
             k, true_probability(k, epsilon, delta), epsilon=epsilon, delta=delta
         )
@@ -246,6 +250,7 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
     size: int
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the size and the probabilities of a subset selection."""
         growth = exp_below(epsilon)
         values = checks.integer(k, "k", 1)
         size = max(1, math.floor(values / (growth + 1)))
@@ -253,7 +258,9 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
         super().__init__(k, inside, size=size, epsilon=epsilon)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
-        """Return uniform subsets; the true value is forced in with probability s."""
+        """Return uniform subsets of values; the true value is selected with probability
+        s.
+        """
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
         rows = min(ROWS, 1 << max(0, KEYS.bit_length() - self.k.bit_length()))
         for start in range(0, len(codes), rows):
@@ -265,8 +272,8 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
     def _subsets(
         self, codes: Integers, forced: Booleans, source: Randomness
     ) -> NDArray[np.uint64]:
-        """Return uniform subsets as packed bits; a forced row's subset contains its
-        code.
+        """Return uniform subsets of values as packed bits; a forced row's subset
+        contains its code.
         """
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
         inside = np.zeros((len(codes), 64 * words.shape[1]), dtype=np.bool_)
@@ -285,14 +292,17 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
         return words
 
     def _keys(self, rows: int, source: Randomness) -> NDArray[np.unsignedinteger[Any]]:
-        """Return uniform keys of 16 or 32 bits, shape (rows, k)."""
+        """Return the uniform keys that select subsets, of 16 or 32 bits, shape (rows,
+        k).
+        """
         width = 2 if self.k <= MAX_SHORT_KEYS else 4
         octets = source.bytes(width * rows * self.k)
         return octets.view(f"<u{width}").reshape(rows, self.k).copy()
 
 
 def best_mechanism(k: int, epsilon: float) -> GRR | SubsetSelection:
-    """Return the pure mechanism with the lowest variance: GRR or subset selection.
+    """Return the pure direct mechanism with the lowest variance: GRR or subset
+    selection.
 
     Parameters
     ----------

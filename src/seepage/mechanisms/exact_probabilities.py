@@ -123,6 +123,7 @@ def log_nearest(ratio: Fraction) -> float:
 
 
 def _logarithm(ratio: Fraction) -> Decimal:
+    """Return ln of an exact positive fraction with 60 digits."""
     return (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
 
 
@@ -154,8 +155,8 @@ def chance(probability: Fraction) -> int:
 
 
 def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
-    """Return thresholds close to a channel whose ratios within a column never exceed a
-    limit.
+    """Return exact thresholds out of 2^64 close to a channel, whose ratios within a
+    column never exceed a limit.
 
     Parameters
     ----------
@@ -196,8 +197,8 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
 
 
 def round_rows(channel: Floats) -> Thresholds:
-    """Return floor(channel 2^64); the remainder of each row goes to its likeliest
-    output.
+    """Return floor(channel 2^64) as exact integers; the remainder of each row goes to
+    its likeliest output.
     """
     thresholds = exact_cells(int, np.floor(channel * CERTAIN))
     rows = np.arange(len(thresholds))
@@ -207,7 +208,7 @@ def round_rows(channel: Floats) -> Thresholds:
 
 
 def exact_cells(number: Callable[[Any], Any], matrix: NDArray[Any]) -> Thresholds:
-    """Return a matrix of Python objects, each cell converted by `number` (int or
+    """Return a matrix of exact Python numbers, each cell converted by `number` (int or
     Fraction).
     """
     return np.asarray(np.frompyfunc(number, 1, 1)(matrix))

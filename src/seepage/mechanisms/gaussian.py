@@ -99,6 +99,7 @@ class Gaussian(HistogramEncoding):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
+        """Set the smallest Gaussian noise that keeps a budget, calibrated exactly."""
         super().__init__(k, epsilon=epsilon, delta=delta)
         if self.parameters["delta"] < MIN_DELTA:
             name = "delta of the Gaussian mechanism"
@@ -113,12 +114,14 @@ class Gaussian(HistogramEncoding):
 
     @property
     def epsilon(self) -> float:
-        """The epsilon at which `delta` is computed; 0 for k = 1."""
+        """The epsilon at which the Gaussian `delta` is computed; 0 for k = 1."""
         return self._budget if self.k > 1 else 0.0
 
     @cached_property
     def delta(self) -> float:
-        """The relaxation at this epsilon, recomputed from sigma and rounded up."""
+        """The Gaussian relaxation at this epsilon, recomputed from sigma and rounded
+        up.
+        """
         return self.privacy_profile(self._budget)
 
     def privacy_profile(self, epsilon: float) -> float:
@@ -134,7 +137,7 @@ class Gaussian(HistogramEncoding):
 
     @property
     def realised_delta(self) -> float:
-        """The delta of the secure noise on its grid, at most the stated one.
+        """The delta of the secure Gaussian noise on its grid, at most the stated one.
 
         The grid increases only delta: `realised_epsilon` is `epsilon`.
         """
@@ -144,22 +147,25 @@ class Gaussian(HistogramEncoding):
 
     @cached_property
     def grid(self) -> "GaussianGrid":
-        """The grid of secure noise, computed at first use."""
+        """The grid of secure Gaussian noise, computed at first use."""
         return gaussian_grid(self.sigma, self.parameters["delta"] * SPARE_SHARE / 4)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
+        """Fill a block of entries with Gaussian noise."""
         generator.standard_normal(out=block)
         block *= self.sigma
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
-        """Return ln P(report given u) less that of noise around the zero vector."""
+        """Return ln P(report given u) less that of Gaussian noise around the zero
+        vector.
+        """
         self.check_reports(reports)
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         return np.asarray((reports.vectors - 0.5) / self.sigma / self.sigma)
 
     @cached_property
     def miss_rate(self) -> float:
-        """The probability 1 - a that another entry is the largest.
+        """The probability 1 - a that another entry is the largest with Gaussian noise.
 
         The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.
         The integrand is smooth and decays like phi, so steps of 1/32 up to |z| = 40
@@ -174,12 +180,14 @@ class Gaussian(HistogramEncoding):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Singletons with infinite contrast; 0 for k = 1."""
+        """Likely sets under Gaussian noise: singletons with infinite contrast; 0 for k
+        = 1.
+        """
         return LikelySets("singletons", math.inf if self.k > 1 else 0.0)
 
     def report_of(self, likely: Booleans) -> VectorReports:
-        """Return a report that favours the likely values by a log-likelihood ratio of
-        700.
+        """Return a noisy Gaussian report that favours the likely values by a
+        log-likelihood ratio of 700.
         """
         vector = np.where(likely, WITNESS_NATS * self.sigma * self.sigma, 0.0)
         return VectorReports(self.describe(), vector[None])
@@ -216,6 +224,7 @@ class GaussianGrid:
     origin = 0.5
 
     def __init__(self, sigma: float, slack: float) -> None:
+        """Choose the grid on which Gaussian noise is drawn, and its table."""
         digits = math.ceil(3 - math.log10(slack))
         self.added = Fraction(1000, 10**digits)
         self.step = math.ldexp(1.0, math.frexp(sigma)[1] - 1 - GAUSSIAN_CELLS)
@@ -229,8 +238,8 @@ class GaussianGrid:
         )
 
     def _table(self, sigma: float, digits: int) -> list[int]:
-        """Return 2^bits times the distribution function at the upper edge of each
-        cell.
+        """Return 2^bits times the Gaussian distribution function at the upper edge of
+        each cell.
         """
         checks.need("flint", "python-flint", "the Gaussian mechanism")
         from flint import arb, ctx, fmpq
@@ -252,7 +261,7 @@ class GaussianGrid:
         return thresholds
 
     def draw(self, source: Randomness, size: int) -> Integers:
-        """Return `size` independent draws of the noisy 0, in cells."""
+        """Return `size` independent draws of Gaussian noise around 0, in cells."""
         words = source.bytes(4 * size).view("<u4")
         indices = np.searchsorted(self.leads, words, side="right")
         undecided = np.flatnonzero(self.leads[np.maximum(indices, 1) - 1] == words)
@@ -294,12 +303,14 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
 
 
 def _bits(digits: int) -> int:
-    """Return the working precision in bits for so many decimal digits."""
+    """Return the working precision of the Gaussian delta in bits for so many decimal
+    digits.
+    """
     return math.ceil(digits * math.log2(10)) + GUARD_BITS
 
 
 def _as_fraction(bound: Any) -> Fraction:
-    """Return an exact Arb number as a fraction."""
+    """Return an exact Arb number of the Gaussian delta as a fraction."""
     mantissa, exponent = map(int, bound.man_exp())
     return mantissa * Fraction(2) ** exponent
 
@@ -321,6 +332,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     digits = math.ceil(-math.log10(delta)) + DELTA_DIGITS
 
     def is_private(sigma: float) -> bool:
+        """Return whether Gaussian noise of this sigma is (epsilon, delta)-LDP."""
         return gaussian_delta(epsilon, sigma, digits) <= limit
 
     high = 1.0

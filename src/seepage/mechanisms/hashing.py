@@ -121,6 +121,7 @@ class LocalHashing(MixtureMechanism):
     reports: ClassVar[type[HashReports]] = HashReports
 
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
+        """Set the number of buckets that values are hashed to."""
         self.buckets = checks.integer(buckets, "buckets", 2, MAX_BUCKETS)
         growth = exp_below(epsilon)
         true = growth / (growth + self.buckets - 1)
@@ -128,11 +129,13 @@ class LocalHashing(MixtureMechanism):
 
     @property
     def bits(self) -> float:
-        """The size of one report: 64 bits of the seed plus those of the bucket."""
+        """The size of one report of local hashing: 64 bits of the seed plus those of
+        the bucket.
+        """
         return float(64 + (self.buckets - 1).bit_length())
 
     def draw(self, codes: Integers, source: Randomness) -> HashReports:
-        """Return a random seed for each value, and its perturbed bucket."""
+        """Return a random hash seed for each value, and its perturbed bucket."""
         seeds = np.empty(len(codes), dtype=np.uint64)
         reported = np.empty(len(codes), dtype=np.min_scalar_type(self.buckets - 1))
         for start in range(0, len(codes), ROWS):
@@ -152,11 +155,15 @@ class LocalHashing(MixtureMechanism):
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The log-probabilities of the true bucket and of each other bucket."""
+        """The log-probabilities of the true bucket of a hash and of each other
+        bucket.
+        """
         return log_nearest(self.true), log_nearest((1 - self.true) / (self.buckets - 1))
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this mechanism, or a bucket is not below g."""
+        """Raise where reports are not of this local hashing, or a bucket is not below
+        g.
+        """
         super().check_reports(reports)
         if len(reports) and reports.buckets.max() >= self.buckets:
             rule = f"reports must name buckets below {self.buckets}"
@@ -185,6 +192,7 @@ class BLH(LocalHashing):
     name = "blh"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Hash to 2 buckets at a budget (binary local hashing)."""
         super().__init__(k, epsilon, 2)
 
 
@@ -214,6 +222,9 @@ class OLH(LocalHashing):
     name = "olh"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Hash to the number of buckets with the least variance (optimal local
+        hashing).
+        """
         growth = math.exp(min(checks.epsilon(epsilon), math.log(MAX_BUCKETS)))
         super().__init__(k, epsilon, min(round(growth) + 1, MAX_BUCKETS))
 
@@ -259,13 +270,14 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
     likely_sets = None  # type: ignore[assignment]
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the Hadamard matrix and the probabilities of a Hadamard response."""
         growth = exp_below(epsilon)
         super().__init__(k, growth / (growth + 1), Fraction(1, 2), epsilon=epsilon)
         self.outputs = 1 << self.k.bit_length()
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return a uniform output for each value, changed to one that supports it if it
-        is kept.
+        """Return a uniform Hadamard output for each value, changed to one that supports
+        it if it is kept.
         """
         outputs = source.below(self.outputs, len(codes)).astype(np.int64)
         rows = codes + 1
@@ -276,26 +288,26 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
         return ValueReports.of(self.describe(), outputs, self.outputs)
 
     def supported(self, reports: ValueReports) -> Booleans:
-        """Return which values each report supports, shape (n, k)."""
+        """Return which values each Hadamard report supports, shape (n, k)."""
         return self._sets[reports.below(self.outputs)]
 
     @cached_property
     def _sets(self) -> Booleans:
-        """The values that each output supports, outputs x k."""
+        """The values that each Hadamard output supports, outputs x k."""
         common = np.arange(self.outputs)[:, None] & np.arange(1, self.k + 1)
         return np.asarray(np.bitwise_count(common) % 2 == 0)
 
     @cached_property
     def _relative(self) -> Floats:
-        """The contrast, or 0, by value and output, less that of the first value, k x
-        outputs.
+        """The contrast, or 0, by value and Hadamard output, less that of the first
+        value, k x outputs.
         """
         excess = np.where(self._sets.T, self.contrast, 0.0)
         return np.asarray(excess - excess[0])
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The log-probabilities of an output that supports the value, and of
+        """The log-probabilities of a Hadamard output that supports the value, and of
         another.
         """
         inside = 2 * self.true / self.outputs
@@ -303,6 +315,6 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
         return log_nearest(inside), log_nearest(outside)
 
     def channel(self) -> Floats:
-        """Return P(output given value), k x outputs."""
+        """Return P(Hadamard output given value), k x outputs."""
         inside, outside = map(math.exp, self._logarithms)
         return np.where(self._sets.T, inside, outside)

@@ -92,21 +92,23 @@ class HistogramEncoding(Mechanism):
 
     @property
     def bits(self) -> float:
-        """The size of one report: k doubles."""
+        """The size of one report of histogram encoding: k doubles."""
         return 64.0 * self.k
 
     @property
     @abstractmethod
     def grid(self) -> "LaplaceGrid | GaussianGrid | None":
-        """The grid of secure noise; None where every report is the zero vector."""
+        """The grid of a histogram's secure noise; None where every report is the zero
+        vector.
+        """
 
     @abstractmethod
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
-        """Fill a block of entries with noise."""
+        """Fill a block of histogram entries with noise."""
 
     def draw(self, codes: Integers, source: Randomness) -> VectorReports:
-        """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy
-        generator.
+        """Return histograms, noisy one-hot vectors: on the grid, or as doubles for a
+        NumPy generator.
 
         A grid draws the noisy 0 in cells; the noisy 1 is `mirror` less such a draw, and
         cell c represents `origin` + c `step`.
@@ -129,14 +131,16 @@ class HistogramEncoding(Mechanism):
         return VectorReports(self.describe(), vectors)
 
     def contributions(self, reports: VectorReports) -> Floats:
-        """Return the reported vectors; 1 for k = 1."""
+        """Return the reported histogram vectors; 1 for k = 1."""
         self.check_drawn(reports)
         if self.k == 1:
             return np.ones((len(reports), 1))
         return reports.vectors
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the noise variance over n, for every frequency; 0 for k = 1."""
+        """Return the histogram's noise variance over n, for every frequency; 0 for k =
+        1.
+        """
         count = checks.integer(n, "n", 1, checks.MAX_RECORDS)
         share = checks.probabilities(frequency, "frequency")
         if self.k == 1:
@@ -144,7 +148,7 @@ class HistogramEncoding(Mechanism):
         return np.full(share.shape, self.noise_variance / count)
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this mechanism, or not vectors of k
+        """Raise where reports are not of this histogram encoding, or not vectors of k
         numbers.
         """
         super().check_reports(reports)
@@ -154,13 +158,15 @@ class HistogramEncoding(Mechanism):
             )
 
     def check_drawn(self, reports: Any) -> None:
-        """Raise where an entry is outside [-reach, 1 + reach], or NaN."""
+        """Raise where an entry of a histogram is outside [-reach, 1 + reach], or
+        NaN.
+        """
         self.check_reports(reports)
         reports.check_within(-self.reach, 1 + self.reach)
 
     def guess(self, reports: VectorReports, source: Randomness) -> Integers:
-        """Return the value with the largest entry, equal entries at random [paper,
-        Appendix B].
+        """Return the value with the largest entry of the histogram, equal entries at
+        random [paper, Appendix B].
 
         With a uniform prior its posterior is the largest.  Laplace noise has the same
         likelihood ratio for every entry above 1, so posteriors tie; all rules for ties
@@ -207,6 +213,7 @@ class SHE(HistogramEncoding):
     name = "she"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the scale of the Laplace noise of a histogram (SHE)."""
         super().__init__(k, epsilon=epsilon)
         stated = self.parameters["epsilon"]
         positive = stated >= MIN_EPSILON
@@ -217,8 +224,8 @@ class SHE(HistogramEncoding):
 
     @property
     def epsilon(self) -> float:
-        """The privacy budget 2/b, recomputed from the noise's scale b and rounded
-        up.
+        """The privacy budget 2/b, recomputed from the scale b of a histogram's Laplace
+        noise and rounded up.
         """
         if self.k == 1 or math.isinf(self.scale):
             return 0.0
@@ -226,19 +233,20 @@ class SHE(HistogramEncoding):
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the secure noise on its grid, rounded up."""
+        """The epsilon of a histogram's secure Laplace noise on its grid, rounded up."""
         if self.grid is None or self.k == 1:
             return 0.0
         return log_above(self.grid.worst**2)
 
     @cached_property
     def grid(self) -> "LaplaceGrid | None":
-        """The grid of secure noise; None at epsilon 0."""
+        """The grid of a histogram's secure Laplace noise; None at epsilon 0."""
         if math.isinf(self.scale):
             return None
         return LaplaceGrid(1 / self.scale)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
+        """Fill a block of histogram entries with Laplace noise."""
         generator.random(out=block)
         block -= UNIFORM_OFFSET
         sizes = np.abs(block)
@@ -248,14 +256,17 @@ class SHE(HistogramEncoding):
         np.copysign(sizes, block, out=block)
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
-        """Return ln P(report given u) less that of noise around the zero vector."""
+        """Return ln P(report given u) less that of Laplace noise around the zero
+        histogram.
+        """
         self.check_reports(reports)
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         return np.asarray(np.clip(2 * reports.vectors - 1, -1.0, 1.0) / self.scale)
 
     @cached_property
     def miss_rate(self) -> float:
-        """The probability 1 - a that another entry is the largest, in closed form.
+        """The probability 1 - a that another entry of the histogram is the largest, in
+        closed form.
 
         1 - a = integral of f(y - 1)(1 - F(y)^(k-1)) dy, f and F the noise's density and
         distribution function [theory: The paper's attacker]: the sum of its parts over
@@ -280,13 +291,13 @@ class SHE(HistogramEncoding):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Any set: the likely values have entries of at least 1, the others of at most
-        0.
+        """Any set: the likely values have histogram entries of at least 1, the others
+        of at most 0.
         """
         return LikelySets("all", self.epsilon)
 
     def report_of(self, likely: Booleans) -> VectorReports:
-        """Return the report with 1 for the likely values and 0 for the others."""
+        """Return the histogram with 1 for the likely values and 0 for the others."""
         return VectorReports(self.describe(), np.where(likely, 1.0, 0.0)[None])
 
 
@@ -317,6 +328,7 @@ class LaplaceGrid:
     """
 
     def __init__(self, shift_budget: float) -> None:
+        """Choose the grid on which a histogram's Laplace noise is drawn."""
         allowed = exp_below(shift_budget)
         width = math.frexp(shift_budget)[1] + LAPLACE_CELLS
         self.fraction_bits = min(max(0, width), MAX_FRACTION_BITS)
@@ -338,7 +350,9 @@ class LaplaceGrid:
         self.step = 2.0**-self.fraction_bits
 
     def draw(self, source: Randomness, size: int) -> Integers:
-        """Return `size` independent draws of the noisy 0, in cells."""
+        """Return `size` independent draws of a histogram's Laplace noise around 0, in
+        cells.
+        """
         cells = np.empty(size, dtype=np.int64)
         pending = np.arange(size)
         while len(pending):
@@ -349,7 +363,7 @@ class LaplaceGrid:
         return cells
 
     def _magnitude(self, source: Randomness, size: int) -> Integers:
-        """Return `size` independent geometric magnitudes, in cells."""
+        """Return `size` independent geometric magnitudes of Laplace noise, in cells."""
         magnitude = np.zeros(size, dtype=np.int64)
         for index, chance in enumerate(self.chances):
             magnitude |= source.happens(chance, size).astype(np.int64) << index
@@ -361,8 +375,8 @@ class LaplaceGrid:
 
 
 def threshold(odds: Fraction) -> int:
-    """Return the smallest threshold out of 2^64 of an event with at most these odds
-    against it.
+    """Return the smallest threshold out of 2^64 of a noise event with at most these
+    odds against it.
 
     Examples
     --------
@@ -373,7 +387,7 @@ def threshold(odds: Fraction) -> int:
 
 
 def odds_against(chance: int) -> Fraction:
-    """Return the odds (1 - p)/p against an event with threshold p 2^64."""
+    """Return the odds (1 - p)/p against a noise event with threshold p 2^64."""
     return Fraction(CERTAIN - chance, chance)
 
 

@@ -46,29 +46,33 @@ class TwoLevelColumns:
 
     @property
     def count(self) -> int:
-        """The number of likely sets."""
+        """The number of likelihood columns: one for each likely set."""
         return self.sets.count(self.k) if self.k > 1 else 1
 
     @property
     def contrast(self) -> float:
-        """Ln of the ratio of the two levels; 0 for a single value."""
+        """Ln of the ratio of the two levels of likelihood columns; 0 for a single
+        value.
+        """
         return self.sets.contrast if self.k > 1 else 0.0
 
     @property
     def span(self) -> float:
-        """-ln of the smallest positive entry: the contrast, or 0 where that is
-        infinite.
+        """-ln of the smallest positive entry of likelihood columns: the contrast, or 0
+        where that is infinite.
         """
         return self.contrast if self.contrast < inf else 0.0
 
     def max_log_ratios(self) -> Floats:
-        """Return max over columns c of ln c(x) / c(x'), shape (k, k): the contrast for
-        x != x'.
+        """Return max over likelihood columns c of ln c(x) / c(x'), shape (k, k): the
+        contrast for x != x'.
         """
         return np.where(np.eye(self.k, dtype=np.bool_), 0.0, self.contrast)
 
     def _masks(self) -> Booleans:
-        """Return every likely set as a mask, shape (count, k)."""
+        """Return the likely set of every likelihood column as a mask, shape (count,
+        k).
+        """
         if self.k == 1:
             return np.ones((1, 1), dtype=np.bool_)
         masks, paired = self.sets.masks(self.k)
@@ -77,12 +81,14 @@ class TwoLevelColumns:
         return masks > 0
 
     def matrix(self) -> Floats:
-        """Return 1 inside each likely set and e^-contrast outside."""
+        """Return the likelihood columns: 1 inside each likely set and e^-contrast
+        outside.
+        """
         return np.where(self._masks().T, 1.0, exp(-self.contrast))
 
     def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Booleans]:
-        """Return ln of the largest (upper . c) / (lower . c) over columns c, and c, of
-        each row.
+        """Return ln of the largest (upper . c) / (lower . c) over likelihood columns c,
+        and c, of each row.
 
         Parameters
         ----------
@@ -105,19 +111,23 @@ class TwoLevelColumns:
             return np.log(quotient(upper_sum, lower_sum)) + values, likely
 
     def logarithms(self, column: int | Booleans) -> Floats:
-        """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast
-        outside.
+        """Return ln c(u) of a likelihood column, given by index or likely set: 0
+        inside, -contrast outside.
         """
         return np.where(self.likely(column), 0.0, -self.contrast)
 
     def clipped(self, limit: float) -> "TwoLevelColumns":
-        """Return the same sets with a contrast of at most `limit`."""
+        """Return the likelihood columns of the same sets with a contrast of at most
+        `limit`.
+        """
         return TwoLevelColumns(
             self.k, replace(self.sets, contrast=min(self.contrast, limit))
         )
 
     def likely(self, column: int | Booleans) -> Booleans:
-        """Return the likely set of a column, given by index or as that set."""
+        """Return the likely set of a likelihood column, given by index or as that
+        set.
+        """
         return np.asarray(column if np.ndim(column) else self._masks()[column])
 
 
@@ -135,58 +145,67 @@ class MatrixColumns:
     channel: Floats
 
     def __post_init__(self) -> None:
+        """Scale the likelihood columns to the maximum 1."""
         possible = self.channel[:, self.channel.max(axis=0) > 0]
         object.__setattr__(self, "channel", possible / possible.max(axis=0))
 
     @property
     def k(self) -> int:
-        """The number of values."""
+        """The number of values of likelihood columns."""
         return len(self.channel)
 
     @property
     def count(self) -> int:
-        """The number of reports."""
+        """The number of likelihood columns: one for each report."""
         return int(self.channel.shape[1])
 
     @property
     def span(self) -> float:
-        """-ln of the smallest positive entry: the largest finite log-ratio within a
-        column.
+        """-ln of the smallest positive entry of likelihood columns: the largest finite
+        log-ratio within a column.
         """
         return float(-np.log(self.channel[self.channel > 0].min()))
 
     def max_log_ratios(self) -> Floats:
-        """Return max over reports y of ln C[x, y] / C[x', y], shape (k, k)."""
+        """Return max over likelihood columns y of ln C[x, y] / C[x', y], shape (k,
+        k).
+        """
         return pair_log_ratios(self.channel.T, self.channel.T)
 
     def matrix(self) -> Floats:
-        """Return the matrix, one column per report, each with maximum 1."""
+        """Return the likelihood columns as a matrix, one column per report, each with
+        maximum 1.
+        """
         return self.channel
 
     def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Any]:
-        """Return ln of the largest (upper . c) / (lower . c) of each row, and its
-        column.
+        """Return ln of the largest (upper . c) / (lower . c) of each row over
+        likelihood columns c, and its column.
         """
         ratios = quotient(upper @ self.channel, lower @ self.channel)
         with np.errstate(divide="ignore"):
             return np.log(ratios.max(axis=1)), ratios.argmax(axis=1)
 
     def logarithms(self, column: int | Booleans) -> Floats:
-        """Return ln c(u) of one column."""
+        """Return ln c(u) of one likelihood column."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.channel[:, column]))
 
     def clipped(self, limit: float) -> "MatrixColumns":
-        """Return the matrix with entries of at least e^-limit."""
+        """Return the likelihood columns with entries of at least e^-limit."""
         return MatrixColumns(np.maximum(self.channel, np.exp(-limit)))
 
     def likely(self, column: int | Booleans) -> Booleans:
-        """Return a mask of the values under which the report is likeliest."""
+        """Return a mask of the values under which the report of a likelihood column is
+        likeliest.
+        """
         return np.asarray(self.channel[:, column] == 1)
 
 
 def best_column(columns: "LikelihoodColumns", upper: Floats, lower: Floats) -> Any:
-    """Return the column that attains `best` for two vectors: an index, or a mask."""
+    """Return the likelihood column that attains `best` for two vectors: an index, or a
+    mask.
+    """
     return columns.best(upper[None], lower[None])[1][0]
 
 
@@ -225,8 +244,8 @@ def likelihood_columns(
 
 
 def pure_columns(matrix: "LeakageMatrix") -> list[LikelihoodColumns]:
-    """Return the columns of totals with delta 0; raise where a likelihood ratio has no
-    bound.
+    """Return the likelihood columns of totals with delta 0; raise where a likelihood
+    ratio has no bound.
     """
     for release in matrix.releases:
         if release.delta and not _has_bounded_ratios(release, matrix.view):

@@ -65,7 +65,9 @@ class MechanismFactory:
     approximate: bool
 
     def create(self, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
-        """Return the mechanism for k values at a budget, checked to be within it."""
+        """Return the registered factory's mechanism for k values at a budget, checked
+        to be within it.
+        """
         check_needed_delta(self.name, self.approximate, delta)
         size = checks.integer(k, "k", 1)
         budget = checks.epsilon(epsilon)
@@ -174,7 +176,9 @@ def register(
 
 
 def _factory(function: Callable[..., Mechanism], name: str) -> MechanismFactory:
-    """Return the factory of a function under a name; raise for other parameters."""
+    """Return the registered factory of a function under a name; raise for other
+    parameters.
+    """
     own_name = getattr(function, "__name__", "").replace("_", "-")
     known_as = checks.text(name, "name") or own_name
     if not known_as.replace("-", "").isalnum():
@@ -195,14 +199,16 @@ def _factory(function: Callable[..., Mechanism], name: str) -> MechanismFactory:
 
 
 def _check_free(name: str) -> None:
-    """Raise for the name that stands for a public attribute."""
+    """Raise for a mechanism to register under the name that stands for a public
+    attribute.
+    """
     if name.casefold() == PUBLIC:
         raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
 
 
 def _check_class(family: Any) -> type[Mechanism]:
-    """Return a class; raise where it is no complete mechanism with a constructor and a
-    free name.
+    """Return a class to register; raise where it is no complete mechanism with a
+    constructor and a free name.
     """
     if not (isinstance(family, type) and issubclass(family, Mechanism)):
         raise InputError(
@@ -226,12 +232,15 @@ def _check_class(family: Any) -> type[Mechanism]:
 
 
 def _example_budget(family: type[Mechanism]) -> list[float]:
-    """Return a budget of this class: epsilon, and delta for an approximate one."""
+    """Return a budget to try a registered class at: epsilon, and delta for an
+    approximate one.
+    """
     return [1.0, 0.1] if family.approximate else [1.0]
 
 
 def _is_independent(family: type[Mechanism]) -> bool:
-    """Return whether values are supported independently, where the class assumes it.
+    """Return whether values are supported independently, where the registered class
+    assumes it.
 
     True for a mechanism for other alphabets than one of 4 values.
     """

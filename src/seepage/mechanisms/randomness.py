@@ -40,22 +40,23 @@ class Randomness:
     """
 
     def __init__(self, generator: np.random.Generator | None) -> None:
+        """Take random bits from a generator; for None, from the operating system."""
         self.generator = generator
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
-        """Return `count` uniform bytes."""
+        """Return `count` uniform random bytes."""
         if self.generator is None:
             return np.frombuffer(os.urandom(count), dtype=np.uint8)
         words = self.generator.integers(0, CERTAIN, -(-count // 8), dtype=np.uint64)
         return words.astype("<u8", copy=False).view(np.uint8)[:count]
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` uniform 64-bit integers."""
+        """Return `count` uniform random 64-bit integers."""
         return self.bytes(8 * count).view("<u8").astype(np.uint64, copy=False)
 
     def happens(self, threshold: int, shape: int | tuple[int, ...]) -> Booleans:
-        """Return independent events, each true with probability exactly threshold /
-        2^64.
+        """Return independent random events, each true with probability exactly
+        threshold / 2^64.
 
         One random byte decides all but one event in 256, for which seven more bytes are
         drawn.
@@ -74,7 +75,7 @@ class Randomness:
         return outcome.reshape(shape)
 
     def below(self, limit: int, size: int) -> Integers:
-        """Return independent uniform integers from 0 to limit - 1, without bias.
+        """Return independent uniform random integers from 0 to limit - 1, without bias.
 
         Lemire's method: the upper half of x * limit, for a 16-bit or 32-bit x,
         rejecting the few x whose lower half would bias the result.
@@ -92,7 +93,9 @@ class Randomness:
         return result
 
     def _multiply(self, limit: int, size: int) -> tuple[NDArray[Any], Integers]:
-        """Return `size` draws below a limit, and the indices of those to reject."""
+        """Return `size` random draws below a limit, and the indices of those to
+        reject.
+        """
         wide: Any = np.uint32 if limit <= SHORT_LIMIT else np.uint64
         width = wide().itemsize // 2
         span = 1 << 8 * width
@@ -108,7 +111,9 @@ class Randomness:
 
 
 def randomness(rng: Seed, name: str = "rng") -> Randomness:
-    """Return a source for a seed or generator; for None, the operating system."""
+    """Return a source of random bits for a seed or generator; for None, the operating
+    system.
+    """
     if rng is None or isinstance(rng, Randomness):
         return rng or Randomness(None)
     return Randomness(checks.generator(rng, name))
@@ -117,8 +122,8 @@ def randomness(rng: Seed, name: str = "rng") -> Randomness:
 def draw_outputs(
     thresholds: Thresholds, codes: Integers, source: Randomness
 ) -> Integers:
-    """Return one output for each code, with exactly the probabilities thresholds /
-    2^64.
+    """Return one random output for each code, with exactly the probabilities thresholds
+    / 2^64.
 
     A uniform 64-bit integer is looked up in the cumulative sums of its row, O(log r)
     for r outputs; in blocks, so that memory does not grow beyond the outputs.
@@ -139,8 +144,8 @@ def draw_outputs(
 
 
 def guess_supported(sets: Booleans, source: Randomness) -> Integers:
-    """Return one guess for each report: a uniform supported value, or any value if none
-    is.
+    """Return one random guess for each report: a uniform supported value, or any value
+    if none is.
 
     The paper's attack on a report that supports a set of values [paper, Appendix B].
 

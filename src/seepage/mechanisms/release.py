@@ -51,7 +51,9 @@ class Release:
 
     @property
     def name(self) -> str | None:
-        """The mechanism's name, or "public"; None where only the budget is known."""
+        """The name of a release's mechanism, or "public"; None where only the budget is
+        known.
+        """
         if self.public:
             return PUBLIC
         if self.mechanism is None:
@@ -59,8 +61,8 @@ class Release:
         return self.mechanism.name
 
     def sets(self, view: View) -> LikelySets | None:
-        """Return the likely sets of what the adversary observes; None if it is not
-        two-level.
+        """Return the likely sets of what the adversary observes of a release; None if
+        it is not two-level.
         """
         if self.public:
             return LikelySets("singletons", self.epsilon)
@@ -71,8 +73,8 @@ class Release:
         return self.mechanism.likely_sets
 
     def transition(self, view: View) -> Floats:
-        """Return P(what the adversary observes given value); an InputError if it is not
-        known.
+        """Return P(what the adversary observes of a release given value); an InputError
+        if it is not known.
         """
         assert self.mechanism is not None
         if view == "inferred":
@@ -80,9 +82,7 @@ class Release:
         return self.mechanism.channel()
 
     def leakage(self, G: Channel | ArrayLike, view: View) -> Leakage:
-        """Return the leakage about the target of G when its source is released in this
-        way.
-        """
+        """Return the leakage about the target of G of the release of its source."""
         if self.public:
             return two_level_leakage(G, LikelySets("singletons", self.epsilon))
         if self.mechanism is None:
@@ -92,7 +92,9 @@ class Release:
         return self._guess_leakage(G)
 
     def _guess_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the leakage of the value that the adversary infers from the report."""
+        """Return the leakage of the value that the adversary infers from a released
+        report.
+        """
         sets = self.sets("inferred")
         guesses = self.transition("inferred")
         if sets is not None:

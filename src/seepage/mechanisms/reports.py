@@ -39,6 +39,7 @@ class DamagedReportError(InputError):
     """
 
     def __init__(self, rule: str, wrong: Booleans) -> None:
+        """Describe the damaged reports by the rule that they break."""
         self.rule = rule
         self.row = int(wrong.argmax())
         super().__init__(f"{rule}; report {self.row + 1:,} does not")
@@ -55,9 +56,11 @@ class Reports(ABC):
     kind: ClassVar[str]
 
     def __len__(self) -> int:
+        """Return the number of reports."""
         return len(self._arrays()[0])
 
     def __repr__(self) -> str:
+        """Return reports in one line: their number and origin."""
         origin = ", ".join(f"{name}={value}" for name, value in self.origin.items())
         return f"{type(self).__name__}({len(self):,} reports, {origin})"
 
@@ -77,6 +80,7 @@ class Reports(ABC):
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 
     def _arrays(self) -> list[Any]:
+        """Return the NumPy arrays that hold the reports."""
         return [getattr(self, field.name) for field in fields(self)[1:]]
 
     @abstractmethod
@@ -114,8 +118,8 @@ class ValueReports(Reports):
         return cls(origin, values.astype(np.min_scalar_type(outputs - 1)))
 
     def below(self, outputs: int) -> Integers:
-        """Return the values; raise where one is not an integer from 0 to `outputs` -
-        1.
+        """Return the reported values; raise where one is not an integer from 0 to
+        `outputs` - 1.
         """
         checks.integer(outputs, "outputs", 1, checks.MAX_RECORDS)
         values = self.values
@@ -127,7 +131,7 @@ class ValueReports(Reports):
         return values.astype(np.int64)
 
     def array(self) -> "pa.Array[Any]":
-        """Return an Arrow array of unsigned integers."""
+        """Return the reported values as an Arrow array of unsigned integers."""
         import pyarrow as pa
 
         return pa.array(self.values)
@@ -152,7 +156,9 @@ class BitReports(Reports):
 
     @staticmethod
     def pack(bits: Booleans) -> NDArray[np.uint64]:
-        """Return a boolean matrix as packed 64-bit words, one row per report."""
+        """Return a boolean matrix as packed 64-bit words of reports, one row per
+        report.
+        """
         rows, values = bits.shape
         width = max(1, -(-values // 64))
         padded = np.zeros((rows, 64 * width), dtype=np.bool_)
@@ -164,7 +170,7 @@ class BitReports(Reports):
     def pack_blocks(
         cls, k: int, inputs: Any, sets: Callable[[Any], Booleans], cells: int = CELLS
     ) -> NDArray[np.uint64]:
-        """Return one set of k values per input, as bits of 64-bit words.
+        """Return one set of k values per input, as bits of the 64-bit words of reports.
 
         `sets` returns the sets of a block of inputs as a boolean matrix.  In blocks of
         about `cells` cells, so that memory does not grow with the column.
@@ -177,7 +183,7 @@ class BitReports(Reports):
 
     @staticmethod
     def set_sizes(words: NDArray[np.uint64]) -> Integers:
-        """Return the number of set bits of each row."""
+        """Return the number of set bits of each row of packed reports."""
         return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
 
     def bits(self) -> Booleans:
@@ -191,7 +197,9 @@ class BitReports(Reports):
         )
 
     def array(self) -> "pa.Array[Any]":
-        """Return an Arrow array of fixed-size binaries, little-endian."""
+        """Return the reported bits as an Arrow array of fixed-size binaries,
+        little-endian.
+        """
         import pyarrow as pa
 
         content = np.ascontiguousarray(self.words.astype("<u8", copy=False))
@@ -221,7 +229,9 @@ class HashReports(Reports):
     kind: ClassVar[str] = "hashes"
 
     def array(self) -> "pa.Array[Any]":
-        """Return an Arrow array of structs of seed and bucket."""
+        """Return the reported hashes as an Arrow array of structs of seed and
+        bucket.
+        """
         import pyarrow as pa
 
         columns = [pa.array(self.seeds), pa.array(self.buckets)]
@@ -251,7 +261,9 @@ class VectorReports(Reports):
     kind: ClassVar[str] = "vectors"
 
     def check_within(self, minimum: float, maximum: float) -> None:
-        """Raise where an entry is NaN or outside [minimum, maximum]."""
+        """Raise where an entry of a reported vector is NaN or outside [minimum,
+        maximum].
+        """
         vectors = self.vectors
         if vectors.size and not (vectors.min() >= minimum and vectors.max() <= maximum):
             rule = f"reports must hold numbers from {minimum:.6g} to {maximum:.6g}"
@@ -259,7 +271,9 @@ class VectorReports(Reports):
             raise DamagedReportError(rule, np.asarray(~within.all(axis=1)))
 
     def array(self) -> "pa.Array[Any]":
-        """Return an Arrow array of fixed-size lists of doubles."""
+        """Return the reported vectors as an Arrow array of fixed-size lists of
+        doubles.
+        """
         import pyarrow as pa
 
         flat = pa.array(np.ascontiguousarray(self.vectors).ravel())
@@ -348,7 +362,7 @@ def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
 
 
 def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
-    """Return how many rows set each of the first k bits.
+    """Return how many reports set each of the first k bits.
 
     Shift and mask leave every eighth bit of a word in the lowest bit of its byte; 255
     such words add up without overflow of a byte, so that one addition counts eight

@@ -37,8 +37,8 @@ def supports_are_independent(tested: Mechanism) -> bool:
 
 
 def counts_fit(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts fit chances: each within 6 deviations, and all by
-    chi-square.
+    """Return whether counts of supported values fit chances: each within 6 deviations,
+    and all by chi-square.
     """
     from scipy.special import chdtrc
 

@@ -57,20 +57,20 @@ class ListedMechanism(Mechanism):
     @cached_property
     @abstractmethod
     def _relative(self) -> Floats:
-        """The logarithms of C[x, r] / C[0, r] for the matrix C of `channel`, k x
-        outputs.
+        """The logarithms of C[x, r] / C[0, r] for the transition matrix C of `channel`,
+        k x outputs.
         """
 
     @property
     def _pure_epsilon(self) -> float:
-        """The epsilon with delta 0; infinite where an output is possible under some
-        values only.
+        """The epsilon of a transition matrix with delta 0; infinite where an output is
+        possible under some values only.
         """
         return self.epsilon
 
     @property
     def _largest_finite_ratio(self) -> float:
-        """The largest finite log-ratio of an output's likelihoods."""
+        """The largest finite log-ratio within a column of the transition matrix."""
         if math.isfinite(self._pure_epsilon):
             return self._pure_epsilon
         spreads = self._relative.max(axis=0) - self._relative
@@ -78,32 +78,36 @@ class ListedMechanism(Mechanism):
 
     @cached_property
     def _tied(self) -> Booleans:
-        """The values of maximum likelihood for each output, up to rounding, outputs x
-        k.
+        """The values of maximum likelihood by the transition matrix for each output, up
+        to rounding, outputs x k.
         """
         return np.asarray(
             self._relative >= self._relative.max(axis=0) - TIE_TOLERANCE
         ).T
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
-        """Return the likeliest value of each report, ties at random."""
+        """Return the likeliest value of each report by the transition matrix, ties at
+        random.
+        """
         return guess_supported(self._tied[reports.below(self.outputs)], source)
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: uniform among tied values [paper,
-        Appendix B].
+        """Return P(guess given value) of a transition matrix, k x k: uniform among tied
+        values [paper, Appendix B].
         """
         guesses = self._tied / self._tied.sum(axis=1, keepdims=True)
         return np.asarray(self.channel() @ guesses)
 
     @cached_property
     def miss_rate(self) -> float:
-        """The probability of a wrong guess, averaged over the values."""
+        """The probability of a wrong guess by the transition matrix, averaged over the
+        values.
+        """
         return 1.0 - float(np.diag(self.inferred_channel()).mean())
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C,
-        rounded up.
+        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r] of a
+        transition matrix C, W = G C, rounded up.
 
         Notes
         -----
@@ -215,6 +219,7 @@ class MatrixMechanism(ListedMechanism):
         *,
         epsilon: float | None = None,
     ) -> None:
+        """Round a transition matrix to integer thresholds."""
         channel = as_matrix(matrix, "matrix")
         cells = exact_cells(Fraction, channel)
         if epsilon is None:
@@ -237,7 +242,8 @@ class MatrixMechanism(ListedMechanism):
         *,
         epsilon: float | None = None,
     ) -> "MatrixMechanism":
-        """Return the mechanism that draws exactly these integers out of 2^64.
+        """Return the mechanism whose transition matrix is exactly these integers out of
+        2^64.
 
         `thresholds` has one row per value and one column per output; each row sums to
         2^64.  `epsilon` is that of the class.
@@ -260,6 +266,7 @@ class MatrixMechanism(ListedMechanism):
     def _set_thresholds(
         self, thresholds: Thresholds, name: str, *, epsilon: float | None = None
     ) -> None:
+        """Set the integer thresholds that draw a transition matrix, and its epsilon."""
         digest = hashlib.sha256(
             ",".join(map(str, thresholds.ravel().tolist())).encode()
         )
@@ -276,8 +283,9 @@ class MatrixMechanism(ListedMechanism):
 
     @cached_property
     def _relative(self) -> Floats:
-        """The logarithms of T[x, r] / T[0, r], from exact differences where a ratio is
-        near 1; relative to the likeliest value where T[0, r] is 0.
+        """The logarithms of T[x, r] / T[0, r] for the transition thresholds T, from
+        exact differences where a ratio is near 1; relative to the likeliest value where
+        T[0, r] is 0.
         """
         possible = (self.thresholds > 0).any(axis=0)
         ratios = np.zeros(self.thresholds.shape)
@@ -294,16 +302,16 @@ class MatrixMechanism(ListedMechanism):
 
     @cached_property
     def _references(self) -> Integers:
-        """The value of each output that `_relative` refers to: the first one, or the
-        likeliest where the first one is impossible.
+        """The value of each column of the transition matrix that `_relative` refers to:
+        the first one, or the likeliest where the first one is impossible.
         """
         likeliest = self.thresholds.argmax(axis=0)
         return np.where(self.thresholds[0] > 0, 0, likeliest).astype(np.int64)
 
     @cached_property
     def _pure_epsilon(self) -> float:
-        """Ln max T[x, r] / T[x', r] of the thresholds T, rounded up; infinite where an
-        output is possible under some values only.
+        """Ln max T[x, r] / T[x', r] of the transition thresholds T, rounded up;
+        infinite where an output is possible under some values only.
         """
         if not _is_possible_under_all(self.thresholds):
             return math.inf
@@ -311,8 +319,8 @@ class MatrixMechanism(ListedMechanism):
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy budget ln max T[x, r] / T[x', r] of the thresholds T, rounded up;
-        the stated one if that is smaller.
+        """The privacy budget ln max T[x, r] / T[x', r] of the transition thresholds T,
+        rounded up; the stated one if that is smaller.
         """
         if self.stated_epsilon is None:
             return self._pure_epsilon
@@ -320,14 +328,15 @@ class MatrixMechanism(ListedMechanism):
 
     @cached_property
     def delta(self) -> float:
-        """The hockey-stick divergence of two rows of the thresholds at `epsilon`,
-        rounded up; 0 where no ratio exceeds e^epsilon.
+        """The hockey-stick divergence of two rows of the transition thresholds at
+        `epsilon`, rounded up; 0 where no ratio exceeds e^epsilon.
         """
         return self.privacy_profile(self.epsilon)
 
     def privacy_profile(self, epsilon: float) -> float:
-        """Return max over x, x' of sum_r max(0, C[x, r] - e^epsilon C[x', r]), rounded
-        up: exact for up to `MAX_EXACT_CELLS` differences.
+        """Return max over x, x' of sum_r max(0, C[x, r] - e^epsilon C[x', r]) for the
+        transition matrix C, rounded up: exact for up to `MAX_EXACT_CELLS`
+        differences.
         """
         budget = checks.epsilon(epsilon)
         if budget >= self._pure_epsilon:
@@ -343,12 +352,12 @@ class MatrixMechanism(ListedMechanism):
         return min(1.0, float_above(Fraction(largest, CERTAIN * factor.denominator)))
 
     def channel(self) -> Floats:
-        """Return P(output given value), k x outputs."""
+        """Return the transition matrix P(output given value), k x outputs."""
         return np.asarray(self.thresholds / CERTAIN, dtype=np.float64)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return one output for each value, with exactly the probabilities thresholds /
-        2^64.
+        """Return one output for each value, by exactly the transition probabilities
+        thresholds / 2^64.
         """
         outputs = draw_outputs(self.thresholds, codes, source)
         return ValueReports.of(self.describe(), outputs, self.outputs)
@@ -357,7 +366,9 @@ class MatrixMechanism(ListedMechanism):
 
     @cached_property
     def _inverse(self) -> Floats | None:
-        """R, outputs x k, with C R = I; None where C has deficient row rank."""
+        """The inverse R of a transition matrix C, outputs x k, with C R = I; None where
+        C has deficient row rank.
+        """
         if self.k == 1:
             return np.ones((self.outputs, 1))
         channel = self.channel()
@@ -371,13 +382,15 @@ class MatrixMechanism(ListedMechanism):
 
     @property
     def informative(self) -> bool:
-        """Whether frequencies can be estimated: the matrix has full row rank."""
+        """Whether frequencies can be estimated: the transition matrix has full row
+        rank.
+        """
         return self._inverse is not None
 
     @property
     def estimable(self) -> str:
-        """What can be estimated from reports, in words: with rank r, r - 1
-        combinations.
+        """What can be estimated from reports by the transition matrix, in words: with
+        rank r, r - 1 combinations.
 
         They are the means over the records of C[value, output], such as the mean of
         numbers to which a column of C is proportional up to a constant [Duchi, Jordan
@@ -390,6 +403,7 @@ class MatrixMechanism(ListedMechanism):
         return f"{combinations} {noun} of the {self.k} frequencies"
 
     def _weights(self) -> Floats:
+        """Return the inverse transition matrix; raise where it has none."""
         if self._inverse is None:
             raise InputError(
                 f"frequencies cannot be estimated from {self.name}, whose reports "
@@ -399,17 +413,20 @@ class MatrixMechanism(ListedMechanism):
         return self._inverse
 
     def contributions(self, reports: ValueReports) -> Floats:
-        """Return the unbiased one-hot vector R[r, :] of each reported output r."""
+        """Return the unbiased one-hot vector R[r, :] of each reported output r, R the
+        inverse transition matrix.
+        """
         self.check_reports(reports)
         return np.asarray(self._weights()[reports.below(self.outputs)])
 
     def tally(self, reports: ValueReports) -> Floats:
-        """Return the sum over reports r of R[r, v]."""
+        """Return the sum over reports r of R[r, v], R the inverse transition matrix."""
         counts = np.bincount(reports.below(self.outputs), minlength=self.outputs)
         return np.asarray(counts @ self._weights())
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the variance of each of the k estimated frequencies from n reports.
+        """Return the variance of each of the k frequencies that the inverse transition
+        matrix estimates from n reports.
 
         (sum_u f_u S[u, v] - f_v) / n,  S[u, v] = sum_r C[u, r] R[r, v]^2
 
@@ -438,7 +455,7 @@ class MatrixMechanism(ListedMechanism):
         return np.maximum(second - share, 0.0) / count
 
     def log_likelihood(self, reports: ValueReports) -> Floats:
-        """Return ln C[u, r] for each reported r."""
+        """Return ln C[u, r] of the transition matrix C for each reported r."""
         self.check_reports(reports)
         outputs = np.arange(self.outputs)
         with np.errstate(divide="ignore"):
@@ -449,7 +466,7 @@ class MatrixMechanism(ListedMechanism):
 def least_squares_inverse(
     channel: Floats, probabilities: Floats, cutoff: float = 1e-15
 ) -> Floats:
-    """Return D^-1/2 (C D^-1/2)^+ of a channel C: weighted least squares.
+    """Return D^-1/2 (C D^-1/2)^+ of a transition matrix C: weighted least squares.
 
     Row r is the estimate from output r, of least variance among the unbiased ones.
 
@@ -470,7 +487,9 @@ def least_squares_inverse(
 
 
 def _are_thresholds(cells: Thresholds) -> bool:
-    """Return whether cells are rows of integers >= 0 that sum to 2^64 each."""
+    """Return whether cells of a transition matrix are rows of integers >= 0 that sum to
+    2^64 each.
+    """
     if cells.ndim != 2 or not cells.size:
         return False
     for cell in cells.flat:
@@ -480,13 +499,17 @@ def _are_thresholds(cells: Thresholds) -> bool:
 
 
 def _is_possible_under_all(matrix: Thresholds) -> bool:
-    """Return whether no column holds both zeros and positive numbers."""
+    """Return whether no column of a transition matrix holds both zeros and positive
+    numbers.
+    """
     partly_empty = (matrix == 0).any(axis=0) & (matrix > 0).any(axis=0)
     return not partly_empty.any()
 
 
 def _possible_under_all(matrix: Thresholds) -> Thresholds:
-    """Return the matrix; raise where a column holds both zeros and positive numbers."""
+    """Return the transition matrix; raise where a column holds both zeros and positive
+    numbers.
+    """
     if not _is_possible_under_all(matrix):
         raise InputError(
             "an output that is possible under one value must be possible under all; a "

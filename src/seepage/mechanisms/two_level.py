@@ -85,6 +85,7 @@ class TwoLevelMechanism(Mechanism):
         size: int | None = None,
         **parameters: Any,
     ) -> None:
+        """Set the probabilities p and q of the two levels."""
         super().__init__(k, **parameters)
         self.size = size
         if size is not None:
@@ -94,44 +95,44 @@ class TwoLevelMechanism(Mechanism):
         self.other = Fraction(other)
 
     def _other_probability(self, true: Fraction, size: int) -> Fraction:
-        """Return q = (w - p)/(k - 1) of sets of w values."""
+        """Return the lower level q = (w - p)/(k - 1) of sets of w values."""
         return (size - true) / max(1, self.k - 1)
 
     # Privacy --------------------------------------------------------------------------
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q that are drawn, from the integer thresholds."""
+        """The two levels p and q that are drawn, from the integer thresholds."""
         return self.true, self.other
 
     @cached_property
     def contrast(self) -> float:
-        """The largest log-likelihood ratio between two values, rounded up; 0 for one
-        value.
+        """The largest log-likelihood ratio between the two levels, rounded up; 0 for
+        one value.
         """
         return log_above(self.likelihood_ratio(self.true, self.other))
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy budget, recomputed from p and q and rounded up; 0 for one
-        value.
+        """The privacy budget, recomputed from the two levels p and q and rounded up; 0
+        for one value.
         """
         return self._epsilon_of(self.true, self.other)
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the distribution that is drawn (integer thresholds), rounded
+        """The epsilon of the two levels that are drawn (integer thresholds), rounded
         up.
         """
         return self._epsilon_of(*self.drawn)
 
     def _epsilon_of(self, true: Fraction, other: Fraction) -> float:
-        """Return the epsilon of probabilities p and q, rounded up."""
+        """Return the epsilon of two levels p and q, rounded up."""
         return log_above(self.likelihood_ratio(true, other))
 
     def likelihood_ratio(self, true: Fraction, other: Fraction) -> Fraction:
-        """Return the ratio of a report's likelihoods under a supported and another
-        value.
+        """Return the ratio of the two levels of a report's likelihood: under a
+        supported and another value.
         """
         if self.k == 1:
             return Fraction(1)
@@ -143,8 +144,8 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Family of admissible likely sets [theory: Whole reports]: of one size, or
-        any.
+        """Family of admissible likely sets at two levels [theory: Whole reports]: of
+        one size, or any.
         """
         if self.size is None:
             return LikelySets("all", self.contrast)
@@ -156,21 +157,21 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The probabilities p and q; with one value, every report supports it."""
+        """The two levels p and q; with one value, every report supports it."""
         if self.k == 1:
             return 1.0, 0.0
         return float(self.true), float(self.other)
 
     @property
     def one_hot_map(self) -> tuple[float, float]:
-        """(p - q, q)."""
+        """(p - q, q) for two levels p and q."""
         true, other = self.support
         return true - other, other
 
     @abstractmethod
     def supported(self, reports: Any) -> Booleans:
-        """Return which values each report supports: one row per report, one column per
-        value.
+        """Return which values each two-level report supports: one row per report, one
+        column per value.
 
         Examples
         --------
@@ -181,25 +182,31 @@ class TwoLevelMechanism(Mechanism):
         """
 
     def contributions(self, reports: Any) -> Booleans:
-        """Return the supported values; with one value, every report supports it."""
+        """Return the values that two-level reports support; with one value, every
+        report supports it.
+        """
         self.check_reports(reports)
         if self.k == 1:
             return np.ones((len(reports), 1), np.bool_)
         return self.supported(reports)
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
-        """Return the supported values as bits of 64-bit words, computed in blocks."""
+        """Return the values that two-level reports support as bits of 64-bit words,
+        computed in blocks.
+        """
         return BitReports.pack_blocks(self.k, reports, self.supported, CELLS)
 
     def tally(self, reports: Any) -> Floats:
-        """Return how many reports support each value."""
+        """Return how many two-level reports support each value."""
         self.check_reports(reports)
         if self.k == 1:
             return np.array([float(len(reports))])
         return count_bits(self.packed(reports), self.k).astype(np.float64)
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return (f p (1-p) + (1-f) q (1-q)) / (n (p - q)^2); infinite where p = q."""
+        """Return (f p (1-p) + (1-f) q (1-q)) / (n (p - q)^2) for two levels p and q;
+        infinite where p = q.
+        """
         count = checks.integer(n, "n", 1, checks.MAX_RECORDS)
         true, other = self.support
         share = checks.probabilities(frequency, "frequency")
@@ -212,12 +219,15 @@ class TwoLevelMechanism(Mechanism):
     # The adversary --------------------------------------------------------------------
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
-        """Return a value uniform among the supported ones, or among all if none is."""
+        """Return a value uniform among those that a two-level report supports, or among
+        all if none is.
+        """
         return guess_supported(self.supported(reports), source)
 
     @cached_property
     def miss_rate(self) -> float:
-        """The rate 1 - a: the true value is supported but not chosen, or not supported.
+        """The rate 1 - a of two levels: the true value is supported but not chosen, or
+        not supported.
 
         a = p / w for sets of w values [theory: The paper's attacker]; for any set,
         a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k.
@@ -230,14 +240,14 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def hit_rate(self) -> float:
-        """The rate a, exact to rounding for sets of one size."""
+        """The rate a of two levels, exact to rounding for sets of one size."""
         if self.size is None:
             return 1.0 - self.miss_rate
         return float(self.true / self.size)
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1)
-        elsewhere.
+        """Return P(guess given value) of two levels, k x k: a on the diagonal, (1 -
+        a)/(k - 1) elsewhere.
 
         Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for
         bit.
@@ -248,8 +258,8 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def guess_contrast(self) -> float:
-        """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w
-        values.
+        """The log-ratio ln a (k - 1)/(1 - a) of a guess from two levels; ln p (k -
+        1)/(w - p) for sets of w values.
         """
         if self.contrast == 0:
             return 0.0
@@ -259,8 +269,8 @@ class TwoLevelMechanism(Mechanism):
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The log-likelihood terms ln p / q of a value in the set, ln (1-p) / (1-q) of
-        another.
+        """The log-likelihoods at two levels: ln p / q of a value in the set, ln (1-p) /
+        (1-q) of another.
 
         For sets of w values the log-likelihoods ln p / C(k-1, w-1) and ln (1-p) /
         C(k-1, w).
@@ -276,7 +286,8 @@ class TwoLevelMechanism(Mechanism):
         return log_nearest(inside), log_nearest(outside)
 
     def channel(self) -> Floats:
-        """Return P(report given value) for sets of w values, one column for each set.
+        """Return P(two-level report given value) for sets of w values, one column for
+        each set.
 
         Columns are in the order of `itertools.combinations(range(k), w)`: (0, 1), (0,
         2), ...
@@ -297,8 +308,8 @@ class TwoLevelMechanism(Mechanism):
         return matrix
 
     def log_likelihood(self, reports: Any) -> Floats:
-        """Return ln P(report given u), one row per report and one column per value
-        u.
+        """Return ln P(two-level report given u), one row per report and one column per
+        value u.
         """
         self.check_reports(reports)
         return np.where(self.supported(reports), *self._logarithms)
@@ -320,8 +331,8 @@ class MixtureMechanism(TwoLevelMechanism):
 
     @property
     def uniform_support(self) -> Fraction:
-        """The probability w / k of sets of w values; q where values are supported
-        independently.
+        """The probability w / k of sets of w values of a two-level mixture; q where
+        values are supported independently.
         """
         if self.size is None:
             return self.other
@@ -329,7 +340,9 @@ class MixtureMechanism(TwoLevelMechanism):
 
     @property
     def kept_share(self) -> Fraction:
-        """The probability (p - b)/(1 - b) of using the value, b `uniform_support`."""
+        """The probability (p - b)/(1 - b) that a two-level mixture uses the value, b
+        `uniform_support`.
+        """
         base = self.uniform_support
         if base == 1:
             return Fraction(1)
@@ -337,12 +350,14 @@ class MixtureMechanism(TwoLevelMechanism):
 
     @cached_property
     def keep(self) -> int:
-        """The probability of using the value that is drawn: a threshold out of 2^64."""
+        """The probability that a two-level mixture uses the value, as it is drawn: a
+        threshold out of 2^64.
+        """
         return chance(self.kept_share)
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q that are drawn."""
+        """The two levels p and q that a mixture draws."""
         kept = Fraction(self.keep, CERTAIN)
         true = kept + (1 - kept) * self.uniform_support
         if self.size is None:
@@ -363,8 +378,8 @@ class RelaxedMechanism(TwoLevelMechanism):
     outputs_apart: ClassVar[int]
 
     def _epsilon_of(self, true: Fraction, other: Fraction) -> float:
-        """Return the smallest epsilon at the stated delta, ln (a - delta) / b, rounded
-        up.
+        """Return the smallest epsilon of two levels at the stated delta, ln (a - delta)
+        / b, rounded up.
         """
         if self.k == 1:
             return 0.0
@@ -373,13 +388,15 @@ class RelaxedMechanism(TwoLevelMechanism):
 
     @property
     def delta(self) -> float:
-        """The relaxation a - e^epsilon b at the stated epsilon, rounded up; 0 for one
-        value.
+        """The relaxation a - e^epsilon b of two levels at the stated epsilon, rounded
+        up; 0 for one value.
         """
         return self.privacy_profile(self.parameters["epsilon"])
 
     def privacy_profile(self, epsilon: float) -> float:
-        """Return a - e^epsilon b, rounded up, at least 0; 0 for one value."""
+        """Return a - e^epsilon b of two levels, rounded up, at least 0; 0 for one
+        value.
+        """
         factor = exp_below(checks.epsilon(epsilon))
         power = self.outputs_apart
         excess = self.true**power - factor * self.other**power
@@ -409,19 +426,19 @@ class SetMechanism(TwoLevelMechanism):
 
     @property
     def bits(self) -> float:
-        """The size of one report: one bit per value."""
+        """The size of a two-level report that is a set: one bit per value."""
         return float(self.k)
 
     def supported(self, reports: BitReports) -> Booleans:
-        """Return the sets themselves, shape (n, k)."""
+        """Return the two-level reports themselves, which are sets, shape (n, k)."""
         return reports.bits()
 
     def packed(self, reports: BitReports) -> NDArray[np.uint64]:
-        """Return the reports as they are: bits of 64-bit words."""
+        """Return the two-level reports as they are: sets in bits of 64-bit words."""
         return reports.words
 
     def log_likelihood(self, reports: BitReports) -> Floats:
-        """Return ln P(report given u): for any set, bits are independent."""
+        """Return ln P(two-level report given u): for any set, bits are independent."""
         relative = super().log_likelihood(reports)
         if self.size is not None:
             return relative
@@ -432,12 +449,12 @@ class SetMechanism(TwoLevelMechanism):
         return np.asarray(relative + common[:, None])
 
     def report_of(self, likely: Booleans) -> BitReports:
-        """Return the report that is the set `likely` itself."""
+        """Return the two-level report that is the set `likely` itself."""
         return BitReports(self.describe(), BitReports.pack(likely[None]))
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this mechanism, or are not sets that it can
-        report.
+        """Raise where reports are not of this two-level mechanism, or are not sets that
+        it can report.
         """
         super().check_reports(reports)
         words = reports.words

@@ -54,7 +54,9 @@ class UnaryEncoding(SetMechanism):
 
     @cached_property
     def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q that are drawn: p rounded down, q up, to 2^-64."""
+        """The probabilities p and q with which a bit is drawn: p rounded down, q up, to
+        2^-64.
+        """
         true = Fraction(chance(self.true), CERTAIN)
         return true, min(Fraction(math.ceil(self.other * CERTAIN), CERTAIN), true)
 
@@ -66,7 +68,7 @@ class UnaryEncoding(SetMechanism):
         return BitReports(self.describe(), bits)
 
     def _bits(self, codes: Integers, source: Randomness) -> Booleans:
-        """Return the bits of one block of reports, shape (n, k)."""
+        """Return the perturbed bits of one block of unary reports, shape (n, k)."""
         true, other = map(chance, self.drawn)
         bits = source.happens(other, (len(codes), self.k))
         bits[np.arange(len(codes)), codes] = source.happens(true, len(codes))
@@ -99,6 +101,7 @@ class RAPPOR(UnaryEncoding):
     name = "rappor"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the probabilities of the bits of one-time RAPPOR."""
         flip = 1 / (1 + exp_below(checks.epsilon(epsilon) / 2))
         super().__init__(k, 1 - flip, flip, epsilon=epsilon)
 
@@ -127,6 +130,7 @@ class OUE(UnaryEncoding):
     name = "oue"
 
     def __init__(self, k: int, epsilon: float) -> None:
+        """Set the probabilities of the bits of optimised unary encoding."""
         super().__init__(
             k, Fraction(1, 2), 1 / (1 + exp_below(epsilon)), epsilon=epsilon
         )
@@ -147,6 +151,7 @@ class Bits(UnaryEncoding):
     name = "bits"
 
     def __init__(self, k: int, p: float | Fraction, q: float | Fraction) -> None:
+        """Set any two probabilities of a 1 in a unary encoding."""
         super().__init__(k, Fraction(p), Fraction(q), p=float(p), q=float(q))
 
 
@@ -186,6 +191,7 @@ class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
     outputs_apart = 2
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
+        """Set the probabilities of the bits of a unary encoding with a delta."""
         slack = Fraction(checks.delta(delta))
         root = square_root_below(1 + (exp_below(epsilon) - 1) * (1 - slack))
         flip = (1 - slack) / (1 + root)
@@ -247,6 +253,9 @@ class BasicRAPPOR(UnaryEncoding):
     name = "basic-rappor"
 
     def __init__(self, k: int, f: float = 0.5, p: float = 0.5, q: float = 0.75) -> None:
+        """Set the probabilities of the permanent and the instantaneous bits of basic
+        RAPPOR.
+        """
         self.f = checks.probability(f, "f")
         self.p = checks.probability(p, "p")
         self.q = checks.probability(q, "q")
@@ -268,16 +277,16 @@ class BasicRAPPOR(UnaryEncoding):
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
-        """Return the mechanism whose `epsilon_infinity` is this budget, at p = 1/2 and
-        q = 3/4.
+        """Return the basic RAPPOR whose `epsilon_infinity` is this budget, at p = 1/2
+        and q = 3/4.
         """
         f = 2 / (1 + exp_below(checks.epsilon(epsilon) / 2))
         return super().create(k, min(1.0, float_above(f)), delta)
 
     @property
     def epsilon_infinity(self) -> float:
-        """The epsilon of any number of reports, 2 ln((1 - f/2) / (f/2)); infinite at f
-        = 0.
+        """The epsilon of any number of RAPPOR reports, 2 ln((1 - f/2) / (f/2));
+        infinite at f = 0.
 
         It is the epsilon of releasing the permanent response.
         """
@@ -288,7 +297,8 @@ class BasicRAPPOR(UnaryEncoding):
         )
 
     def epsilon_after(self, reports: int) -> float:
-        """Return the epsilon of n instantaneous reports of one permanent response.
+        """Return the epsilon of n instantaneous reports of one permanent RAPPOR
+        response.
 
         The likelihood ratio of two values is largest where all reports agree: 1 for the
         bit of the first and 0 for that of the second.  With b the flip probability f/2,
@@ -320,7 +330,7 @@ class BasicRAPPOR(UnaryEncoding):
         return log_above(ratio)
 
     def counts_of_ones(self, reports: int) -> Floats:
-        """Return P(number of 1s among n reports of one bit).
+        """Return P(number of 1s among n RAPPOR reports of one bit).
 
         In the first row for the bit of the true value, in the second for any other.
         The permanent bit is 1 with probability 1 - b or b, b = f/2, and then the number
@@ -347,7 +357,7 @@ class BasicRAPPOR(UnaryEncoding):
 
 
 def _binomial(p: Fraction, count: int) -> list[Fraction]:
-    """Return the binomial distribution of the number of successes among `count`."""
+    """Return the binomial distribution of the number of 1s among `count` bits."""
     return [
         math.comb(count, ones) * p**ones * (1 - p) ** (count - ones)
         for ones in range(count + 1)
@@ -357,7 +367,8 @@ def _binomial(p: Fraction, count: int) -> list[Fraction]:
 def _after_flip(
     flip: Fraction, unset: Fraction, kept: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """Return P(event) for the bit of another value, and for that of the true value.
+    """Return P(event) after a flip, for the bit of another value and for that of the
+    true value.
 
     `unset` and `kept` are P(event) where the permanent bit is 0, and where it is 1.
     """

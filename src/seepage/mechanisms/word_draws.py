@@ -45,13 +45,15 @@ class WordDraw(Protocol):
 
     @property
     def words(self) -> int:
-        """The number of words that one report takes."""
+        """The number of 64-bit words that one report is drawn from."""
 
     def report(self, code: int, words: Words) -> int | list[int]:
-        """Return the report of a value's code."""
+        """Return the report of a value's code, drawn from words."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the numbers of the draw as integers, and thresholds as digits."""
+        """Return the numbers of a draw from words as integers, and thresholds as
+        digits.
+        """
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class DirectDraw:
 
     @classmethod
     def of(cls, mechanism: DirectResponse) -> "DirectDraw":
-        """Return the draw with the largest `keep` that the rule allows."""
+        """Return the draw from words with the largest `keep` that the rule allows."""
         if mechanism.k == 1:
             return cls(1, 0)
         uneven = Fraction(mechanism.k, CERTAIN)
@@ -78,15 +80,15 @@ class DirectDraw:
 
     @classmethod
     def from_wire(cls, channel: Mapping[str, Any]) -> "DirectDraw":
-        """Return the draw of a wire form."""
+        """Return the draw from words of a wire form."""
         return cls(int(channel["k"]), int(channel["keep"]))
 
     def to_wire(self) -> dict[str, Any]:
-        """Return `keep` as digits."""
+        """Return `keep` of a draw from words as digits."""
         return {"keep": str(self.keep)}
 
     def report(self, code: int, words: Words) -> int:
-        """Return the value, or one uniform over all k values."""
+        """Return the value, or one uniform over all k values, drawn from words."""
         word = next(words)
         if word < self.keep:
             return code
@@ -115,7 +117,7 @@ class SubsetDraw:
 
     @classmethod
     def of(cls, mechanism: SubsetSelection) -> "SubsetDraw":
-        """Return the draw with the largest `force` that the rule allows."""
+        """Return the draw from words with the largest `force` that the rule allows."""
         k = mechanism.k
         size = mechanism.size
         if k == 1:
@@ -127,7 +129,7 @@ class SubsetDraw:
 
     @classmethod
     def from_wire(cls, channel: Mapping[str, Any]) -> "SubsetDraw":
-        """Return the draw of a wire form."""
+        """Return the draw of a subset from words, of a wire form."""
         return cls(int(channel["k"]), int(channel["size"]), int(channel["force"]))
 
     @property
@@ -136,12 +138,12 @@ class SubsetDraw:
         return 1 + self.size
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the size, and `force` as digits."""
+        """Return the size of a subset drawn from words, and `force` as digits."""
         return {"size": self.size, "force": str(self.force)}
 
     def report(self, code: int, words: Words) -> list[int]:
-        """Return a random subset; other values are chosen by the shuffle of Fisher and
-        Yates.
+        """Return a random subset drawn from words; other values are chosen by the
+        shuffle of Fisher and Yates.
         """
         values = list(range(self.k))
         taken = 0
@@ -156,6 +158,7 @@ class SubsetDraw:
 
 
 def _swap(values: list[int], first: int, second: int) -> None:
+    """Swap two values of the shuffle that draws a subset from words."""
     values[first], values[second] = values[second], values[first]
 
 
@@ -173,26 +176,28 @@ class BitsDraw:
 
     @classmethod
     def of(cls, mechanism: UnaryEncoding) -> "BitsDraw":
-        """Return the draw with the probabilities that the mechanism draws."""
+        """Return the draw of bits from words, with the probabilities that the mechanism
+        draws.
+        """
         true, other = mechanism.drawn
         return cls(mechanism.k, chance(true), chance(other))
 
     @classmethod
     def from_wire(cls, channel: Mapping[str, Any]) -> "BitsDraw":
-        """Return the draw of a wire form."""
+        """Return the draw of bits from words, of a wire form."""
         return cls(int(channel["k"]), int(channel["true"]), int(channel["other"]))
 
     @property
     def words(self) -> int:
-        """One word for each value."""
+        """One word for the bit of each value."""
         return self.k
 
     def to_wire(self) -> dict[str, Any]:
-        """Return both thresholds as digits."""
+        """Return both thresholds of a draw of bits from words as digits."""
         return {"true": str(self.true), "other": str(self.other)}
 
     def report(self, code: int, words: Words) -> list[int]:
-        """Return the values whose bit is set."""
+        """Return the values whose bit is set, one word drawn for each."""
         present = []
         for value in range(self.k):
             threshold = self.true if value == code else self.other
@@ -214,20 +219,20 @@ class MatrixDraw:
 
     @classmethod
     def of(cls, mechanism: MatrixMechanism) -> "MatrixDraw":
-        """Return the draw with the thresholds of the mechanism."""
+        """Return the draw from words with the thresholds of a matrix mechanism."""
         return cls(tuple(map(tuple, mechanism.thresholds.tolist())))
 
     @classmethod
     def from_wire(cls, channel: Mapping[str, Any]) -> "MatrixDraw":
-        """Return the draw of a wire form."""
+        """Return the draw from words by thresholds of a wire form."""
         return cls(tuple(tuple(map(int, row)) for row in channel["thresholds"]))
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the thresholds as digits, one row per value."""
+        """Return the thresholds of a draw from words as digits, one row per value."""
         return {"thresholds": [[str(cell) for cell in row] for row in self.rows]}
 
     def report(self, code: int, words: Words) -> int:
-        """Return the index of the first cumulative threshold above the word."""
+        """Return the index of the first cumulative threshold above the drawn word."""
         return bisect_right(list(accumulate(self.rows[code])), next(words))
 
 
@@ -252,7 +257,7 @@ DRAWS_BY_KIND = {
 
 
 def word_draw(mechanism: Mechanism) -> WordDraw | None:
-    """Return how a client draws a mechanism's reports; None if it cannot.
+    """Return how a client draws a mechanism's reports from words; None if it cannot.
 
     Examples
     --------

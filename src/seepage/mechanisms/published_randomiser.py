@@ -78,7 +78,8 @@ class RandomisedAttribute:
 
     @property
     def matrix(self) -> Floats:
-        """P(report given value): one row per value, one column per report.
+        """P(report given value) of an attribute of a published randomiser: one row per
+        value, one column per report.
 
         Raises an InputError where there are too many reports.
         """
@@ -143,6 +144,7 @@ class Randomiser(dict[str, RandomisedAttribute]):
         memoised: bool = False,
         linked: bool | Sequence[Sequence[str]] = True,
     ) -> None:
+        """Check the published attributes, rounds and links of a randomiser."""
         super().__init__()
         for attribute in checks.items(attributes, "attributes"):
             checks.instance(
@@ -158,7 +160,9 @@ class Randomiser(dict[str, RandomisedAttribute]):
         self.linked = linked if isinstance(linked, bool) else self.groups
 
     def _groups(self, linked: Any) -> tuple[tuple[str, ...], ...]:
-        """Return the groups of attributes whose reports can be linked."""
+        """Return the groups of attributes whose reports the published randomiser lets
+        be linked.
+        """
         if linked is True:
             return (tuple(self),)
         groups: list[tuple[str, ...]] = []
@@ -178,14 +182,16 @@ class Randomiser(dict[str, RandomisedAttribute]):
         return tuple(groups)
 
     def __missing__(self, name: str) -> RandomisedAttribute:
+        """Raise for an attribute that the published randomiser does not have."""
         return self[checks.choice(name, "attribute", self)]
 
     def __repr__(self) -> str:
+        """Return a published randomiser in one line: its attributes and rounds."""
         return f"Randomiser({', '.join(self)}; {self.rounds} rounds)"
 
     @classmethod
     def read(cls, source: Any) -> "Randomiser":
-        """Return the randomiser of a specification: a mapping, a matrix, or a JSON or
+        """Return the randomiser that was published: a mapping, a matrix, or a JSON or
         CSV file.
         """
         if isinstance(source, Randomiser):
@@ -217,7 +223,9 @@ class Randomiser(dict[str, RandomisedAttribute]):
 def of_mechanism(
     name: str, values: tuple[str, ...], mechanism: Mechanism, copies: int = 1
 ) -> RandomisedAttribute:
-    """Return a mechanism of this package, with its matrix or that of two values."""
+    """Return an attribute of a randomiser with a mechanism of this package, with its
+    matrix or that of two values.
+    """
     reports = values
     channel = None
     with suppress(InputError):  # too many reports
@@ -241,7 +249,8 @@ def of_mechanism(
 def _pair_of_mechanism(
     mechanism: TwoLevelMechanism, has_channel: bool
 ) -> Floats | None:
-    """Return the probabilities of two values in the set of a two-level mechanism.
+    """Return the probabilities of two values in the set that a two-level randomiser
+    reports.
 
     None for one value, and where the matrix is known and sets are single values.
     """
@@ -256,7 +265,8 @@ def _pair_of_mechanism(
 
 
 def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
-    """Return P(both, first, second, none of two values in the set), given each of them.
+    """Return P(both, first, second, none of two values in the randomiser's set), given
+    each of them.
 
     The true value is in the set with probability p; another one with probability
     `inside` if the true one is, else `outside`.
@@ -335,7 +345,9 @@ OPTIONAL = ("reports", "delta", "h", "cohorts")
 
 
 def _attribute(name: str, content: Mapping[str, Any]) -> RandomisedAttribute:
-    """Return the attribute of parameters, of the first kind whose own key is there."""
+    """Return the attribute that published parameters describe, of the first kind whose
+    own key is there.
+    """
     own_keys = [key for key in KINDS if key in content]
     what = repr(name)
     if not own_keys:
@@ -360,7 +372,9 @@ def _attribute(name: str, content: Mapping[str, Any]) -> RandomisedAttribute:
 
 
 def _answer_changes(name: str, k: int, parameters: _Parameters) -> AnswerChanges | None:
-    """Return how answers change between rounds; None if the parameters do not say."""
+    """Return how answers change between rounds by published parameters; None if they do
+    not say.
+    """
     if parameters.changes is None and parameters.start is None:
         return None
     if parameters.changes is None or parameters.start is None:
@@ -379,7 +393,7 @@ def _answer_changes(name: str, k: int, parameters: _Parameters) -> AnswerChanges
 def _by_mechanism(
     name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return an attribute with a registered mechanism."""
+    """Return an attribute published with a registered mechanism."""
     family = MECHANISMS.find(parameters.mechanism)
     mechanism = family.create(len(values), parameters.epsilon, parameters.delta)
     return of_mechanism(name, values, mechanism)
@@ -388,7 +402,9 @@ def _by_mechanism(
 def _by_rappor(
     name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return an attribute with RAPPOR, one pair of values for each hash function."""
+    """Return an attribute published with RAPPOR, one pair of values for each hash
+    function.
+    """
     rappor = BasicRAPPOR(len(values), parameters.f, parameters.p, parameters.q)
     return of_mechanism(name, values, rappor, parameters.h)
 
@@ -396,7 +412,7 @@ def _by_rappor(
 def _by_bits(
     name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return an attribute with one bit for each value.
+    """Return an attribute published with one bit for each value.
 
     With p < q the bits are those of the complement.
     """
@@ -416,7 +432,7 @@ def _by_bits(
 def _by_matrix(
     name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return an attribute with a matrix, rows values and columns reports."""
+    """Return an attribute published with a matrix, rows values and columns reports."""
     matrix = as_matrix(parameters.matrix, "matrix")
     if len(values) != len(matrix):
         raise checks.violation("k", f"the number of rows, {len(matrix)}", len(values))
@@ -427,7 +443,9 @@ def _by_matrix(
 def _by_keeping(
     name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return an attribute that is kept with a probability, else another uniform one."""
+    """Return an attribute published as kept with a probability, else another uniform
+    one.
+    """
     k = len(values)
     if k * k > MAX_MATRIX_CELLS:
         raise InputError(
@@ -443,7 +461,7 @@ def _by_keeping(
 def _by_forced_response(
     name: str, values: tuple[str, ...], parameters: _Parameters
 ) -> RandomisedAttribute:
-    """Return a binary attribute with an honest answer, else no or yes."""
+    """Return a binary attribute published with an honest answer, else no or yes."""
     honest = parameters.p
     no = parameters.p0
     yes = parameters.p1
@@ -470,6 +488,7 @@ _READERS: dict[
 
 
 def _converted(content: Mapping[str, Any], kind: Any, what: str) -> Any:
+    """Return published parameters as a structure; raise for others."""
     _check_keys(content, kind.__struct_fields__, what)
     try:
         return msgspec.convert(dict(content), kind)
@@ -478,7 +497,9 @@ def _converted(content: Mapping[str, Any], kind: Any, what: str) -> Any:
 
 
 def _check_keys(keys: Iterable[str], known: Sequence[str], what: str) -> None:
-    """Raise for a key that is not known, with the closest one."""
+    """Raise for a key of published parameters that is not known, with the closest
+    one.
+    """
     for key in keys:
         if key not in known:
             hint = checks.near_miss(key, known)
@@ -488,8 +509,8 @@ def _check_keys(keys: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def read_content(path: str | os.PathLike[str]) -> Any:
-    """Return the content of a JSON file, or the numbers of any other, with commas
-    between.
+    """Return the content of a published JSON file, or the numbers of any other, with
+    commas between.
     """
     file = checks.input_path(path)
     content = read_small(file)
@@ -506,8 +527,8 @@ def read_content(path: str | os.PathLike[str]) -> Any:
 
 
 def _json_of_unique_keys(content: bytes) -> Any:
-    """Return JSON; an object that has a key twice, of which one would be lost,
-    raises.
+    """Return published parameters in JSON; an object that has a key twice, of which one
+    would be lost, raises.
     """
     decoded = msgspec.json.decode(content)
     json.loads(content, object_pairs_hook=_check_unique)
@@ -515,6 +536,7 @@ def _json_of_unique_keys(content: bytes) -> Any:
 
 
 def _check_unique(pairs: Sequence[tuple[str, Any]]) -> None:
+    """Raise for a key that published parameters have twice."""
     seen = set[str]()
     for key, _ in pairs:
         if key in seen:
@@ -525,8 +547,8 @@ def _check_unique(pairs: Sequence[tuple[str, Any]]) -> None:
 def _labels(
     name: str, labels: Sequence[Any] | None, count: int | None
 ) -> tuple[str, ...]:
-    """Return labels as tables have them, or the codes from 0; their number must be the
-    count.
+    """Return the labels of a published randomiser as tables have them, or the codes
+    from 0; their number must be the count.
     """
     if labels is None:
         if count is None:
@@ -540,7 +562,7 @@ def _labels(
 
 
 def label(value: Any) -> str:
-    """Return the label of a value or report, as tables have it."""
+    """Return the label of a randomiser's value or report, as tables have it."""
     from seepage.tables.column import key_label
     from seepage.tables.labels import field_key
 
