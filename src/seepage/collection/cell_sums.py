@@ -55,6 +55,7 @@ class CellSums:
     def __init__(
         self, plan: PlanContent, names: Sequence[str], *, full: bool = True
     ) -> None:
+        """Start the sums of the cells of one table at 0."""
         self.forms = informative_forms(plan, names)
         self.people: dict[int, int] = dict.fromkeys(self.forms, 0)
         self._full = full
@@ -71,8 +72,8 @@ class CellSums:
         self._second = np.zeros(products)
 
     def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
-        """Add reports of one form, with the weights of their people; None for 1
-        each.
+        """Add reports of one form to the sums of cells, with the weights of their
+        people; None for 1 each.
         """
         vectors = self.forms[index]
         precision = 1.0 / (self.forms[index].variance or 1.0)
@@ -94,12 +95,14 @@ class CellSums:
 
     @cached_property
     def mean(self) -> Floats:
-        """The estimated frequency of each cell."""
+        """The estimated frequency of each cell, from the sums."""
         return np.asarray(self._first / self._weight)
 
     @cached_property
     def covariance(self) -> Floats:
-        """The covariance of the estimates; their variances alone unless `full`."""
+        """The covariance of the cells' estimates; their variances alone unless
+        `full`.
+        """
         if self.effective < 1 + 1e-9:  # one person
             return np.full_like(self._second, np.inf)
         if self._full:
@@ -113,15 +116,17 @@ class CellSums:
 
     @property
     def effective(self) -> float:
-        """The effective number of people, (sum u)^2 / sum u^2 [Kish 1965]."""
+        """The effective number of people in the sums, (sum u)^2 / sum u^2 [Kish
+        1965].
+        """
         return self._weight**2 / self._square
 
 
 def read_vectors(
     source: ReportSource, wanted: Sequence[Mapping[int, FormVectors]]
 ) -> Iterator[tuple[int, int, list[Any], Integers]]:
-    """Yield (index of the wanted, index of a form, its reports, their rows), in one
-    pass.
+    """Yield (index of the wanted sums, index of a form, its reports, their rows), in
+    one pass.
     """
     names = _columns_by_form(wanted)
     for form, batch, rows in source.by_form(names):
@@ -135,7 +140,9 @@ def read_vectors(
 def _columns_by_form(
     wanted: Sequence[Mapping[int, FormVectors]],
 ) -> dict[int, list[str]]:
-    """Return the columns of reports that are read, by the index of the form."""
+    """Return the columns of reports that are read for sums, by the index of the
+    form.
+    """
     columns = dict[int, dict[str, None]]()
     for forms in wanted:
         for form, vectors in forms.items():
@@ -159,7 +166,9 @@ def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) 
 def sum_table(
     plan: PlanContent, source: ReportSource, names: Sequence[str], weights: Any
 ) -> CellSums:
-    """Return the sums of one table; raise if the reports do not determine it."""
+    """Return the sums of the cells of one table; raise if the reports do not determine
+    it.
+    """
     sums = CellSums(plan, names)
     add_reports(source, [sums], weights)
     if not any(sums.people.values()):

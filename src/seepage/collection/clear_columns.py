@@ -43,6 +43,7 @@ def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
 
 
 def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
+    """Return an unperturbed column: numbers as floats, anything else as texts."""
     cells = column.to_pylist()
     numbers = None
     if is_file or _is_numeric(column.type):
@@ -61,13 +62,15 @@ def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
 
 
 def _is_numeric(kind: Any) -> bool:
-    """Return whether a column of an Arrow type holds numbers."""
+    """Return whether an unperturbed column of an Arrow type holds numbers."""
     of_kind = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
     return any(holds(kind) for holds in of_kind)
 
 
 def _as_numbers(cells: Sequence[Any]) -> list[float] | None:
-    """Return cells as numbers, NaN for missing ones; None if one is no number."""
+    """Return unperturbed cells as numbers, NaN for missing ones; None if one is no
+    number.
+    """
     numbers = []
     for cell in cells:
         number = _number(cell)
@@ -78,7 +81,9 @@ def _as_numbers(cells: Sequence[Any]) -> list[float] | None:
 
 
 def _number(cell: Any) -> float | None:
-    """Return a cell as a number, NaN if it is missing; None if it is no number."""
+    """Return an unperturbed cell as a number, NaN if it is missing; None if it is no
+    number.
+    """
     if _is_missing(cell):
         return math.nan
     if isinstance(cell, str):
@@ -89,7 +94,7 @@ def _number(cell: Any) -> float | None:
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as text, a boolean as tables label it."""
+    """Return an unperturbed cell as text, a boolean as tables label it."""
     text = str(cell)
     if isinstance(cell, bool):
         return BOOLEANS[text]
@@ -97,12 +102,12 @@ def _text(cell: Any) -> str:
 
 
 def _is_missing(cell: Any) -> bool:
-    """Return whether a cell is null, NaN or an empty text."""
+    """Return whether an unperturbed cell is null, NaN or an empty text."""
     return cell is None or cell == "" or cell != cell
 
 
 def named_weights(weights: Any, data: Any) -> Any:
-    """Return weights; a text names the column of the data that has them."""
+    """Return weights; a text names the unperturbed column of the data that has them."""
     if isinstance(weights, str):
         return clear_columns(data, [weights])[weights]
     return weights

@@ -56,8 +56,8 @@ def client_plan(plan: PlanContent) -> dict[str, Any]:
 
 
 def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, Any]:
-    """Return test vectors: bytes with the form drawn, and answers with bytes and their
-    reports.
+    """Return test vectors for clients: bytes with the form drawn, and answers with
+    bytes and their reports.
 
     Parameters
     ----------
@@ -101,7 +101,9 @@ def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, A
 def _record_vector(
     wire: Wire, form: int, rng: np.random.Generator, source: Randomness
 ) -> dict[str, Any]:
-    """Return answers of one person drawn uniformly, bytes, and the report of them."""
+    """Return a client's test vector: answers of one person drawn uniformly, bytes, and
+    the report of them.
+    """
     answers = {}
     for attribute in wire["attributes"]:
         values = _raw_values(attribute)
@@ -112,8 +114,8 @@ def _record_vector(
 
 
 def _raw_values(attribute: Wire) -> list[str | float | None]:
-    """Return an attribute's values, and such that clients must code: merged, numbers,
-    unseen.
+    """Return an attribute's values for test vectors, and such that clients must code:
+    merged, numbers, unseen.
     """
     edges = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
     texts = [*attribute["values"], *edges]

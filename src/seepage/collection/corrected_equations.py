@@ -32,8 +32,8 @@ def fit_linear(
 
 
 def checked_inverse(matrix: Floats) -> Floats:
-    """Return the inverse of a matrix of moments; raise where it is not positive
-    definite.
+    """Return the inverse of a matrix of least-squares moments; raise where it is not
+    positive definite.
     """
     if np.isfinite(matrix).all():
         eigenvalues = np.linalg.eigvalsh(matrix)

@@ -57,7 +57,9 @@ class EntryLikelihood(NamedTuple):
     def of(
         cls, design: Floats, entries: Floats, weights: Floats | None, forms: Integers
     ) -> "EntryLikelihood":
-        """Return the likelihood of people with a form each; weights None for 1 each."""
+        """Return the likelihood of one entry per report, people with a form each;
+        weights None for 1 each.
+        """
         people = np.ones(len(entries))
         if weights is not None:
             people = weights
@@ -91,11 +93,11 @@ class EntryLikelihood(NamedTuple):
         )
 
     def start(self) -> Floats:
-        """Return coefficients of 0."""
+        """Return coefficients of 0, where the likelihood of entries starts."""
         return np.zeros(self.design.shape[1])
 
     def occupied(self, parameters: Floats) -> Booleans:
-        """Return that somebody has each row of the design."""
+        """Return that somebody with an entry has each row of the design."""
         return np.ones(len(self.design), dtype=np.bool_)
 
     def derivatives(self, parameters: Floats) -> Derivatives:
@@ -125,7 +127,9 @@ class EntryLikelihood(NamedTuple):
         )
 
     def covariances(self, maximum: Maximum) -> Covariances:
-        """Return the covariances of the coefficients, by the observed information."""
+        """Return the covariances of the coefficients, by the observed information of
+        the entries.
+        """
         mu, slope = mean_of(self.design @ maximum.parameters, "logit")
         lead = self._lead(slope, (mu - self.low) * (self.high - mu))
         pull = self.weights * lead * (self.entries - mu)
@@ -140,5 +144,7 @@ class EntryLikelihood(NamedTuple):
 
     @staticmethod
     def _lead(slope: Floats, spread: Floats) -> Floats:
-        """Return mu' / ((mu - l) (h - mu)); 1, its limit, where that is 0 / 0."""
+        """Return mu' / ((mu - l) (h - mu)) of an entry; 1, its limit, where that is 0 /
+        0.
+        """
         return np.divide(slope, spread, out=np.ones_like(slope), where=spread > 0)

@@ -64,7 +64,9 @@ class Estimated(NamedTuple):
 
     @classmethod
     def normal(cls, value: float, standard_error: float) -> "Estimated":
-        """Return an estimate with a normal interval, value -+ 1.96 standard errors."""
+        """Return an estimated number with a normal interval, value -+ 1.96 standard
+        errors.
+        """
         width = NORMAL_QUANTILE * standard_error
         return cls(
             float(value),
@@ -73,7 +75,8 @@ class Estimated(NamedTuple):
         )
 
     def widened(self, error: float) -> "Estimated":
-        """Return the estimate with a further standard error, independent of its own.
+        """Return the estimated number with a further standard error, independent of its
+        own.
 
         Examples
         --------
@@ -92,12 +95,13 @@ class Estimated(NamedTuple):
         )
 
     def __repr__(self) -> str:
+        """Return an estimated number with its interval in one line."""
         low, high = self.interval
         error = f"standard error {self.standard_error:.4g}"
         return f"{self.value:.4g} ({error}, 95 % interval {low:.4g} to {high:.4g})"
 
     def __float__(self) -> float:
-        """Return the estimate without its error."""
+        """Return the estimated number without its error."""
         return self.value
 
 
@@ -105,14 +109,16 @@ Labels = str | float | Sequence[str | float]
 
 
 def as_texts(value: Any, name: str) -> list[str]:
-    """Return one text or several as a list."""
+    """Return the names that select estimated cells, one text or several, as a list."""
     if isinstance(value, str):
         return [value]
     return checks.texts(value, name)
 
 
 def as_labels(value: Any, name: str) -> list[str]:
-    """Return the labels of one value or of several, which may be numbers, as a list."""
+    """Return the labels that select estimated cells, one value or several, which may be
+    numbers, as a list.
+    """
     if isinstance(value, (str, bool, int, float, np.generic)):
         return [value_label(value)]
     return [value_label(each) for each in checks.items(value, name)]
@@ -167,7 +173,9 @@ class EstimatedCells(Result):
     intervals: Floats
 
     def __getitem__(self, labels: Labels) -> Estimated:
-        """Return the number of one cell, by the values of the attributes in order."""
+        """Return the estimated number of one cell, by the values of the attributes in
+        order.
+        """
         values = as_labels(labels, "labels")
         if len(values) != len(self.attributes):
             names = ", ".join(attribute.name for attribute in self.attributes)
@@ -179,6 +187,7 @@ class EstimatedCells(Result):
         return self._number(int(np.ravel_multi_index(codes, self._shape)))
 
     def _number(self, cell: int) -> Estimated:
+        """Return the estimated number of a cell by its flat index."""
         low, high = self.intervals[cell].tolist()
         return Estimated(
             float(self.values[cell]), float(self.standard_errors[cell]), (low, high)
@@ -186,6 +195,7 @@ class EstimatedCells(Result):
 
     @property
     def _shape(self) -> tuple[int, ...]:
+        """The number of values of each attribute of the estimated cells."""
         return tuple(attribute.size for attribute in self.attributes)
 
     def _headline(self) -> str:
@@ -208,11 +218,13 @@ class EstimatedCells(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON-compatible data."""
+        """Return the estimated cells as JSON-compatible data."""
         return dict(json_ready({"what": self.what, "cells": self._columns()}))
 
     def chart(self) -> Any:
-        """Return an Altair chart: one point with its interval per cell."""
+        """Return the estimated cells as an Altair chart: one point with its interval
+        per cell.
+        """
         from seepage.charts.result_charts import estimates_chart
 
         columns = self._columns()

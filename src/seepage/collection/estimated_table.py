@@ -76,17 +76,18 @@ class Table(EstimatedCells):
 
     @property
     def records(self) -> int:
-        """The number of reports."""
+        """The number of reports that a table is estimated from."""
         return sum(self.people.values())
 
     @property
     def frequencies(self) -> Floats:
-        """The estimates, one axis per attribute."""
+        """The estimated table itself, one axis per attribute."""
         return self.values.reshape(self._shape)
 
     @property
     def equivalent_people(self) -> float:
-        """Number of people whose unperturbed answers would give the same precision.
+        """Number of people whose unperturbed answers would give a table of the same
+        precision.
 
         The variance of unperturbed answers, summed over the cells, over that of the
         estimates.
@@ -105,7 +106,7 @@ class Table(EstimatedCells):
         return f"Table({names}, {self.records:,} reports, {clear})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as JSON-compatible data."""
+        """Return the estimated table as JSON-compatible data."""
         return {
             **super().to_dict(),
             "covariance": json_ready(self.covariance),
@@ -114,8 +115,8 @@ class Table(EstimatedCells):
         }
 
     def consistent(self) -> EstimatedCells:
-        """Return the nearest distribution: not below 0, sum 1; errors are those of the
-        estimates.
+        """Return the distribution nearest to the estimated table: not below 0, sum 1;
+        errors are those of the estimates.
 
         It is biased where frequencies are near 0.
         """
@@ -125,14 +126,15 @@ class Table(EstimatedCells):
         )
 
     def _axis(self, name: str) -> int:
+        """Return the axis of an attribute in the estimated table."""
         names = [attribute.name for attribute in self.attributes]
         return names.index(checks.choice(name, "attribute", names))
 
     # Shares and means -----------------------------------------------------------------
 
     def shares(self, given: Labels | None = None) -> EstimatedCells:
-        """Return the share of each combination of the other values, given some
-        attributes.
+        """Return the share in the estimated table of each combination of the other
+        values, given some attributes.
 
         Parameters
         ----------
@@ -162,8 +164,8 @@ class Table(EstimatedCells):
         parts: Floats,
         wholes: Floats,
     ) -> EstimatedCells:
-        """Return ratios of two linear functions of the cells, one row of `parts` and
-        `wholes` each.
+        """Return ratios of two linear functions of the table's cells, one row of
+        `parts` and `wholes` each.
 
         Shares, if every row of `parts` is 0 or 1: the sampling variance then follows
         the share.
@@ -190,8 +192,8 @@ class Table(EstimatedCells):
         return EstimatedCells(what, attributes, ratio, errors, intervals)
 
     def mean(self, name: str, *, given: Labels = (), scores: Any = None) -> Any:
-        """Return the mean of a numeric attribute, or its mean given others as
-        `EstimatedCells`.
+        """Return the mean of a numeric attribute of the estimated table, or its mean
+        given others as `EstimatedCells`.
 
         Parameters
         ----------
@@ -226,7 +228,9 @@ class Table(EstimatedCells):
     def _widened(
         self, means: EstimatedCells, axis: int, scores: Floats, groups: Floats
     ) -> EstimatedCells:
-        """Return means with the errors of the scores of an attribute's values."""
+        """Return means from the estimated table with the errors of the scores of an
+        attribute's values.
+        """
         attribute = self.attributes[axis]
         cells = groups * self.values
         by_value = summing_matrix(self._shape, [axis])
@@ -251,8 +255,8 @@ class Table(EstimatedCells):
     # Comparisons of two groups --------------------------------------------------------
 
     def difference(self, value: Any = None, groups: Sequence[Labels] = ()) -> Estimated:
-        """Return the share of a value of the first attribute in one group minus that in
-        another.
+        """Return the share of a value of the table's first attribute in one group minus
+        that in another.
 
         Parameters
         ----------
@@ -266,14 +270,14 @@ class Table(EstimatedCells):
         return self._compared(value, groups, _difference)
 
     def ratio(self, value: Any = None, groups: Sequence[Labels] = ()) -> Estimated:
-        """Return the share of a value in one group over that in another; see
-        `difference`.
+        """Return the share of a value in one group of the table over that in another;
+        see `difference`.
         """
         return self._compared(value, groups, _ratio, bounded=True)
 
     def odds_ratio(self, value: Any = None, groups: Sequence[Labels] = ()) -> Estimated:
-        """Return the odds of a value in one group over those in another; see
-        `difference`.
+        """Return the odds of a value in one group of the table over those in another;
+        see `difference`.
         """
         return self._compared(value, groups, _odds_ratio, bounded=True)
 
@@ -284,7 +288,9 @@ class Table(EstimatedCells):
         function: Callable[[Any, Any], Any],
         bounded: bool = False,
     ) -> Estimated:
-        """Return a function of the shares of a value in two groups."""
+        """Return a function of the shares of a value in two groups of the estimated
+        table.
+        """
         self._check_errors_are_known()
         value, groups = self._value_and_groups(value, groups)
         code = self.attributes[0].code(value_label(value))
@@ -300,7 +306,9 @@ class Table(EstimatedCells):
         return pair.function(function, bounded)
 
     def _check_errors_are_known(self) -> None:
-        """Raise for the reports of one person, whose covariance is infinite."""
+        """Raise for a table from the reports of one person, whose covariance is
+        infinite.
+        """
         if np.isinf(self.covariance).any():
             raise InputError(
                 "the reports of one person have no standard errors; "
@@ -308,8 +316,8 @@ class Table(EstimatedCells):
             )
 
     def _value_and_groups(self, value: Any, groups: Any) -> tuple[Any, list[Any]]:
-        """Return the value and the two groups of a comparison, by default those of
-        two.
+        """Return the value and the two groups of a table's comparison, by default those
+        of two.
         """
         outcome = self.attributes[0]
         others = self.attributes[1:]
@@ -326,7 +334,7 @@ class Table(EstimatedCells):
         return value, groups
 
     def _group_cell(self, group: Labels) -> tuple[int, ...]:
-        """Return the codes of a group's values of the other attributes."""
+        """Return the codes of a group's values of the table's other attributes."""
         others = self.attributes[1:]
         labels = as_labels(group, "each of groups")
         if len(labels) != len(others):
@@ -339,7 +347,9 @@ class Table(EstimatedCells):
     # Association ----------------------------------------------------------------------
 
     def test(self) -> IndependenceTest:
-        """Return the Wald test that the two attributes are independent."""
+        """Return the Wald test that the two attributes of the estimated table are
+        independent.
+        """
         from scipy.special import chdtrc
 
         self._check_errors_are_known()
@@ -366,20 +376,25 @@ class Table(EstimatedCells):
 
 
 def _row_products(left: Floats, covariance: Floats, right: Floats) -> Floats:
-    """Return l' V r of each row l of `left` and r of `right`."""
+    """Return l' V r of each row l of `left` and r of `right`, V the covariance of a
+    table.
+    """
     products = np.einsum("ij,jk,ik->i", left, covariance, right, optimize=True)
     return np.asarray(products)
 
 
 def _difference(share: Any, other: Any) -> Any:
+    """Return the difference of two shares of a table."""
     return share - other
 
 
 def _ratio(share: Any, other: Any) -> Any:
+    """Return the ratio of two shares of a table."""
     return share / other
 
 
 def _odds_ratio(share: Any, other: Any) -> Any:
+    """Return the odds ratio of two shares of a table."""
     return share * (1.0 - other) / ((1.0 - share) * other)
 
 

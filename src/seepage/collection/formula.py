@@ -23,7 +23,7 @@ class Variable(NamedTuple):
     levels: tuple[str, ...] = ()
 
     def columns(self, name: str) -> dict[str, Floats]:
-        """Return the columns of a term by label."""
+        """Return the columns of a formula's term by label."""
         if not self.levels:
             return {name: self.values}
         indicators = {}
@@ -56,14 +56,14 @@ class Formula(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of all terms."""
+        """The columns of all terms of a formula."""
         return tuple(dict.fromkeys(name for term in self.terms for name in term))
 
     def design(
         self, variables: Mapping[str, Variable], rows: int
     ) -> tuple[tuple[str, ...], Floats]:
-        """Return the design matrix with this number of rows, and the names of its
-        columns.
+        """Return the design matrix of a formula with this number of rows, and the names
+        of its columns.
         """
         columns: dict[str, Floats] = {"Intercept": np.ones(rows)}
         for term in self.terms:
@@ -74,7 +74,9 @@ class Formula(NamedTuple):
 def _interaction(
     term: Sequence[str], variables: Mapping[str, Variable]
 ) -> dict[str, Floats]:
-    """Return the columns of a term by label: products of the columns of its names."""
+    """Return the columns of a formula's interaction by label: products of the columns
+    of its names.
+    """
     products = variables[term[0]].columns(term[0])
     for name in term[1:]:
         longer = {}
@@ -181,7 +183,7 @@ def _mistake(text: str, what: str) -> InputError:
 def outcome_scores(
     outcome: Attribute, event: str | None, family: str
 ) -> tuple[Floats, str]:
-    """Return the number of each value of the outcome, and what is explained in
+    """Return the number of each value of a formula's outcome, and what is explained in
     words.
     """
     if family == "linear" and event is None:
@@ -202,8 +204,8 @@ def outcome_scores(
 def cell_variables(
     formula: Formula, attributes: Sequence[Attribute]
 ) -> dict[str, Variable]:
-    """Return attributes by the cells of their table: numbers if all values are, else
-    categories.
+    """Return attributes as a formula's variables by the cells of their table: numbers
+    if all values are, else categories.
     """
     variables = {}
     cells = np.indices([attribute.size for attribute in attributes])
@@ -220,7 +222,9 @@ def cell_variables(
 
 
 def _values_as_numbers(attribute: Attribute) -> Floats | None:
-    """Return an attribute's values as finite numbers; None if one is none."""
+    """Return an attribute's values as finite numbers for a formula; None if one is
+    none.
+    """
     spelled = [number_of_text(value) for value in attribute.values]
     numbers = [number for number in spelled if number is not None]
     if len(numbers) < len(spelled) or not np.isfinite(numbers).all():
@@ -231,7 +235,9 @@ def _values_as_numbers(attribute: Attribute) -> Floats | None:
 def clear_variables(
     formula: Formula, columns: Mapping[str, NDArray[Any]]
 ) -> dict[str, Variable]:
-    """Return unperturbed columns as numbers, or as codes of their sorted values."""
+    """Return unperturbed columns as a formula's variables: numbers, or codes of their
+    sorted values.
+    """
     variables = {}
     for name, column in columns.items():
         if column.dtype.kind == "f" and name not in formula.categories:

@@ -85,7 +85,8 @@ class Frequencies(Result):
     means: Mapping[str, Estimated] = field(default_factory=dict)
 
     def mean(self, name: str) -> Estimated:
-        """Return the mean of a numeric answer that the plan was designed for (`want`).
+        """Return the mean, from the frequencies, of a numeric answer that the plan was
+        designed for (`want`).
 
         It is that of the scores of the values: the values as numbers, the means within
         intervals on the part that fixed them, whose errors widen the interval,
@@ -108,7 +109,7 @@ class Frequencies(Result):
         )
 
     def __getitem__(self, name: str) -> FrequencyEstimate:
-        """Return the estimate of one attribute."""
+        """Return the estimated frequencies of one attribute."""
         if self.domain[name].name in self.unestimated:
             raise InputError(f"reports of {name!r} at epsilon 0 carry no information")
         return self.estimates[self.domain[name].name]
@@ -121,8 +122,8 @@ class Frequencies(Result):
         return any(estimate.consistent for estimate in self.estimates.values())
 
     def chart(self) -> Any:
-        """Return an Altair chart: shares with 95 % intervals from 0 to 100 %; of two
-        answers the last one.
+        """Return the frequencies as an Altair chart: shares with 95 % intervals from 0
+        to 100 %; of two answers the last one.
         """
         from seepage.charts.estimate_charts import shares_chart
 
@@ -175,7 +176,7 @@ class Frequencies(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimates as JSON-compatible data."""
+        """Return the estimated frequencies as JSON-compatible data."""
         attributes = {}
         for name, estimate in self.estimates.items():
             attributes[name] = {
@@ -239,7 +240,8 @@ def estimate_frequencies(
 
 
 def score_error(attribute: Attribute, scores: Floats, shares: Floats) -> float:
-    """Return the standard error of a mean by that of its scores: sum_v f_v^2 e_v^2.
+    """Return the standard error of a mean from frequencies by that of its scores: sum_v
+    f_v^2 e_v^2.
 
     0 for scores that are not those of the attribute: they are the question's own.
     """
@@ -250,7 +252,7 @@ def score_error(attribute: Attribute, scores: Floats, shares: Floats) -> float:
 
 
 def _mean(sums: CellSums, scores: Floats) -> Estimated:
-    """Return the mean of the scores of an attribute's values."""
+    """Return the mean of the scores of an attribute's values by their frequencies."""
     error = _root(scores @ sums.covariance @ scores)
     return Estimated.normal(float(sums.mean @ scores), error)
 
@@ -282,5 +284,5 @@ def _estimate(
 
 
 def _root(variances: Any) -> Any:
-    """Return standard errors; variances below 0 are rounding errors."""
+    """Return standard errors of frequencies; variances below 0 are rounding errors."""
     return np.sqrt(np.maximum(variances, 0.0))

@@ -67,8 +67,8 @@ def new_key(path: str | os.PathLike[str]) -> bytes:
 
 
 def checked_key(key: Any) -> bytes:
-    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal
-    file.
+    """Return the key for identified people, of at least 16 bytes, given as bytes or as
+    the path of a hexadecimal file.
     """
     if not isinstance(key, bytes):
         file = checks.path(key, "key")
@@ -86,7 +86,7 @@ def checked_key(key: Any) -> bytes:
 def derived_forms(
     plan: PlanContent, identifiers: Iterable[str], key: bytes
 ) -> Integers:
-    """Return the form index of each identifier: nobody answers two forms.
+    """Return the form index of each identified person: nobody answers two forms.
 
     The word that draws the form is the first 8 bytes, big-endian, of
 
@@ -108,13 +108,16 @@ class KeyedRandomness(Randomness):
     """The bytes that are derived from a key and a message, in blocks of 32."""
 
     def __init__(self, key: bytes, message: bytes) -> None:
+        """Derive random bytes from the secret key and the message of an identified
+        person.
+        """
         super().__init__(None)
         self._mac = hmac.new(key, NOISE_PREFIX + message + b"\0", "sha256")
         self._blocks = 0
         self._unused = b""
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
-        """Return the next `count` bytes."""
+        """Return the next `count` bytes derived from the key."""
         while len(self._unused) < count:
             mac = self._mac.copy()
             mac.update(self._blocks.to_bytes(8, "big"))
@@ -158,8 +161,8 @@ class IdentifiedPeople(NamedTuple):
     identifiers: Sequence[str]
 
     def answer_words(self, attribute: str, rows: Integers) -> NDArray[np.uint64]:
-        """Return the words that draw the answers of people without one, by their
-        rows.
+        """Return the words that draw the answers of identified people without one, by
+        their rows.
         """
         message = ANSWER_PREFIX + attribute.encode() + b"\0"
         digests = [
@@ -172,7 +175,8 @@ class IdentifiedPeople(NamedTuple):
     def draw(
         self, mechanism: Mechanism, codes: Integers, rows: Integers, report: str
     ) -> pa.Array:
-        """Return one report for each code; `rows` are the indices of its people.
+        """Return one report of an identified person for each code; `rows` are the
+        indices of its people.
 
         `report` has the numbers of the form and of the report, from 0.
         """
@@ -189,7 +193,7 @@ class IdentifiedPeople(NamedTuple):
 
 
 def read_identifiers(column: pa.Array, name: str, batch: CodedBatch) -> list[str]:
-    """Return the identifiers of the records of a batch, from the column that has
+    """Return the identifiers of the people of a batch, from the column that has
     them.
     """
     identifiers = list[str]()
@@ -206,15 +210,17 @@ def read_identifiers(column: pa.Array, name: str, batch: CodedBatch) -> list[str
 
 
 def _record_number(batch: CodedBatch, row: int) -> int:
-    """Return the number in the table, from 1, of a row that a batch has kept."""
+    """Return the number in the table, from 1, of an identified person's row that a
+    batch has kept.
+    """
     if batch.kept is not None:
         row = int(np.flatnonzero(batch.kept)[row])
     return batch.first + row + 1
 
 
 def identifier_text(value: Any) -> str | None:
-    """Return an identifier as text, equal for text, integer and float columns; None if
-    invalid.
+    """Return a person's identifier as text, equal for text, integer and float columns;
+    None if invalid.
 
     Examples
     --------

@@ -63,7 +63,8 @@ class FormReports(NamedTuple):
     event: Booleans
 
     def merged(self) -> "FormReports":
-        """Return the same likelihood, with reports that have equal factors added up.
+        """Return the same logit likelihood, with reports that have equal factors added
+        up.
 
         Reports of local hashing whose bucket has all values or none tell nothing, and
         are equal.
@@ -84,16 +85,20 @@ class FormReports(NamedTuple):
 
     @property
     def groups(self) -> Integers:
-        """The index of covariates and event together, of each cell."""
+        """The index of covariates and event together, of each cell of a logit."""
         return 2 * self.covariates + self.event
 
     @property
     def free(self) -> Integers:
-        """Cells that share their group, whose distribution q within it is estimated."""
+        """Cells of a logit that share their group, whose distribution q within it is
+        estimated.
+        """
         return np.flatnonzero(np.bincount(self.groups)[self.groups] > 1)
 
     def chunks(self) -> Iterator[tuple[Floats, slice]]:
-        """Yield likelihoods of some reports, one column per cell, and their rows."""
+        """Yield logit likelihoods of some reports, one column per cell, and their
+        rows.
+        """
         size = max(1, CHUNK_ENTRIES // len(self.event))
         for start in range(0, len(self.weights), size):
             rows = slice(start, start + size)
@@ -112,30 +117,36 @@ class LogitLikelihood(NamedTuple):
 
     @property
     def sum_of_weights(self) -> float:
-        """The sum of the weights of the people whose reports the likelihood is of."""
+        """The sum of the weights of the people whose reports the logit likelihood is
+        of.
+        """
         return float(sum(form.weights.sum() for form in self.forms))
 
     @property
     def mean_weight(self) -> float:
-        """The mean of the weights of people, weighted by themselves."""
+        """The mean of the weights of people in the logit likelihood, weighted by
+        themselves.
+        """
         return (
             float(sum(form.squares.sum() for form in self.forms)) / self.sum_of_weights
         )
 
     def start(self) -> Floats:
-        """Return coefficients of 0 and uniform distributions."""
+        """Return coefficients of 0 and uniform distributions, where the logit
+        likelihood starts.
+        """
         free = sum(len(form.free) for form in self.forms)
         return np.zeros(sum(self.design.shape) + free)
 
     def occupied(self, parameters: Floats) -> Booleans:
-        """Return which combinations of covariates somebody has."""
+        """Return which combinations of covariates of the logit somebody has."""
         cells, count = self.design.shape
         logarithms = parameters[count : count + cells]
         raised = np.exp(logarithms - logarithms.max())
         return np.asarray(raised / raised.sum() * self.sum_of_weights > NOBODY)
 
     def covariances(self, maximum: Maximum) -> Covariances:
-        """Return the covariances of the coefficients."""
+        """Return the covariances of the coefficients of the logit."""
         information = maximum.derivatives.information
         return coefficient_covariances(
             information=information,
@@ -145,11 +156,12 @@ class LogitLikelihood(NamedTuple):
         )
 
     def derivatives(self, parameters: Floats) -> Derivatives:
-        """Return ln of the likelihood with its derivatives."""
+        """Return ln of the logit likelihood with its derivatives."""
         return self._derivatives(parameters)
 
     def _derivatives(self, parameters: Floats, *, squared: bool = False) -> Derivatives:
-        """Return ln of the likelihood with its derivatives.
+        """Return ln of the logit likelihood with its derivatives, summed over
+        forms.
 
         The information is the sum of outer products of scores; `squared` for squares of
         weights.
@@ -181,8 +193,8 @@ class LogitLikelihood(NamedTuple):
         return Derivatives(value, gradient, information, information + hessian)
 
     def _models(self, parameters: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Yield p(c) of each form, and the derivatives of ln p(c), one column per
-        parameter.
+        """Yield the logit's p(c) of each form, and the derivatives of ln p(c), one
+        column per parameter.
         """
         cells, count = self.design.shape
         beta = parameters[:count]

@@ -111,7 +111,7 @@ def perturb_file(
 def _reports(
     plan: PlanContent, data: Any, options: PerturbOptions
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the reports of each batch of records."""
+    """Yield the perturbed reports of each batch of records."""
     key = _key_of_identifiers(plan, options)
     source = randomness(options.rng, "rng")
     schema = reports_schema(plan)
@@ -135,7 +135,7 @@ def _reports(
 
 
 def _key_of_identifiers(plan: PlanContent, options: PerturbOptions) -> bytes | None:
-    """Return the secret key that derives reports from identifiers; None if they are
+    """Return the secret key that perturbs identified records; None if reports are
     drawn.
     """
     column = options.identifier
@@ -158,15 +158,15 @@ def _key_of_identifiers(plan: PlanContent, options: PerturbOptions) -> bytes | N
 
 
 def _without(parameter: str, needed: str) -> InputError:
-    """Return the error for a parameter without the one that it needs."""
+    """Return the error for a parameter of `perturb` without the one that it needs."""
     return InputError(
         f"{parameter} has no effect without ", Setting(needed), parameter=parameter
     )
 
 
 def drawn_forms(plan: PlanContent, count: int, source: Randomness) -> Integers:
-    """Return the form index of `count` people, drawn by the shares; no draw for a
-    single form.
+    """Return the form index of `count` people to perturb, drawn by the shares; no draw
+    for a single form.
     """
     if len(plan.forms) == 1:
         return np.zeros(count, dtype=np.int64)
@@ -178,7 +178,8 @@ def given_answers(
     codes: Sequence[Codes],
     source: "Randomness | IdentifiedPeople",
 ) -> dict[str, Integers]:
-    """Return the answers that people report of, by attribute: their own, or one drawn.
+    """Return the answers to perturb, by attribute: people's own, or one drawn for those
+    without.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def perturbed_columns(
     forms: Integers,
     source: "Randomness | IdentifiedPeople",
 ) -> list[pa.Array]:
-    """Return the reports of some people as Arrow columns, in the order of
+    """Return the perturbed answers of some people as Arrow columns, in the order of
     `reports_schema`.
 
     Parameters
@@ -235,6 +236,7 @@ def perturbed_columns(
     """
 
     def perturbed(index: int, name: str, rows: Any) -> pa.Array:
+        """Return the perturbed answers to one question of a form."""
         mechanisms = plan.form_mechanisms[index]
         codes = _input_codes(plan, index, name, answers, rows)
         if isinstance(source, Randomness):
@@ -252,8 +254,8 @@ def _input_codes(
     answers: Mapping[str, Integers],
     rows: Integers,
 ) -> Any:
-    """Return the inputs of one report of a form: the codes of an answer, or the flat
-    row-major index of all answers of a form with one report.
+    """Return the codes to perturb for one report of a form: those of an answer, or the
+    flat row-major index of all answers of a form with one report.
     """
     form = plan.forms[index]
     if form.is_product:
@@ -264,8 +266,8 @@ def _input_codes(
 
 
 def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -> None:
-    """Raise an InputError if the output is one of the files of the records, or that of
-    the key.
+    """Raise an InputError if the perturbed output is one of the files of the records,
+    or that of the key.
     """
     if not Path(output).exists():
         return
@@ -284,7 +286,7 @@ def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -
 def open_records(
     data: Any, domain: Domain, /, identifier: str | None = None, **table: Any
 ) -> TableScan:
-    """Return a scan of records that codes them in a domain.
+    """Return a scan of the records to perturb that codes them in a domain.
 
     Parameters
     ----------

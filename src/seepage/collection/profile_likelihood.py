@@ -88,24 +88,24 @@ class Likelihood(Protocol):
 
     @property
     def design(self) -> Floats:
-        """The covariates of each linear predictor, one row each."""
+        """The covariates of each linear predictor of a likelihood, one row each."""
 
     @property
     def sum_of_weights(self) -> float:
-        """The sum of the weights of people."""
+        """The sum of the weights of people in a likelihood."""
 
     @property
     def mean_weight(self) -> float:
-        """The mean of the weights of people, weighted by themselves."""
+        """The mean of the weights of people in a likelihood, weighted by themselves."""
 
     def start(self) -> Floats:
-        """Return the parameters from which the maximum is searched."""
+        """Return the parameters from which the maximum of a likelihood is searched."""
 
     def occupied(self, parameters: Floats) -> Booleans:
-        """Return which rows of the design somebody has."""
+        """Return which rows of a likelihood's design somebody has."""
 
     def derivatives(self, parameters: Floats) -> Derivatives:
-        """Return the logarithm of the likelihood with its derivatives."""
+        """Return the logarithm of any likelihood with its derivatives."""
 
 
 class Maximum(NamedTuple):
@@ -128,7 +128,7 @@ class Covariances(NamedTuple):
 def coefficient_covariances(
     information: Floats, scores: Floats, bread: Floats, count: int
 ) -> Covariances:
-    """Return the covariances of the first parameters.
+    """Return the covariances of the first parameters at the maximum of a likelihood.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ def coefficient_covariances(
 
 
 def scaled_inverse(matrix: Floats, diagonal: Floats) -> Floats:
-    """Return the pseudo-inverse with absolute eigenvalues, of the matrix scaled by a
-    diagonal.
+    """Return the pseudo-inverse of an information matrix with absolute eigenvalues,
+    scaled by a diagonal.
 
     Scaled, parameters of cells that hardly occur have second derivatives as large as
     others.
@@ -166,7 +166,9 @@ def scaled_inverse(matrix: Floats, diagonal: Floats) -> Floats:
 
 
 def check_design(design: Floats) -> None:
-    """Raise an InputError if the covariates of a design repeat each other."""
+    """Raise an InputError if the covariates of a likelihood's design repeat each
+    other.
+    """
     if np.linalg.matrix_rank(design) < design.shape[1]:
         raise InputError(
             "the reports do not determine the coefficients: the covariates repeat each "
@@ -188,7 +190,8 @@ def maximise(likelihood: Likelihood) -> Maximum:
 def _climb(
     likelihood: Likelihood, start: Floats, direction: Floats | None = None
 ) -> tuple[Maximum, float]:
-    """Return the maximum by Newton's method, and the rise of the last step.
+    """Return the maximum of a likelihood by Newton's method, and the rise of the last
+    step.
 
     With a direction, parameters change only at right angles to it, and a rise that is
     negligible for an interval is the last one.
@@ -228,7 +231,9 @@ def _climb(
 
 
 def _newton_step(at: Derivatives, basis: Floats | None) -> Floats:
-    """Return the step of Newton's method, within the span of a basis."""
+    """Return the step of Newton's method up a likelihood, within the span of a
+    basis.
+    """
     diagonal = np.maximum(np.diag(at.information), np.abs(np.diag(at.hessian)))
     if basis is None:
         return scaled_inverse(at.hessian, diagonal) @ at.gradient
@@ -237,7 +242,9 @@ def _newton_step(at: Derivatives, basis: Floats | None) -> Floats:
 
 
 def _orthogonal_basis(direction: Floats, size: int) -> Floats:
-    """Return a basis, in columns, of the parameters that a linear function ignores."""
+    """Return a basis, in columns, of the parameters that the profiled linear function
+    ignores.
+    """
     weights = np.zeros(size)
     weights[: len(direction)] = direction
     pivot = int(np.abs(weights).argmax())
@@ -277,6 +284,7 @@ class ProfileLikelihood:
         *,
         is_exact: bool,
     ) -> None:
+        """Hold the maximum of a likelihood, whose profile gives intervals."""
         self._likelihood = likelihood
         self._maximum = maximum
         self._covariances = covariances
@@ -285,14 +293,16 @@ class ProfileLikelihood:
 
     @property
     def covariance(self) -> Floats:
-        """The covariance of the coefficients."""
+        """The covariance of the coefficients at the maximum of the likelihood."""
         if self._is_exact:
             return self._covariances.information
         return self._covariances.sandwich
 
     @property
     def is_regular(self) -> bool:
-        """Whether all linear predictors of the maximum are finite and determined."""
+        """Whether all linear predictors at the likelihood's maximum are finite and
+        determined.
+        """
         return self._is_finite and self._covariances.is_determined
 
     def estimates(self) -> Floats:
@@ -304,14 +314,15 @@ class ProfileLikelihood:
 
     @property
     def _is_finite(self) -> bool:
+        """Whether all linear predictors at the likelihood's maximum are finite."""
         return _largest_predictor(self._design, self._maximum) <= FINITE_PREDICTOR
 
     def limits(self, direction: Floats) -> FunctionLimits:
-        """Return the estimate and the interval of a linear function."""
+        """Return the estimate and the profile interval of a linear function."""
         return self._line(direction).limits()
 
     def p_value(self, direction: Floats) -> float:
-        """Return the p-value of the test that a linear function is 0."""
+        """Return the p-value of the test by the profile that a linear function is 0."""
         from scipy.special import ndtr
 
         line = self._line(direction)
@@ -319,6 +330,7 @@ class ProfileLikelihood:
         return float(2.0 * ndtr(-root))
 
     def _line(self, direction: Floats) -> "_ProfileLine":
+        """Return the profile of the likelihood along a linear function."""
         return _ProfileLine(
             likelihood=self._likelihood,
             maximum=self._maximum,
@@ -330,7 +342,9 @@ class ProfileLikelihood:
         )
 
     def _scale(self, direction: Floats) -> float:
-        """Return s, by the weights alone where the variances are not finite."""
+        """Return the profile's s, by the weights alone where the variances are not
+        finite.
+        """
         if self._is_exact:
             return 1.0
         above = float(direction @ self._covariances.sandwich @ direction)
@@ -340,8 +354,8 @@ class ProfileLikelihood:
         return self._likelihood.mean_weight
 
     def _first_step(self, direction: Floats) -> float:
-        """Return the distance of a normal end from the estimate, or of one
-        predictor.
+        """Return the distance of a normal end of the profile's interval from the
+        estimate, or of one predictor.
         """
         variance = float(direction @ self.covariance @ direction)
         moved = direction / float(direction @ direction)
@@ -366,7 +380,7 @@ class _ProfileLine(NamedTuple):
     is_regular: bool
 
     def limits(self) -> FunctionLimits:
-        """Return the estimate and the interval."""
+        """Return the estimate and the interval of one profile."""
         value = self._value_of(self.maximum)
         lower, root_below = self._end(-1.0)
         upper, root_above = self._end(1.0)
@@ -381,7 +395,8 @@ class _ProfileLine(NamedTuple):
         return FunctionLimits(value, lower, upper)
 
     def constrained(self, value: float, nearby: Maximum) -> tuple[Maximum, float]:
-        """Return the maximum at a value of the function, and |r| there.
+        """Return the likelihood's maximum at a value of the profiled function, and |r|
+        there.
 
         Beside infinite predictors the likelihood is level, so that Newton's method may
         stay where it is; then it begins at the start of the search as well.
@@ -399,7 +414,9 @@ class _ProfileLine(NamedTuple):
         return best, float(np.sqrt(max(0.0, 2.0 * drop / self.scale)))
 
     def _end(self, sign: float) -> tuple[float, float]:
-        """Return the end of the interval in a direction, and |r| as far as it went."""
+        """Return the end of the profile's interval in a direction, and |r| as far as it
+        went.
+        """
         nearest = self.maximum
         inside = self._value_of(nearest)
         inside_root = 0.0
@@ -425,8 +442,8 @@ class _ProfileLine(NamedTuple):
     def _crossing(
         self, inside: tuple[float, float], outside: tuple[float, float]
     ) -> float:
-        """Return where |r| is z, between two values with their |r|, by the method of
-        Illinois.
+        """Return where |r| of the profile is z, between two values with their |r|, by
+        the method of Illinois.
         """
         near = inside[0]
         near_gap = inside[1] - NORMAL_QUANTILE
@@ -453,11 +470,12 @@ class _ProfileLine(NamedTuple):
         return far
 
     def _value_of(self, point: Maximum) -> float:
+        """Return the value of the profiled function at a point."""
         return float(self.direction @ point.parameters[: len(self.direction)])
 
     def _moved(self, point: Maximum, value: float) -> Floats:
-        """Return the parameters where a likelihood with the same information, and a
-        maximum at the point, is largest at a value of the function.
+        """Return where a likelihood with the same information, and a maximum at the
+        point, is largest at a value of the profiled function.
 
         So predictors that are as good as infinite move, and others stay.
         """
@@ -474,6 +492,8 @@ class _ProfileLine(NamedTuple):
 
 
 def _largest_predictor(design: Floats, point: Maximum) -> float:
-    """Return the largest absolute linear predictor of the rows of a design."""
+    """Return the largest absolute linear predictor of a likelihood's rows at a
+    point.
+    """
     count = design.shape[1]
     return float(np.abs(design @ point.parameters[:count]).max(initial=0.0))

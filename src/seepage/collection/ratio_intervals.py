@@ -22,7 +22,9 @@ class SharePair(NamedTuple):
     sampling: float
 
     def function(self, function: Callable[[Any, Any], Any], bounded: bool) -> Estimated:
-        """Return a function of the two shares with its standard error and interval."""
+        """Return a function of the two shares, such as their ratio, with its standard
+        error and interval.
+        """
         a = self.estimates[::2]
         m = self.estimates[1::2]
         shares = np.divide(a, m, out=np.full(2, np.nan), where=m != 0)
@@ -39,7 +41,9 @@ class SharePair(NamedTuple):
         return Estimated(value, error, (float(values.min()), float(values.max())))
 
     def _plausible(self) -> tuple[Floats, Floats]:
-        """Return pairs of shares that are within z of the estimates jointly."""
+        """Return pairs of shares of a ratio that are within z of the estimates
+        jointly.
+        """
         c = self.covariance
         z = NORMAL_QUANTILE
         a = self.estimates[::2]
@@ -70,8 +74,8 @@ class SharePair(NamedTuple):
 
 
 def _ratio_slopes(function: Callable[[Any, Any], Any], shares: Floats) -> Floats:
-    """Return the derivatives of a function of two shares by complex steps, exact to
-    rounding.
+    """Return the derivatives of a ratio, a function of two shares, by complex steps,
+    exact to rounding.
     """
     step = 1e-30
     first = function(shares[0] + 1j * step, shares[1] + 0j)
@@ -89,8 +93,8 @@ def ratio_intervals(
     sampling: float,
     quantile: float = NORMAL_QUANTILE,
 ) -> Floats:
-    """Return the limits of a / m in the last axis; infinite if m is not significantly
-    above 0.
+    """Return the limits of the ratios a / m in the last axis; infinite if m is not
+    significantly above 0.
 
     Parameters
     ----------
@@ -117,7 +121,9 @@ def ratio_intervals(
 
 
 def within_unit(intervals: Floats) -> Floats:
-    """Return intervals of shares cut to [0, 1], unless nothing is left of them."""
+    """Return intervals of ratios that are shares, cut to [0, 1], unless nothing is left
+    of them.
+    """
     cut = np.clip(intervals, 0.0, 1.0)
     outside = (intervals[:, 1] < 0.0) | (intervals[:, 0] > 1.0)
     return np.where(outside[:, None], intervals, cut)

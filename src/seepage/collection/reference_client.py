@@ -18,7 +18,7 @@ WORD = 8
 
 
 def draw_form(wire: Wire, data: bytes) -> int:
-    r"""Return the number of the form, from 1, that 8 bytes draw.
+    r"""Return the number of the form, from 1, that a client draws with 8 bytes.
 
     Parameters
     ----------
@@ -39,7 +39,9 @@ def draw_form(wire: Wire, data: bytes) -> int:
 
 
 def form_bytes(wire: Wire, form: int) -> int:
-    """Return the number of random bytes that the reports of a form take."""
+    """Return the number of random bytes that a client needs for the reports of a
+    form.
+    """
     asked = _form(wire, form)
     drawn = len(_with_shares(wire, asked))
     words = sum(_draw(channel).words for _, channel in _channels(asked))
@@ -101,14 +103,14 @@ def perturb_record(
 
 
 def draw_report(channel: Wire, code: int, words: Words) -> int | list[int]:
-    """Return one report of a value's code, consuming as many words as its draw
+    """Return a client's report of a value's code, consuming as many words as its draw
     needs.
     """
     return _draw(channel).report(code, words)
 
 
 def _draw(channel: Wire) -> WordDraw:
-    """Return how the reports of a question, or of a form's matrix, are drawn."""
+    """Return how a client draws the reports of a question, or of a form's matrix."""
     draw = DRAWS_BY_KIND.get(channel["draw"])
     if draw is None:
         raise InputError(
@@ -118,6 +120,9 @@ def _draw(channel: Wire) -> WordDraw:
 
 
 def _words(data: bytes, count: int) -> list[int]:
+    """Return a client's random bytes as 64-bit words; raise unless they are as many as
+    needed.
+    """
     octets = checks.instance(data, "data", bytes, "bytes")
     if len(octets) != WORD * count:
         raise InputError(
@@ -128,19 +133,22 @@ def _words(data: bytes, count: int) -> list[int]:
 
 
 def _form(wire: Wire, form: int) -> Wire:
+    """Return a form of the client's plan by its number."""
     forms: list[Wire] = wire["forms"]
     return forms[checks.integer(form, "form", 1, len(forms)) - 1]
 
 
 def _channels(form: Wire) -> list[tuple[list[str], Wire]]:
-    """Return the attributes of each report of a form, and how it is drawn."""
+    """Return the attributes of each report of a client's form, and how it is drawn."""
     if form["type"] == "matrix":
         return [(form["attributes"], {**form, "draw": "matrix"})]
     return [([question["attribute"]], question) for question in form["questions"]]
 
 
 def _with_shares(wire: Wire, form: Wire) -> list[str]:
-    """Return the attributes of a form whose questions a person may leave open."""
+    """Return the attributes of a client's form whose questions a person may leave
+    open.
+    """
     shared = {a["name"] for a in wire["attributes"] if "shares" in a}
     return [name for names, _ in _channels(form) for name in names if name in shared]
 
@@ -150,7 +158,7 @@ def _codes(
     channels: Sequence[tuple[list[str], Wire]],
     answers: Mapping[str, Any],
 ) -> dict[str, int]:
-    """Return the codes of the answers to a form; raise if one has no code."""
+    """Return the codes of a client's answers to a form; raise if one has no code."""
     codes = dict[str, int]()
     for names, _ in channels:
         for name in names:
@@ -169,7 +177,7 @@ def _codes(
 def _cell(
     attributes: Mapping[str, Wire], names: list[str], codes: Mapping[str, int]
 ) -> int:
-    """Return the flat row-major index of the codes of answers."""
+    """Return the flat row-major index of the codes of a client's answers."""
     cell = 0
     for name in names:
         cell = cell * len(attributes[name]["values"]) + codes[name]
@@ -177,7 +185,8 @@ def _cell(
 
 
 def given_answer(attribute: Wire, code: int, word: int) -> int:
-    """Return the answer that a person reports of: her own, or one that a word draws.
+    """Return the answer that a client reports of: the person's own, or one that a word
+    draws.
 
     Parameters
     ----------
@@ -201,8 +210,8 @@ def given_answer(attribute: Wire, code: int, word: int) -> int:
 
 
 def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
-    """Return the code of an answer, also of a raw value that the plan merges or never
-    saw.
+    """Return the client's code of an answer, also of a raw value that the plan merges
+    or never saw.
 
     Parameters
     ----------
@@ -262,7 +271,7 @@ def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
 
 
 def _answer_text(answer: Any) -> str | None:
-    """Return an answer as text; None if it is no text, number or boolean."""
+    """Return a client's answer as text; None if it is no text, number or boolean."""
     if answer is None or answer != answer:
         return MISSING
     if isinstance(answer, bool):

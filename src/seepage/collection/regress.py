@@ -79,7 +79,7 @@ class Model(NamedTuple):
         variables: Mapping[str, Variable],
         rows: int,
     ) -> "Model":
-        """Return a model of columns with this number of rows."""
+        """Return the model of a regression: its columns, with this number of rows."""
         scores, explained = outcome_scores(outcome, formula.event, family)
         names, design = formula.design(variables, rows)
         return cls(
@@ -95,7 +95,9 @@ class Model(NamedTuple):
     def fit_linear(
         self, records: int, values: Floats, covariance: Floats
     ) -> Regression:
-        """Return the regression with these coefficients, and normal intervals."""
+        """Return the linear regression with these coefficients, and normal
+        intervals.
+        """
         return Regression(
             formula=self.formula,
             family=self.family,
@@ -115,7 +117,8 @@ class Model(NamedTuple):
         *,
         is_exact: bool,
     ) -> Regression:
-        """Return the coefficients of largest likelihood, with intervals by its profile.
+        """Return the logit regression: the coefficients of largest likelihood, with
+        intervals by its profile.
 
         `is_exact` says that the likelihood is that of independent people, so that the
         errors are those of the information.
@@ -198,8 +201,8 @@ def regress_reports(
 def _unperturbed_variables(
     formula: Formula, covariates: Any, beside: Sequence[str], records: int
 ) -> dict[str, Variable]:
-    """Return unperturbed covariates, one row per report; raise if some are in the
-    reports.
+    """Return the unperturbed covariates of a regression, one row per report; raise if
+    some are in the reports.
     """
     if not set(formula.names) <= set(beside):
         raise InputError(
@@ -222,7 +225,9 @@ def _fit_cells(
     asked: Sequence[str],
     weights: Any,
 ) -> Regression:
-    """Return the logit on covariates that are in the reports, by maximum likelihood."""
+    """Return the logit regression on covariates that are in the reports, by maximum
+    likelihood.
+    """
     check_cells(plan, asked)
     by_person = source.weights(weights)
     forms = informative_forms(plan, asked)
@@ -243,7 +248,7 @@ def _fit_cells(
 
 
 def _weights_of(by_person: Floats | None, rows: Integers) -> Floats | None:
-    """Return the weights of some people; None for 1 each."""
+    """Return the weights of some people of a regression; None for 1 each."""
     if by_person is None:
         return None
     return by_person[rows]
@@ -262,7 +267,7 @@ class DistinctReports(NamedTuple):
 def _distinct_reports(
     vectors: FormVectors, reports: Sequence[Any], weights: Floats | None
 ) -> DistinctReports:
-    """Return the distinct reports of a batch of one form."""
+    """Return the distinct reports of a batch of one form that a regression needs."""
     distinct, sums, squares = vectors.distinct(reports, weights)
     factors = []
     for mechanism, column in zip(vectors.mechanisms, distinct, strict=True):
@@ -274,7 +279,9 @@ def _distinct_reports(
 def _joined_reports(
     batches: Sequence[DistinctReports], covariates: Integers, event: Booleans
 ) -> FormReports:
-    """Return the reports of all batches of a form, equal ones added up."""
+    """Return the reports of all batches of a form for a regression, equal ones added
+    up.
+    """
     factors = zip(*(batch.factors for batch in batches), strict=True)
     return FormReports(
         factors=[np.concatenate(column) for column in factors],
@@ -288,8 +295,8 @@ def _joined_reports(
 def _cells_of_form(
     plan: PlanContent, form: int, model: Model, asked: Sequence[str]
 ) -> tuple[Integers, Booleans]:
-    """Return the index of the covariates of each cell of a form's answers, and whether
-    its outcome is the one that counts.
+    """Return the index of the regression's covariates of each cell of a form's answers,
+    and whether its outcome is the one that counts.
     """
     names = list(asked)
     if not plan.forms[form].is_product:
@@ -452,7 +459,7 @@ def regress(
 def _randomised(
     randomiser: Any, name: str, said: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str], Floats]:
-    """Return the values, reports and matrix of the randomiser of an attribute.
+    """Return the values, reports and matrix of a regression's randomised outcome.
 
     A randomiser without labels of its own has those of the answers, sorted.
     """

@@ -38,7 +38,7 @@ of these."""
 
 
 def mean_of(predictor: Floats, family: str) -> tuple[Floats, Floats]:
-    """Return mu and its derivative at a linear predictor."""
+    """Return a regression's mean mu and its derivative at a linear predictor."""
     if family == "linear":
         return predictor, np.ones_like(predictor)
     from scipy.special import expit
@@ -83,7 +83,9 @@ class Regression(Result):
     profile: ProfileLikelihood | None = None
 
     def __getitem__(self, name: str) -> Estimated:
-        """Return one coefficient, with its standard error and interval."""
+        """Return one coefficient of a regression, with its standard error and
+        interval.
+        """
         index = self.names.index(checks.choice(name, "coefficient", self.names))
         low, high = self.intervals[index].tolist()
         return Estimated(
@@ -92,12 +94,13 @@ class Regression(Result):
 
     @property
     def standard_errors(self) -> Floats:
-        """The standard error of each coefficient."""
+        """The standard error of each coefficient of the regression."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     @cached_property
     def intervals(self) -> Floats:
-        """The 95 % interval of each coefficient, one row each; ends may be infinite.
+        """The 95 % interval of each coefficient of the regression, one row each; ends
+        may be infinite.
 
         They are by the profile likelihood, and normal for the family `"linear"`.
         """
@@ -108,8 +111,8 @@ class Regression(Result):
 
     @cached_property
     def p_values(self) -> Floats:
-        """The p-value of the test that a coefficient is 0: of the likelihood ratio, and
-        normal for the family `"linear"`.
+        """The p-value of the test that a regression's coefficient is 0: of the
+        likelihood ratio, and normal for the family `"linear"`.
         """
         if self.profile is None:
             return normal_p_values(self.values, self.standard_errors)
@@ -118,7 +121,7 @@ class Regression(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on coefficients without a finite estimate."""
+        """Sentences on a regression's coefficients without a finite estimate."""
         notes = []
         infinite = [
             n for n, b in zip(self.names, self.values, strict=True) if np.isinf(b)
@@ -136,7 +139,9 @@ class Regression(Result):
         return tuple(notes)
 
     def chart(self) -> Any:
-        """Return an Altair chart: coefficients with 95 % intervals beside 0."""
+        """Return a regression as an Altair chart: coefficients with 95 % intervals
+        beside 0.
+        """
         from seepage.charts.estimate_charts import coefficients_chart
 
         columns = self._columns()
@@ -174,7 +179,7 @@ class Regression(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coefficients as JSON-compatible data."""
+        """Return the regression's coefficients as JSON-compatible data."""
         content = {
             "formula": self.formula.text,
             "family": self.family,
@@ -188,7 +193,9 @@ class Regression(Result):
         return dict(json_ready(content))
 
     def summary(self) -> str:
-        """Return the coefficients as text, in the shape of a summary of statsmodels."""
+        """Return the regression's coefficients as text, in the shape of a summary of
+        statsmodels.
+        """
         width = max(map(len, [*self.names, "Dep. Variable:"])) + 2
         titles = ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
         rule = "=" * (width + 11 * len(titles))
@@ -209,7 +216,8 @@ class Regression(Result):
         return "\n".join([*lines, *self.notes])
 
     def predict(self, data: Any) -> EstimatedCells:
-        """Return the mean of the outcome for each row of a frame or mapping of columns.
+        """Return the regression's mean of the outcome for each row of a frame or
+        mapping of columns.
 
         Intervals are those of x b, transformed: of the mean, not of single answers.
         They are by the profile likelihood, which is maximised some twenty times for
@@ -236,7 +244,9 @@ class Regression(Result):
         )
 
     def _normal_means(self, design: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return means of the outcome, errors and intervals by the delta method."""
+        """Return a regression's means of the outcome, errors and intervals by the delta
+        method.
+        """
         predictors = design @ self.values
         squares = np.einsum("ij,jk,ik->i", design, self.covariance, design)
         deviations = np.sqrt(squares)
@@ -246,8 +256,8 @@ class Regression(Result):
 
     @property
     def _has_normal_intervals(self) -> bool:
-        """Whether the interval of each coefficient is nearly that of a normal
-        estimate.
+        """Whether the interval of each coefficient of the regression is nearly that of
+        a normal estimate.
         """
         if not np.isfinite(self.values).all():
             return False
@@ -256,6 +266,7 @@ class Regression(Result):
         return bool((np.abs(normal - self.intervals) <= tolerance).all())
 
     def _variable(self, name: str, column: Any) -> Variable:
+        """Return a column to predict at as the regression's variable."""
         levels = self.levels[name]
         if not levels:
             try:
@@ -270,7 +281,8 @@ class Regression(Result):
 def _profile_means(
     profile: ProfileLikelihood, design: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return means of a logit, errors and intervals by the profile likelihood.
+    """Return means predicted by a logit regression, errors and intervals by the profile
+    likelihood.
 
     An error is half the width of the interval in normal quantiles.
     """
@@ -285,19 +297,25 @@ def _profile_means(
 
 
 def normal_intervals(values: Floats, errors: Floats) -> Floats:
-    """Return the 95 % intervals of normal estimates, one row each."""
+    """Return the 95 % intervals of normal coefficients of a regression, one row
+    each.
+    """
     return values[:, None] + np.outer(errors, [-NORMAL_QUANTILE, NORMAL_QUANTILE])
 
 
 def normal_p_values(values: Floats, errors: Floats) -> Floats:
-    """Return the p-values of the tests that normal estimates are of 0."""
+    """Return the p-values of the tests that normal coefficients of a regression are
+    0.
+    """
     from scipy.special import ndtr
 
     return np.asarray(2.0 * ndtr(-np.abs(values / errors)))
 
 
 def finite_covariance(values: Floats, covariance: Floats) -> Floats:
-    """Return a covariance with infinite variances of estimates that are not finite."""
+    """Return a regression's covariance with infinite variances of coefficients that are
+    not finite.
+    """
     infinite = ~np.isfinite(values)
     covariance = covariance.copy()
     covariance[infinite] = np.nan
@@ -307,7 +325,9 @@ def finite_covariance(values: Floats, covariance: Floats) -> Floats:
 
 
 def _mapped_columns(columns: Mapping[str, Any]) -> pa.Table:
-    """Return a mapping from columns to values, or to one value, as a table."""
+    """Return the columns to predict a regression at as a table, from a mapping to
+    values, or to one value.
+    """
     try:
         return pa.table(
             {name: _column_values(column) for name, column in columns.items()}
@@ -317,7 +337,8 @@ def _mapped_columns(columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _column_values(column: Any) -> npt.NDArray[Any]:
-    """Return the values of a column, or its one value, as an array.
+    """Return the values of a column to predict a regression at, or its one value, as an
+    array.
 
     A TypeError if a value is a collection: Arrow would follow one that contains itself
     until the process ends.

@@ -78,8 +78,8 @@ same."""
 
 
 def report_column(plan: PlanContent, index: int, name: str) -> str:
-    """Return the name of a report's column, from the index of its form and the report's
-    name.
+    """Return the name of a column of reports, from the index of its form and the
+    report's name.
 
     The attribute's name if everyone is asked the same; else `"<form>:<attribute>"`, or
     `"<form>:report"` for one report of all answers.
@@ -122,8 +122,8 @@ def reports_schema(plan: PlanContent) -> pa.Schema:
 def spread_reports(
     plan: PlanContent, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
 ) -> list[pa.Array]:
-    """Return the reports of some people as Arrow columns, in the order of
-    `reports_schema`.
+    """Return the reports of some people as the Arrow columns of a batch, in the order
+    of `reports_schema`.
 
     A column of one form is null for people with another form.
 
@@ -178,6 +178,7 @@ class ReportSource:
         *,
         are_lines: bool = False,
     ) -> None:
+        """Check the schema of each part of the reports, and count their rows."""
         self._parts = [_with_descriptions(plan, part) for part in parts]
         self._plan = plan
         self._are_lines = are_lines
@@ -217,7 +218,7 @@ class ReportSource:
         return batch.read(column, form, self._plan.form_mechanisms[form][name])
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column that is beside the reports, such as weights."""
+        """Return a column that is beside the batches' reports, such as weights."""
         if self._are_lines:
             raise InputError(
                 f"reports as clients send them have no column {name!r} beside them: "
@@ -283,13 +284,17 @@ class _Batch(NamedTuple):
     before: int
 
     def check_forms(self, count: int) -> None:
-        """Raise an InputError where the number of a form is none from 1 to `count`."""
+        """Raise an InputError where the number of a form in a batch is none from 1 to
+        `count`.
+        """
         wrong = (self.forms < 0) | (self.forms >= count)
         if wrong.any():
             raise self.damaged(wrong, FORM, f"it must hold integers from 1 to {count}")
 
     def read(self, column: str, form: int, mechanism: Mechanism) -> Reports:
-        """Return the reports of one column, of the people who have its form."""
+        """Return the reports of one column of a batch, of the people who have its
+        form.
+        """
         having = self.forms == form
         array = self.records.column(column)
         wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
@@ -306,7 +311,7 @@ class _Batch(NamedTuple):
         return reports
 
     def damaged(self, wrong: Booleans, column: str, rule: str) -> InputError:
-        """Return the error for the first record that breaks a rule."""
+        """Return the error for the first record of a batch that breaks a rule."""
         record = self.before + int(wrong.argmax()) + 1
         return InputError(
             f"{self.part}, record {record:,}: column {column!r} is damaged: {rule}"
@@ -316,6 +321,7 @@ class _Batch(NamedTuple):
 def _part_batches(
     part: pa.Table | Path, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a table or file of reports."""
     if isinstance(part, pa.Table):
         yield from part.select(columns).to_batches(max_chunksize=BATCH_ROWS)
     else:
@@ -324,8 +330,8 @@ def _part_batches(
 
 
 def _with_descriptions(plan: PlanContent, part: pa.Table | Path) -> pa.Table | Path:
-    """Return a part; one that another program wrote, without descriptions, as a
-    table.
+    """Return a table or file of reports; one that another program wrote, without
+    descriptions, as a table.
     """
     schema = reports_schema(plan)
     if isinstance(part, pa.Table):
@@ -339,14 +345,15 @@ def _with_descriptions(plan: PlanContent, part: pa.Table | Path) -> pa.Table | P
 
 
 def _shown(part: pa.Table | Path) -> str:
+    """Return the name of a table or file of reports for messages."""
     if isinstance(part, pa.Table):
         return "the table"
     return str(part)
 
 
 def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
-    """Return the schema and the number of rows; raise if row groups of a file have
-    another sum.
+    """Return the schema of a table or file of reports and its number of rows; raise if
+    row groups of a file have another sum.
     """
     if isinstance(part, pa.Table):
         return part.schema, part.num_rows
@@ -362,6 +369,7 @@ def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
 
 
 def _warn(note: str) -> None:
+    """Warn of reports that are left out."""
     warnings.warn(note, stacklevel=6)
 
 
@@ -404,7 +412,9 @@ def open_reports(
 def _sent_reports(
     plan: PlanContent, kind: str, files: Sequence[Path]
 ) -> tuple[pa.Table, list[str]]:
-    """Return reports as clients sent them, and notes on those that are left out."""
+    """Return batches of reports that clients sent, as lines or in a database, and notes
+    on those left out.
+    """
     if kind == DATABASE:
         from seepage.collection.stored_reports import read_databases
 
@@ -432,7 +442,9 @@ def _format_of(file: Path) -> str:
 
 
 def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:
-    """Raise an InputError if a schema is not that of the plan's reports."""
+    """Raise an InputError if the schema of batches is not that of the plan's
+    reports.
+    """
     stated = (schema.metadata or {}).get(COLLECTION)
     if stated is not None and stated.decode(errors="replace") != plan.collection:
         raise InputError(
@@ -452,7 +464,9 @@ def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:
 
 
 def _check_form_column(field: pa.Field, where: str) -> None:
-    """Raise an InputError if the column of the numbers of forms holds no integers."""
+    """Raise an InputError if a batch's column of the numbers of forms holds no
+    integers.
+    """
     if not pa.types.is_integer(field.type):
         raise InputError(
             f"column {FORM!r} of {where} must hold integers, got {field.type}"
@@ -460,7 +474,9 @@ def _check_form_column(field: pa.Field, where: str) -> None:
 
 
 def _check_report_column(field: pa.Field, expected: pa.Field, where: str) -> None:
-    """Raise an InputError if a column does not hold reports of its mechanism."""
+    """Raise an InputError if a batch's column does not hold reports of its
+    mechanism.
+    """
     stated = described_reports(field)
     required = described_reports(expected)
     if stated != required or field.type != expected.type:

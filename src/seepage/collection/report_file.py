@@ -17,7 +17,7 @@ ROW_GROUP = 1 << 17
 def write_report_file(
     plan: PlanContent, batches: Iterator[pa.RecordBatch], file: IO[bytes]
 ) -> int:
-    """Write batches of reports as Parquet; return the number of rows.
+    """Write batches of reports to a Parquet file; return the number of rows.
 
     Row groups have at least `ROW_GROUP` rows.  Reports that are values, and forms, are
     dictionary-encoded.

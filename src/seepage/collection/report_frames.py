@@ -52,8 +52,8 @@ def table_of_frame(schema: pa.Schema, frame: Any) -> pa.Table:
 
 
 def _arrow_column(column: Any, *kinds: pa.DataType | None) -> Any:
-    """Return a column of a frame as an array of the first type that can hold it, None
-    for that which Arrow detects; None if no type can.
+    """Return a frame's column of reports as an array of the first type that can hold
+    it, None for that which Arrow detects; None if no type can.
     """
     if not column.implementation.is_pandas_like():
         return column.to_arrow()
@@ -79,7 +79,9 @@ def table_of_csv(schema: pa.Schema, files: Sequence[Path]) -> pa.Table:
 
 
 def is_described(schema: pa.Schema, stated: pa.Schema) -> bool:
-    """Return whether a schema describes any of the plan's reports itself."""
+    """Return whether the schema of a frame describes any of the plan's reports
+    itself.
+    """
     if stated.metadata and any(key in stated.metadata for key in schema.metadata):
         return True
     names = [name for name in schema.names if stated.get_field_index(name) >= 0]
@@ -87,14 +89,15 @@ def is_described(schema: pa.Schema, stated: pa.Schema) -> bool:
 
 
 def table_of_parquet(schema: pa.Schema, file: Path) -> pa.Table:
-    """Return reports in a Parquet file without descriptions as the table that `perturb`
-    returned.
+    """Return reports that a frame wrote to Parquet, without descriptions, as the table
+    that `perturb` returned.
     """
     return described_table(schema, pq.read_table(file, partitioning=None), str(file))
 
 
 def described_table(schema: pa.Schema, table: pa.Table, where: str) -> pa.Table:
-    """Return a table whose columns of reports have the types that the plan states.
+    """Return the table of a frame whose columns of reports have the types that the plan
+    states.
 
     Parameters
     ----------
@@ -115,14 +118,14 @@ def described_table(schema: pa.Schema, table: pa.Table, where: str) -> pa.Table:
 
 
 def _beside(table: pa.Table, schema: pa.Schema) -> Iterator[tuple[pa.Field, Any]]:
-    """Yield the columns beside the reports."""
+    """Yield the columns of a frame beside its reports."""
     for index, field in enumerate(table.schema):
         if field.name not in schema.names:
             yield field, table.column(index)
 
 
 def _reports_column(table: pa.Table, field: pa.Field, where: str) -> Any:
-    """Return a column of reports in the type of the plan's schema."""
+    """Return a frame's column of reports in the type of the plan's schema."""
     if table.schema.names.count(field.name) != 1:
         raise InputError(f"{where} must have one column of reports {field.name!r}")
     column = table.column(field.name)
@@ -136,7 +139,9 @@ def _reports_column(table: pa.Table, field: pa.Field, where: str) -> Any:
 
 
 def _converted(column: pa.ChunkedArray, kind: pa.DataType) -> Any:
-    """Return a column in another type; a value that this type cannot hold raises."""
+    """Return a frame's column in another type; a value that this type cannot hold
+    raises.
+    """
     if column.type == kind:
         return column
     if pa.types.is_integer(kind) and not _may_be_integers(column.type):
@@ -150,7 +155,9 @@ def _converted(column: pa.ChunkedArray, kind: pa.DataType) -> Any:
 
 
 def _may_be_integers(kind: pa.DataType) -> bool:
-    """Return whether a type may hold integers: of nullable ones frames make floats."""
+    """Return whether a frame's column of a type may hold integers: of nullable ones
+    frames make floats.
+    """
     if pa.types.is_null(kind) or pa.types.is_integer(kind):
         return True
     return bool(pa.types.is_floating(kind))

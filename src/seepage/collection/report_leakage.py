@@ -83,11 +83,15 @@ class PairTerms(NamedTuple):
     sizes: Floats
 
     def select(self, groups: Any) -> "PairTerms":
-        """Return the terms of some of the groups."""
+        """Return the terms of some groups of reports that a leakage is estimated
+        from.
+        """
         return PairTerms(self.joint[groups], self.marginal[groups], self.sizes[groups])
 
     def correlation(self) -> Floats:
-        """Return the estimated correlation channel F_x(z) / f_x, clipped to [0, 1]."""
+        """Return the correlation channel F_x(z) / f_x estimated from reports, clipped
+        to [0, 1].
+        """
         joint = self.joint.sum(axis=0)
         marginal = self.marginal.sum(axis=0)
         ratio = np.divide(
@@ -107,13 +111,16 @@ class PairSums:
     """
 
     def __init__(self, plan: PlanContent, names: Sequence[str]) -> None:
+        """Start the sums of reports that a pair's leakage is estimated from."""
         self.forms = informative_forms(plan, names, margins=True)
         self.sizes = np.zeros(GROUPS)
         self.people = 0
         self.sums = np.zeros((GROUPS, *(plan.domain[name].size + 1 for name in names)))
 
     def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
-        """Add reports of one form; weights are not counted."""
+        """Add reports of one form to the sums of a pair's leakage; weights are not
+        counted.
+        """
         vectors = self.forms[index]
         precision = 1.0 / (self.forms[index].variance or 1.0)
         for group in range(GROUPS):
@@ -127,8 +134,8 @@ class PairSums:
         self.people += len(reports[0])
 
     def terms(self, *, transposed: bool = False) -> PairTerms:
-        """Return the terms of groups that have reports; `transposed` if the source is
-        first.
+        """Return the terms of groups that have reports, of a pair's leakage;
+        `transposed` if the source is first.
         """
         cells = self.sums
         if transposed:
@@ -195,8 +202,8 @@ def _upper_limit(terms: PairTerms, sets: LikelySets, level: float) -> float:
 def _cross_fit(
     selecting: PairTerms, evaluating: PairTerms, sets: LikelySets, level: float
 ) -> Limits:
-    """Return the limits of l(x, x', S), evaluated on one half, selected on the other
-    half.
+    """Return the limits of l(x, x', S) from reports, evaluated on one half, selected on
+    the other half.
 
     Selected is the (x, x', S) with the largest lower limit.
     """
@@ -218,8 +225,8 @@ def _cross_fit(
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
-    """Return for each x' an order of the source values whose prefixes contain the best
-    set.
+    """Return for each x' an order of the source values whose prefixes contain the set
+    of largest leakage.
 
     For sets of any size, by decreasing likelihood ratio of x against x'; for sets of
     one size, the best set comes first [`seepage.leakage.solver`].
@@ -240,14 +247,16 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
 def _limits(
     terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float
 ) -> Limits:
-    """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided
-    level.
+    """Return estimates and limits of the leakage l(x, x', S) for every x' and S, at a
+    one-sided level.
     """
     minimum = np.exp(-sets.contrast)
     maximum = np.exp(sets.contrast)
 
     def ratio_parts(part: PairTerms) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return N and D, and their deviations by group."""
+        """Return N and D of the leakage's ratio N / D, and their deviations by group of
+        reports.
+        """
         whole = part.marginal[:, :, None]
         numerator = minimum * whole + (1.0 - minimum) * _set_sums(part, orders, sets)
         total = whole.sum(axis=0)
@@ -282,8 +291,8 @@ def _limits(
 
 
 def _deviations(groups: Floats, sizes: Floats) -> Floats:
-    """Return the deviation of each group's sum from its expectation, its share of the
-    total.
+    """Return the deviation of each group's sum of reports from its expectation, its
+    share of the total.
     """
     return np.asarray(
         groups - sizes[:, None, None] * (groups.sum(axis=0) / sizes.sum())
@@ -297,7 +306,8 @@ def _fieller(
     part_deviations: Floats,
     level: float,
 ) -> tuple[Floats, Floats]:
-    """Return the limits of part / whole [Fieller 1954]; infinite if the whole may be 0.
+    """Return the limits of a leakage's ratio part / whole [Fieller 1954]; infinite if
+    the whole may be 0.
 
     A ratio r is within the limits if part - r whole does not differ from 0 in a t-test
     at this one-sided level, with the variance between groups.
@@ -319,7 +329,7 @@ def _fieller(
 
 
 def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
-    """Return the sums of F_x(S) by group, shape (groups, targets, sets)."""
+    """Return the sums of F_x(S) by group of reports, shape (groups, targets, sets)."""
     if sets.kind == "singletons":
         return terms.joint
     ordered = np.take_along_axis(terms.joint, orders[None], axis=2)
@@ -360,7 +370,9 @@ class ReportAnalysis(Result):
     records: int
 
     def __getitem__(self, pair: tuple[str, str]) -> Leak:
-        """Return the leakage about a target from a source, with its limits."""
+        """Return the leakage about a target from a source that reports show, with its
+        limits.
+        """
         names = tuple(checks.texts(pair, "the pair"))
         if len(names) != 2:
             raise InputError(
@@ -375,7 +387,9 @@ class ReportAnalysis(Result):
         return self.leaks[target, source]
 
     def strongest(self, count: int = 10) -> list[Leak]:
-        """Return the leaks with the largest lower confidence limits."""
+        """Return the leaks that reports show with the largest lower confidence
+        limits.
+        """
         ordered = sorted(
             self.leaks.values(), key=lambda leak: (-leak.lower, -leak.leakage)
         )
@@ -411,7 +425,7 @@ def analyse_reports(
     plan: PlanContent, reports: Any, *, confidence: float = 0.95
 ) -> ReportAnalysis:
     """Return the leakage of every attribute about every other that some form asks for
-    with it.
+    with it, from reports alone.
 
     Parameters
     ----------
@@ -465,8 +479,8 @@ def analyse_reports(
 def _pair_terms(
     plan: PlanContent, source: ReportSource
 ) -> dict[tuple[str, str], PairTerms]:
-    """Return the terms of each ordered pair of attributes that a form asks for
-    together.
+    """Return the terms of the leakage of each ordered pair of attributes that a form
+    asks for together.
     """
     pairs = list(combinations(plan.collected.names, 2))
     sums = {pair: PairSums(plan, pair) for pair in pairs}
@@ -480,8 +494,8 @@ def _pair_terms(
 
 
 def _release(plan: PlanContent, name: str) -> Release:
-    """Return the release by the form with the largest budget; none if only matrix forms
-    ask.
+    """Return the release of a leakage by the form with the largest budget; none if only
+    matrix forms ask.
     """
     mechanisms = [form[name] for form in plan.form_mechanisms if name in form]
     if not mechanisms:

@@ -57,6 +57,7 @@ class LineError(InputError):
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
+        """State why a line of reports is left out."""
         message = reason
         if detail:
             message = f"{reason}: {detail}"
@@ -75,6 +76,7 @@ class ReportLine(msgspec.Struct, omit_defaults=True):
 
 
 def _open(file: Path) -> BinaryIO:
+    """Open a file of lines of reports, plain or gzip."""
     try:
         with file.open("rb") as stream:
             is_packed = stream.read(2) == GZIP
@@ -137,6 +139,7 @@ class LineGatherer:
     """
 
     def __init__(self, plan: PlanContent) -> None:
+        """Start with no lines of reports of a plan."""
         self._plan = plan
         self._checker = LineChecker(plan)
         self.forms = list[int]()
@@ -147,7 +150,7 @@ class LineGatherer:
         self.notes = list[str]()
 
     def gather(self, file: Path, lines: Iterable[bytes | None]) -> None:
-        """Read the lines of a file, and note those that are skipped."""
+        """Read the lines of reports of a file, and note those that are skipped."""
         skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
         for number, content in enumerate(lines, 1):
             try:
@@ -170,7 +173,9 @@ class LineGatherer:
             self.columns[line.form - 1][name].append(report)
 
     def table(self, file: Path) -> pa.Table:
-        """Return all reports, one row per person; without any, `file` is at fault."""
+        """Return the reports of all lines, one row per person; without any, `file` is
+        at fault.
+        """
         if not self.forms:
             reasons = ""
             if self.notes:
@@ -183,13 +188,15 @@ class LineGatherer:
         return pa.Table.from_arrays(arrays, schema=reports_schema(self._plan))
 
     def _reports(self, index: int, name: str, _: Any) -> pa.Array:
-        """Return one report of a form as an Arrow array."""
+        """Return one report of a form from all lines as an Arrow array."""
         mechanism = self._plan.form_mechanisms[index][name]
         return _as_reports(mechanism, self.columns[index][name]).array()
 
 
 def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
-    """Return a sentence on the lines of a file that are skipped for a reason."""
+    """Return a sentence on the lines of reports of a file that are skipped for a
+    reason.
+    """
     lines = "lines"
     if len(numbers) == 1:
         lines = "line"
@@ -209,6 +216,7 @@ class LineChecker:
     """
 
     def __init__(self, plan: PlanContent) -> None:
+        """Prepare to check lines of reports of a plan."""
         self._plan = plan
         self._decoder = msgspec.json.Decoder(ReportLine)
         for mechanisms in plan.form_mechanisms:
@@ -241,8 +249,8 @@ class LineChecker:
         return line, self._encoded(line)
 
     def is_known(self, line: ReportLine, encoded: dict[str, int]) -> bool:
-        """Return whether an equal line with its id was there before; note the id if
-        not.
+        """Return whether an equal line of reports with its id was there before; note
+        the id if not.
         """
         if line.id is None:
             return False
@@ -288,7 +296,7 @@ def _reports_of(line: ReportLine, *, is_product: bool) -> dict[str, Any]:
 
 
 def _encoded(mechanism: Mechanism, report: Any) -> int | None:
-    """Return a report as an integer: a value, or the bitmask of a set.
+    """Return a line's report as an integer: a value, or the bitmask of a set.
 
     It is None for what the mechanism cannot output.
     """
@@ -304,7 +312,7 @@ def _encoded(mechanism: Mechanism, report: Any) -> int | None:
 
 
 def _bitmask(values: Sequence[int], k: int) -> int | None:
-    """Return ascending values below k as a bitmask; None for others."""
+    """Return a line's ascending values below k as a bitmask; None for others."""
     bits = 0
     last = -1
     for value in values:
@@ -316,7 +324,7 @@ def _bitmask(values: Sequence[int], k: int) -> int | None:
 
 
 def _as_reports(mechanism: Mechanism, reports: list[int]) -> Reports:
-    """Return encoded reports as `Mechanism.perturb` returns them."""
+    """Return the encoded reports of lines as `Mechanism.perturb` returns them."""
     description = mechanism.describe()
     if mechanism.reports is ValueReports:
         values = np.array(reports, dtype=np.int64)
@@ -328,8 +336,8 @@ def _as_reports(mechanism: Mechanism, reports: list[int]) -> Reports:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the lines of a file without a byte order mark; None for one that is too
-    long.
+    """Yield the lines of a file of reports without a byte order mark; None for one that
+    is too long.
     """
     is_first = True
     while line := stream.readline(MAX_LINE_BYTES):

@@ -49,7 +49,7 @@ has open too would release SQLite's locks on it."""
 def read_databases(
     plan: PlanContent, files: Sequence[Path]
 ) -> tuple[pa.Table, list[str]]:
-    """Return the reports of databases, and notes on those that are left out.
+    """Return the stored reports of databases, and notes on those that are left out.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def read_databases(
 def export_reports(
     plan: PlanContent, path: str | os.PathLike[str], output: str | os.PathLike[str]
 ) -> int:
-    """Write the reports of a database to another file; return their number.
+    """Write the stored reports of a database to another file; return their number.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def export_reports(
 def check_collection(
     connection: sqlite3.Connection, plan: PlanContent, path: Path
 ) -> None:
-    """Raise an InputError if a database does not hold reports of a plan."""
+    """Raise an InputError if a database does not hold stored reports of a plan."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if (application, version) != (APPLICATION, VERSION):
@@ -126,7 +126,9 @@ def check_collection(
 
 
 def _lines(plan: PlanContent, path: Path) -> Iterator[bytes]:
-    """Yield the reports of a database as lines of JSON; faults raise an InputError."""
+    """Yield the stored reports of a database as lines of JSON; faults raise an
+    InputError.
+    """
     with _readable(path) as connection:
         check_collection(connection, plan, path)
         rows = connection.execute("SELECT id, form, reports FROM reports ORDER BY id")
@@ -150,7 +152,7 @@ def _line(plan: PlanContent, name: object, form: object, reports: object) -> byt
 
 @contextmanager
 def _readable(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that reads one state of a database; faults raise an
+    """Yield a connection that reads one state of a database of reports; faults raise an
     InputError.
     """
     if not path.is_file():
@@ -163,7 +165,7 @@ def _readable(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Return a connection within a read transaction.
+    """Return a connection within a read transaction on stored reports.
 
     Beside a database that is still written SQLite needs its shared memory.  Where that
     cannot be made, as on a medium that is read-only, the file is read as it is, unless
@@ -178,6 +180,7 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _begin_reading(path: Path, options: str) -> sqlite3.Connection:
+    """Return a connection to stored reports that has begun to read."""
     address = f"file:{quote(str(path.absolute()))}?{options}"
     connection = sqlite3.connect(address, uri=True, isolation_level=None)
     try:

@@ -31,7 +31,9 @@ AGREEMENT = 1e-12
 
 
 def _number(weight: Any) -> Any:
-    """Return a weight, the number of one that is a text; raise if it spells none."""
+    """Return a survey weight, the number of one that is a text; raise if it spells
+    none.
+    """
     if not isinstance(weight, str):
         return weight
     number = number_of_text(weight)
@@ -41,8 +43,8 @@ def _number(weight: Any) -> Any:
 
 
 def checked_weights(weights: Any, records: int) -> Floats:
-    """Return weights as numbers, the largest from 1/2 to 1; warn where one is shared by
-    so few people that it tells who.
+    """Return survey weights as numbers, the largest from 1/2 to 1; warn where one is
+    shared by so few people that it tells who.
 
     They are divided by a power of 2, which is exact.
     """
@@ -136,7 +138,9 @@ class Margin(NamedTuple):
 
 
 def _margin(name: str, column: NDArray[Any], known: Mapping[Any, float]) -> Margin:
-    """Return the known totals of one attribute, scaled to the number of people."""
+    """Return the known totals of one attribute for raking, scaled to the number of
+    people.
+    """
     levels, codes = np.unique(column, return_inverse=True)
     values = column_texts(levels)
     is_number = column.dtype.kind == "f"
@@ -156,7 +160,7 @@ def _margin(name: str, column: NDArray[Any], known: Mapping[Any, float]) -> Marg
 
 
 def _value_text(value: Any, is_number: bool) -> str:
-    """Return a value of known totals as `column_texts` writes it."""
+    """Return a value of known totals for raking as `column_texts` writes it."""
     text = str(value).strip()
     number = number_of_text(text)
     if is_number and number is not None:
@@ -165,7 +169,9 @@ def _value_text(value: Any, is_number: bool) -> str:
 
 
 def _raked(weights: Floats, margins: Sequence[Margin]) -> Floats:
-    """Return weights that have all known totals, by iterative proportional fitting."""
+    """Return raked weights that have all known totals, by iterative proportional
+    fitting.
+    """
     for _ in range(MAX_ROUNDS):
         largest = 0.0
         for codes, totals in margins:
