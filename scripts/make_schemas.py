@@ -25,9 +25,10 @@ FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-ANY_NUMBER = {
-    "anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}, {"type": "null"}]
-}
+NULL = {"type": "null"}
+"""The schema of a value that is absent."""
+
+ANY_NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}, NULL]}
 """A number as `json_ready` writes it."""
 
 ARRAY = {"type": "array", "items": {"anyOf": [ANY_NUMBER, {"type": "array"}]}}
@@ -183,11 +184,13 @@ def _schema(name: str, kind: Any) -> dict[str, Any]:
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with named fields as one without others, its
-    description in one line.
+    description in one line; null stands last, whichever msgspec wrote it.
     """
     changed = dict(schema)
     if "properties" in schema:
         changed["additionalProperties"] = False
+    if "anyOf" in schema:
+        changed["anyOf"] = sorted(schema["anyOf"], key=lambda kind: bool(kind == NULL))
     if isinstance(schema.get("description"), str):
         changed["description"] = schema["description"].split("\n")[0].strip()
     return changed

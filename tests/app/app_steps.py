@@ -70,3 +70,12 @@ def wait_for(guest, path, absent):
             return text
         time.sleep(0.2)
     raise AssertionError(f"{path} never came")
+
+
+def wait_until(condition):
+    """Wait until a condition holds, for at most a minute."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the condition never held")

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
-from app_steps import wait_for
+from app_steps import wait_for, wait_until
 
 import seepage as sp
 from seepage.app import access, uploads
@@ -171,10 +171,8 @@ def test_a_file_that_breaks_off_leaves_nothing(guest, study, tmp_path):
             "Content-Length: 1000000",
         ]
         connection.sendall("\r\n".join([*head, "", "a,b\n"]).encode())
-    for _ in range(200):
-        if not list(tmp_path.rglob("*.part")):
-            break
-        guest.send("GET", f"{study}/data")
+        wait_until(lambda: list(tmp_path.rglob("*.part")))
+    wait_until(lambda: not list(tmp_path.rglob("*.part")))
     assert not list(tmp_path.rglob("arrived*"))
     assert guest.send("GET", f"{study}/columns")[1]["location"] == f"{study}/data"
 

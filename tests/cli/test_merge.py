@@ -283,7 +283,7 @@ def test_equal_counts_of_two_files_are_merged_with_a_word(shards, tmp_path):
     done = run(merge, first, twin, "-o", tmp_path / "all.pairs")
     assert done.exit_code == 0, done.output
     assert (
-        "files 'part-0.parquet' and 'copy.parquet' have the same content" in done.stderr
+        "files 'part-0.parquet' and 'copy.parquet' have the same content" in done.output
     )
     assert PairCounts.load(tmp_path / "all.pairs").records == 100
 
@@ -296,7 +296,7 @@ def test_a_copy_of_a_file_that_is_in_a_sum_is_merged_with_a_word(shards, tmp_pat
     run(merge, first, second, "-o", every)
     done = run(merge, every, twin, "-o", tmp_path / "more.pairs")
     assert done.exit_code == 0, done.output
-    assert "'part-1.parquet' and 'copy.parquet' have the same content" in done.stderr
+    assert "'part-1.parquet' and 'copy.parquet' have the same content" in done.output
 
 
 def test_counts_of_frames_know_no_files():
