@@ -141,7 +141,9 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
 
 
 def _remarks(pairs: PairCounts) -> list[str]:
-    """Return what must be known to read the leaks: copies and skip patterns."""
+    """Return what the page of an analysis says to read the leaks: copies and skip
+    patterns.
+    """
     same = [" and ".join(names) for names in same_attributes(pairs)]
     remarks = list[str]()
     if same:
@@ -172,7 +174,9 @@ AUDIT_STATES: dict[str, tuple[State, str]] = {
 
 
 def audit_heading(audit: Any) -> AuditHeading:
-    """Return the verdict of an audit in the words of who decides."""
+    """Return the heading of the analysis's page for an audit: its verdict in the words
+    of who decides.
+    """
     decisive = audit.decisive
     state, order = AUDIT_STATES[audit.verdict]
     is_exact = decisive.lower == decisive.upper
@@ -191,8 +195,8 @@ def audit_heading(audit: Any) -> AuditHeading:
 
 
 def _people_picture(analysis: Analysis) -> Markup | None:
-    """Return promised epsilons and realised losses as a picture, None where none was
-    measured.
+    """Return the picture of promised epsilons and realised losses on an analysis's
+    page, None where none was measured.
     """
     found = analysis.experienced
     if found is None or not found.measured:
@@ -203,7 +207,9 @@ def _people_picture(analysis: Analysis) -> Markup | None:
 
 
 def _uncertainty(analysis: Analysis) -> dict[str, Any] | None:
-    """Return the curve over distances and its picture; None without uncertainty."""
+    """Return the curve over distances on the page of an analysis and its picture; None
+    without uncertainty.
+    """
     within = analysis.within
     if within is None or within.uncertainty is None:
         return None
@@ -217,8 +223,8 @@ def _uncertainty(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
-    """Return the first guarantee with witnesses beyond the own report, and its
-    strongest ones.
+    """Return the evidence on the page of an analysis: the first guarantee with
+    witnesses beyond the own report, and its strongest ones.
     """
     for total in analysis.totals.totals:
         pairs = zip(total.values.tolist(), total.evidence, strict=False)
@@ -234,15 +240,17 @@ def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
 
 
 def _notes(analysis: Analysis) -> dict[str, list[str]]:
-    """Return each distinct note on totals, with the guarantees that it applies to."""
+    """Return each distinct note on totals for the page of an analysis, with the
+    guarantees that it applies to.
+    """
     totals = analysis.totals.totals
     notes = dict.fromkeys(note for total in totals for note in total.notes)
     return {note: [t.guarantee for t in totals if note in t.notes] for note in notes}
 
 
 def _missing(pairs: PairCounts) -> dict[str, int]:
-    """Return the number of missing values of each attribute that has a category of
-    them.
+    """Return for the page of an analysis the number of missing values of each attribute
+    that has a category of them.
     """
     counted = zip(pairs.domain, pairs.marginals, strict=True)
     return {a.name: int(n[a.code(MISSING)]) for a, n in counted if MISSING in a.values}

@@ -65,9 +65,12 @@ class AnalysisFinding:
 
 
 def by_urgency(verdict: Verdict) -> list[Judgement]:
-    """Return the judgements, exceeded limits first, then by what is told at least."""
+    """Return the judgements of an analysis as they are viewed, exceeded limits first,
+    then by what is told at least.
+    """
 
     def urgency(judgement: Judgement) -> tuple[int, float]:
+        """Return how urgent the view of an analysis takes a judgement to be."""
         if judgement.limit is None or judgement.state is None:
             return len(STATES), -judgement.lower
         if judgement.state == "within":
@@ -128,7 +131,9 @@ def finding_of(analysis: Analysis) -> AnalysisFinding:
 
 
 def _sentence_open(undecided: Sequence[Judgement], all_questions: str) -> str:
-    """Return of how many questions it is not known whether the limit holds."""
+    """Return in the view of an analysis of how many questions it is not known whether
+    the limit holds.
+    """
     probable = sum(judgement.probably_exceeded for judgement in undecided)
     if probable:
         verb = "gives" if probable == 1 else "give"
@@ -144,7 +149,7 @@ def _sentence_open(undecided: Sequence[Judgement], all_questions: str) -> str:
 
 
 def _noise(matrix: LeakageMatrix) -> str:
-    """Return how much one answer changes the odds, in a sentence."""
+    """Return how much one answer changes the odds, a sentence of an analysis's view."""
     least = float(matrix.epsilons.min())
     most = float(matrix.epsilons.max())
     times = measured_odds(most)
@@ -156,7 +161,9 @@ def _noise(matrix: LeakageMatrix) -> str:
 
 
 def _facts_over(over: Sequence[Judgement]) -> list[Fact]:
-    """Return by how much the limit is exceeded, and how often."""
+    """Return by how much the limit is exceeded, and how often, for the view of an
+    analysis.
+    """
     if not over:
         return []
     top = max(over, key=lambda judgement: judgement.lower - (judgement.limit or 0.0))
@@ -181,7 +188,9 @@ def _facts_over(over: Sequence[Judgement]) -> list[Fact]:
 
 
 def _facts_within(analysis: Analysis, within: Sequence[Judgement]) -> list[Fact]:
-    """Return which questions are within the limit, by proof or with a confidence."""
+    """Return which questions are within the limit for the view of an analysis, by proof
+    or with a confidence.
+    """
     if not within:
         return []
     verb = "are" if len(within) > 1 else "is"
@@ -200,7 +209,9 @@ def _facts_within(analysis: Analysis, within: Sequence[Judgement]) -> list[Fact]
 
 
 def _fact_open(undecided: Sequence[Judgement]) -> Fact:
-    """Return how many questions are neither proven within the limit nor over it."""
+    """Return for the view of an analysis how many questions are neither proven within
+    the limit nor over it.
+    """
     verb = "are" if len(undecided) > 1 else "is"
     text = (
         f"{verb} not known: no message that is over the limit was found, and nothing "
@@ -216,7 +227,7 @@ def _fact_open(undecided: Sequence[Judgement]) -> Fact:
 
 
 def _without_limits(analysis: Analysis) -> AnalysisFinding:
-    """Return the strongest leak, which is what an analysis without limits finds."""
+    """Return the strongest leak, the view of an analysis without limits."""
     leaks = analysis.leaks(1)
     sentence = "No answer is shown to give away another."
     facts = list[Fact]()
@@ -263,7 +274,9 @@ def _without_limits(analysis: Analysis) -> AnalysisFinding:
 
 
 def _is_witnessed(analysis: Analysis) -> bool:
-    """Return whether reports together are known to tell more than an own report."""
+    """Return whether in an analysis's view reports together are known to tell more than
+    an own report.
+    """
     return any(
         judgement.lower > epsilon + 1e-6
         for judgement, epsilon in zip(
@@ -276,8 +289,9 @@ def _is_witnessed(analysis: Analysis) -> bool:
 
 
 def total_bars(analysis: Analysis) -> OddsBars | None:
-    """Return what all answers of a person tell about each question, as odds; None where
-    all are alike, which is a sentence and no picture.
+    """Return the view of an analysis's totals: what all answers of a person tell about
+    each question, as odds; None where all are alike, which is a sentence and no
+    picture.
     """
     assumed = _assumed_totals(analysis)
     ordered = by_urgency(analysis.verdict)
@@ -300,7 +314,9 @@ def total_bars(analysis: Analysis) -> OddsBars | None:
 
 
 def _assumed_totals(analysis: Analysis) -> dict[str, float]:
-    """Return totals that rest on an assumption by question; empty if there are none."""
+    """Return an analysis's totals that rest on an assumption by question; empty if
+    there are none.
+    """
     for total in analysis.totals.totals:
         if total.kind == "assumed":
             names = analysis.matrix.domain.names
@@ -309,7 +325,9 @@ def _assumed_totals(analysis: Analysis) -> dict[str, float]:
 
 
 def _total_entry(judgement: Judgement, assumed: float | None) -> OddsEntry:
-    """Return what is told about one question: at least, at most, or perhaps."""
+    """Return the view of one question's total in an analysis: at least, at most, or
+    perhaps.
+    """
     name = judgement.attribute
     at_least = f"at least {least_odds(judgement.lower)} ×"
     if judgement.state == "exceeded":
@@ -345,8 +363,8 @@ class AboutPicture:
 
 
 def about_picture(analysis: Analysis) -> AboutPicture | None:
-    """Return what other answers tell about the target of the strongest leak; None if
-    nothing is told.
+    """Return the view of what other answers tell about the target of an analysis's
+    strongest leak; None if nothing is told.
 
     As in the ranking of leaks, among its answers with enough records: an answer of one
     person would make every source tell all.
@@ -381,8 +399,8 @@ def about_picture(analysis: Analysis) -> AboutPicture | None:
 
 
 def is_told_by_totals(analysis: Analysis) -> bool:
-    """Return whether totals are the first picture: limits are set, or messages are
-    known that tell more than one answer.
+    """Return whether totals are the first picture of an analysis: limits are set, or
+    messages are known that tell more than one answer.
     """
     has_limits = any(limit is not None for limit in analysis.limits)
     return has_limits or _is_witnessed(analysis)
@@ -415,7 +433,9 @@ class LeakPicture:
 
 
 def leak_pictures(analysis: Analysis) -> list[LeakPicture]:
-    """Return the strongest leaks with their pictures, the strongest first."""
+    """Return the view of an analysis's strongest leaks, with their pictures, the
+    strongest first.
+    """
     matrix = analysis.matrix
     pictures = list[LeakPicture]()
     for leak in analysis.leaks(SHOWN_LEAKS):
@@ -431,7 +451,7 @@ def leak_pictures(analysis: Analysis) -> list[LeakPicture]:
 def leak_picture(
     matrix: LeakageMatrix, target: str, source: str, leakage: Leakage
 ) -> LeakPicture | None:
-    """Return the picture of a leakage by its witness; None if it has none.
+    """Return the view of one leak of an analysis by its witness; None if it has none.
 
     The shares are those of the noisy answers that are sent, where reports are single
     answers; otherwise those of the answers behind them, before the noise.
@@ -475,8 +495,8 @@ def leak_picture(
 
 
 def _noise_of_answers(matrix: LeakageMatrix, source: str) -> Any:
-    """Return how often each answer is sent in place of each other; None unless reports
-    are single answers.
+    """Return how often each answer is sent in place of each other, for the view of an
+    analysis; None unless reports are single answers.
     """
     release = matrix.releases[matrix.domain.index(source)]
     sets = release.sets(matrix.view)
@@ -489,7 +509,9 @@ def _noise_of_answers(matrix: LeakageMatrix, source: str) -> Any:
 
 
 def _quoted_answers(answers: Sequence[Any]) -> str:
-    """Return the first answers of a message in quotation marks."""
+    """Return the first answers of a message in quotation marks, as an analysis's view
+    has them.
+    """
     shown = [f"“{short(str(answer))}”" for answer in answers[:LISTED_ANSWERS]]
     text = " or ".join(shown)
     more = len(answers) - len(shown)
@@ -499,7 +521,7 @@ def _quoted_answers(answers: Sequence[Any]) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text cut to what fits in a sentence."""
+    """Return a text cut to what fits in a sentence of an analysis's view."""
     if len(text) <= ANSWER_LENGTH:
         return text
     return f"{text[: ANSWER_LENGTH - 1]}…"

@@ -75,12 +75,12 @@ class ColumnRow:
 
     @property
     def done(self) -> str:
-        """What is done with it, in words."""
+        """What a check's row says is done with its column, in words."""
         return DONE[self.choice]
 
     @property
     def colour(self) -> str:
-        """The class of its mark."""
+        """The class of the mark of a check's row."""
         return COLOURS[self.choice]
 
 
@@ -105,7 +105,7 @@ class CheckView:
 
 
 def check_view(check: DataCheck) -> CheckView:
-    """Return what the page of a check shows, what must be decided first.
+    """Return the view of a check: what must be decided first.
 
     Examples
     --------
@@ -144,7 +144,9 @@ SMALL_NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven")
 
 
 def _order(check: DataCheck, decide: int) -> str:
-    """Return how many columns are asked and how many need a decision."""
+    """Return how many columns are asked and how many need a decision, for the view of a
+    check.
+    """
     asked = f"{len(check.used):,} of {number_of(len(check), 'column')} will be asked."
     if not decide:
         return f"{asked} Nothing must be decided first."
@@ -154,7 +156,7 @@ def _order(check: DataCheck, decide: int) -> str:
 
 
 def _row(check: DataCheck, column: ColumnCheck) -> ColumnRow:
-    """Return the row of one column."""
+    """Return the row of one column in the view of a check."""
     decisions = dict(_decisions(check, column))
     choice: Choice = "ask"
     if not column.used:
@@ -179,7 +181,7 @@ def _row(check: DataCheck, column: ColumnCheck) -> ColumnRow:
 
 
 def _plain_reason(column: ColumnCheck) -> str:
-    """Return why a column without any finding is asked."""
+    """Return why a column without any finding is asked, for the view of a check."""
     text = f"{number_of(column.values, 'answer')}, each with people enough."
     if column.values > SHOWN_SHARES * SHOWN_SHARES:
         text = f"{column.values:,} values, which a design merges into answers."
@@ -189,7 +191,9 @@ def _plain_reason(column: ColumnCheck) -> str:
 
 
 def _shares_text(shares: ValueShares) -> str:
-    """Return the largest shares in words, in the order of the values."""
+    """Return the largest shares of a checked column in words, in the order of the
+    values.
+    """
     if not shares:
         return ""
     least = sorted((share for _, share in shares), reverse=True)[:SHOWN_SHARES][-1]
@@ -204,7 +208,9 @@ def _shares_text(shares: ValueShares) -> str:
 
 
 def _rare_share(check: DataCheck, column: ColumnCheck) -> float:
-    """Return the share below which an answer is marked as rare; 0 for none."""
+    """Return the share below which the view of a check marks an answer as rare; 0 for
+    none.
+    """
     if not column.rare or column.kind not in UNORDERED:
         return 0.0
     present = check.records * (1 - column.missing)
@@ -212,7 +218,7 @@ def _rare_share(check: DataCheck, column: ColumnCheck) -> float:
 
 
 def _bars(shares: ValueShares, rare: float) -> Iterator[HistogramBar]:
-    """Yield the bars of a column's picture, from 0 to 100 %."""
+    """Yield the bars of a column's picture in the view of a check, from 0 to 100 %."""
     if not shares:
         return
     step = 100 / len(shares)
@@ -229,7 +235,9 @@ def _bars(shares: ValueShares, rare: float) -> Iterator[HistogramBar]:
 
 
 def _decisions(check: DataCheck, column: ColumnCheck) -> Iterator[tuple[str, str]]:
-    """Yield the option that settles each thing to decide about a column, and why."""
+    """Yield for the view of a check the option that settles each thing to decide about
+    a column, and why.
+    """
     if not column.used:
         return
     if column.questions:
@@ -269,7 +277,9 @@ def _decisions(check: DataCheck, column: ColumnCheck) -> Iterator[tuple[str, str
 
 
 def _cards(check: DataCheck) -> Iterator[DecisionCard]:
-    """Yield what must be decided, one card for all columns with the same finding."""
+    """Yield the cards of a check's view on what must be decided, one for all columns
+    with the same finding.
+    """
     if check.repeated:
         name = check.repeated[0]
         yield DecisionCard(
@@ -292,7 +302,7 @@ def _cards(check: DataCheck) -> Iterator[DecisionCard]:
 
 
 def _twins_card(twins: Mapping[str, str]) -> DecisionCard:
-    """Return the decision about columns that say the same as another."""
+    """Return the card of a check's view about columns that say the same as another."""
     pairs = [f"{name} (as {twin})" for name, twin in twins.items()]
     return DecisionCard(
         title="Asked once",

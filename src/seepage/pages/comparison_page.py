@@ -68,7 +68,9 @@ class ComparisonHeading:
 
 
 def comparison_heading(comparison: TableComparison) -> ComparisonHeading:
-    """Return what the first table misses, in the words of who decides."""
+    """Return the heading of a comparison's page: what the first table misses, in the
+    words of who decides.
+    """
     first, second = map(short, comparison.tables.names)
     established = int(comparison.established.sum())
     lead = (
@@ -104,8 +106,8 @@ def comparison_heading(comparison: TableComparison) -> ComparisonHeading:
 
 
 def _pair_bars(pairs: Sequence[Mapping[str, Any]]) -> OddsBars | None:
-    """Return what answers give away on the second table as bars, and on the first as
-    rings; None where none gives away more.
+    """Return what answers give away in a comparison, on the second table as bars, and
+    on the first as rings; None where none gives away more.
     """
     if not pairs:
         return None

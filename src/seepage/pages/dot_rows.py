@@ -35,7 +35,7 @@ class DotBlock:
 
 
 def dot_row(label: str, share: Estimated) -> DotRow:
-    """Return a share as a row.
+    """Return a share as a row with a dot.
 
     Examples
     --------
@@ -56,14 +56,15 @@ def dot_row(label: str, share: Estimated) -> DotRow:
 
 
 def _on_axis(share: float) -> float:
-    """Return the place of a share on the axis, in %."""
+    """Return the place of a row's dot on the axis, in %."""
     if share != share:
         return 0.0
     return round(min(LIMITED, max(0.0, 100 * share)), 2)
 
 
 def in_two_columns(blocks: Iterable[DotBlock]) -> tuple[list[DotBlock], list[DotBlock]]:
-    """Return blocks in two columns of about the same height, in their order.
+    """Return blocks of dot rows in two columns of about the same height, in their
+    order.
 
     Examples
     --------

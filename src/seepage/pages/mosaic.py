@@ -77,42 +77,42 @@ class Group:
 
     @property
     def description(self) -> str:
-        """The group in words."""
+        """A group of the mosaic in words."""
         return f"Group {self.letter}, {self.percent} of 100 people: {self.questions}"
 
     @property
     def right(self) -> float:
-        """The right edge, in %."""
+        """The right edge of a group in the mosaic, in %."""
         return round(self.left + self.width, 2)
 
     @property
     def middle(self) -> float:
-        """The middle, in %."""
+        """The middle of a group in the mosaic, in %."""
         return round(self.left + self.width / 2, 2)
 
     @property
     def is_apart(self) -> bool:
-        """Whether a gap follows."""
+        """Whether a gap follows a group in the mosaic."""
         return self.width >= APART
 
     @property
     def is_labelled(self) -> bool:
-        """Whether the letter fits above the column."""
+        """Whether the letter of a group fits above its column in the mosaic."""
         return self.width >= LABELLED
 
     @property
     def is_labelled_on_phones(self) -> bool:
-        """Whether the letter also fits on a phone."""
+        """Whether the letter of a group of the mosaic also fits on a phone."""
         return self.width >= LABELLED_ON_PHONES
 
     @property
     def is_roomy(self) -> bool:
-        """Whether a number fits in a box."""
+        """Whether a number fits in a box of the mosaic."""
         return self.width >= ROOMY
 
     @property
     def is_wide(self) -> bool:
-        """Whether a number also fits on a phone."""
+        """Whether a number in a box of the mosaic also fits on a phone."""
         return self.width >= WIDE
 
 
@@ -160,19 +160,19 @@ class Mosaic:
 
     @property
     def box(self) -> int:
-        """Height of a box in px."""
+        """Height of a box of the mosaic in px."""
         if self.density == "dense":
             return ROW_HEIGHTS[self.density] - 2
         return ROW_HEIGHTS[self.density] - 4
 
     @property
     def height(self) -> int:
-        """Height of the picture in px."""
+        """Height of the mosaic in px."""
         return ROW_HEIGHTS[self.density] * len(self.rows)
 
     @property
     def caption(self) -> str:
-        """How the picture is read."""
+        """How the mosaic is read."""
         if self.lottery is not None:
             return "Each person belongs to one group, drawn by lot."
         text = (
@@ -193,12 +193,13 @@ class Mosaic:
 
     @property
     def description(self) -> str:
-        """The picture in words."""
+        """The mosaic in words."""
         return ". ".join(group.description for group in self.groups)
 
 
 def mosaic_of(plan: PlanContent) -> Mosaic:
-    """Return who is asked what, groups and questions sorted so that boxes form blocks.
+    """Return the mosaic of who is asked what, groups and questions sorted so that boxes
+    form blocks.
 
     Examples
     --------
@@ -262,8 +263,8 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
 
 
 def lottery_of(plan: PlanContent) -> Lottery:
-    """Return who is asked what in words, and how many people are asked how many
-    questions.
+    """Return the mosaic's who is asked what in words, and how many people are asked how
+    many questions.
     """
     people_of = dict[int, float]()
     for form in plan.forms:
@@ -288,7 +289,9 @@ def lottery_of(plan: PlanContent) -> Lottery:
 
 
 def _range_of(texts: Iterable[str]) -> str:
-    """Return the first and the last of some texts in order, one if they are alike."""
+    """Return the first and the last of some texts beside the mosaic, one if they are
+    alike.
+    """
     first, *others = texts
     if not others or others[-1] == first:
         return first
@@ -296,14 +299,16 @@ def _range_of(texts: Iterable[str]) -> str:
 
 
 def _group_questions(plan: PlanContent, number: int, names: Sequence[str]) -> str:
-    """Return the questions of a form in words, in the order of some names."""
+    """Return the questions of a group of the mosaic in words, in the order of some
+    names.
+    """
     form = plan.forms[number]
     asked = [name for name in names if name in form.attributes]
     return short_list(asked, SHOWN_QUESTIONS)
 
 
 def group_letter(number: int) -> str:
-    """Return the name of a group: A to Z, then A2 to Z2, and so on.
+    """Return the name of a group of the mosaic: A to Z, then A2 to Z2, and so on.
 
     Examples
     --------
@@ -318,8 +323,8 @@ def group_letter(number: int) -> str:
 
 
 def similar_forms(plan: PlanContent) -> list[int]:
-    """Return the numbers of the forms, the largest first, each followed by the one most
-    like it.
+    """Return the numbers of the forms in the mosaic's order, the largest first, each
+    followed by the one most like it.
     """
     waiting = sorted(
         range(len(plan.forms)), key=lambda number: -plan.forms[number].chance
@@ -334,14 +339,18 @@ def similar_forms(plan: PlanContent) -> list[int]:
 
 
 def _overlap(names: set[str], plan: PlanContent, number: int) -> tuple[float, int]:
-    """Return the Jaccard similarity of a form's questions to others, then its share."""
+    """Return for the mosaic the Jaccard similarity of a form's questions to others,
+    then its share.
+    """
     form = plan.forms[number]
     asked = set(form.attributes)
     return len(names & asked) / len(names | asked), form.chance
 
 
 def questions_in_blocks(plan: PlanContent, order: Sequence[int]) -> list[str]:
-    """Return the questions by the first group that is asked, then by their share."""
+    """Return the questions in the mosaic's order: by the first group that is asked,
+    then by their share.
+    """
     first = dict[str, int]()
     for position, number in enumerate(order):
         for name in plan.forms[number].attributes:
@@ -350,7 +359,7 @@ def questions_in_blocks(plan: PlanContent, order: Sequence[int]) -> list[str]:
 
 
 def _density(questions: int) -> str:
-    """Return how high rows are."""
+    """Return how high the rows of the mosaic are."""
     if questions <= MOST_TALL:
         return "tall"
     if questions <= MOST_MIDDLE:
@@ -361,13 +370,15 @@ def _density(questions: int) -> str:
 
 
 def share_asked(plan: PlanContent, name: str) -> float:
-    """Return the share of people who are asked a question."""
+    """Return the share of people who are asked a question, the width of its boxes in
+    the mosaic.
+    """
     return math.fsum(form.share for _, form in plan[name].asking)
 
 
 def _truthful(plan: PlanContent, number: int, name: str) -> int | None:
-    """Return how many of 100 guesses from the report of a question are its answer,
-    rounded down.
+    """Return the number in a box of the mosaic: how many of 100 guesses from the report
+    of a question are its answer, rounded down.
     """
     mechanism = plan.form_mechanisms[number].get(name)
     if mechanism is None:

@@ -88,7 +88,7 @@ class OddsBars:
 
     @property
     def description(self) -> str:
-        """The bars in words, for who does not see them."""
+        """The bars of odds in words, for who does not see them."""
         texts = [f"{row.name}: {row.text}" for row in self.rows]
         if self.limit_text:
             texts.append(f"the limit is {self.limit_text}")
@@ -148,7 +148,9 @@ class _Axis:
     ticks: tuple[tuple[float, str], ...]
 
     def place(self, nats: float) -> float:
-        """Return the place of a number of nats in %, at most 100."""
+        """Return the place of a number of nats on the axis of odds in %, at most
+        100.
+        """
         if self.growth:
             share = nats / math.log(self.largest)
         else:
@@ -157,7 +159,7 @@ class _Axis:
 
 
 def _axis(end: float) -> _Axis:
-    """Return the axis on which a number of nats fits."""
+    """Return the axis of odds on which a number of nats fits."""
     if end > math.log(MOST_LINEAR):
         decades = min(MOST_DECADES, math.ceil(end / math.log(10) - 1e-9))
         step = math.ceil(decades / 4)
@@ -178,7 +180,9 @@ def _axis(end: float) -> _Axis:
 
 
 def _step(rough: float) -> float:
-    """Return the next larger of 1, 2, 5 times a power of ten."""
+    """Return the step of the axis of odds: the next larger of 1, 2, 5 times a power of
+    ten.
+    """
     power = 10.0 ** math.floor(math.log10(rough))
     for digit in (1, 2, 5):
         if digit * power >= rough * 0.999:

@@ -140,8 +140,8 @@ def pair_map(matrix: LeakageMatrix, strongest: Sequence[Leak] = ()) -> PairMap |
 
 
 def _strongest_part(matrix: LeakageMatrix) -> LeakageMatrix:
-    """Return the matrix of the questions with the strongest leaks, related ones side by
-    side.
+    """Return the part of the matrix that the map of pairs shows: the questions with the
+    strongest leaks, related ones side by side.
     """
     strengths = matrix.values
     if not matrix.pairs.pooled:
@@ -158,7 +158,9 @@ def _strongest_part(matrix: LeakageMatrix) -> LeakageMatrix:
 
 
 def _leakages(matrix: LeakageMatrix, least: int) -> Floats:
-    """Return the leakages among answers with enough people: rows are told about."""
+    """Return the leakages for the map of pairs among answers with enough people: rows
+    are told about.
+    """
     names = matrix.domain.names
     return np.array(
         [
@@ -174,7 +176,9 @@ def _leakages(matrix: LeakageMatrix, least: int) -> Floats:
 
 
 def _stop(matrix: LeakageMatrix, values: Floats) -> dict[str, Any]:
-    """Return what the script shows at one amount of noise, row by row."""
+    """Return what the script of the map of pairs shows at one amount of noise, row by
+    row.
+    """
     largest = float(matrix.epsilons.max())
     edges = [share * largest for share in STEPS]
     return {
@@ -189,7 +193,9 @@ def _stop(matrix: LeakageMatrix, values: Floats) -> dict[str, Any]:
 
 
 def _cell_text(value: float) -> str:
-    """Return odds as they stand in a cell: one decimal below 10, to nearest."""
+    """Return odds as they stand in a cell of the map of pairs: one decimal below 10, to
+    nearest.
+    """
     if value > math.log(9999):
         return "∞" if math.isinf(value) else "10⁴"
     odds = math.exp(value)
@@ -201,7 +207,9 @@ def _cell_text(value: float) -> str:
 def _first_pair(
     names: Sequence[str], values: Floats, strongest: Sequence[Leak]
 ) -> tuple[int, int]:
-    """Return the pair of the strongest leak, else that with the largest leakage."""
+    """Return the pair that the map shows first: that of the strongest leak, else with
+    the largest leakage.
+    """
     for leak in strongest:
         if leak.target in names and leak.source in names:
             return names.index(leak.target), names.index(leak.source)
@@ -212,7 +220,9 @@ def _first_pair(
 
 
 def _pictures(matrix: LeakageMatrix, least: int) -> dict[int, list[Any]]:
-    """Return the sentence and the two kinds of people of each pair that leaks."""
+    """Return for the map the sentence and the two kinds of people of each pair that
+    leaks.
+    """
     names: Sequence[str] = matrix.domain.names
     pictures = dict[int, list[Any]]()
     for row, target in enumerate(names):

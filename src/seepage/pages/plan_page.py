@@ -83,12 +83,14 @@ def window_title(plan: Plan, people: str) -> str:
 
 
 def long_date() -> str:
-    """Return today, such as 18 November 2026."""
+    """Return today as a plan's page has it, such as 18 November 2026."""
     today = date.today()
     return f"{today.day} {today:%B %Y}"
 
 
 def plan_title(plan: Plan, name: str | None) -> str:
-    """Return what a plan is of: the title of its settings, or else the given name."""
+    """Return the title of a plan's page: that of its settings, or else the given
+    name.
+    """
     subject = name if name is None else checks.text(name, "name")
     return str(plan.provenance.settings.get("title") or subject or "a collection")

@@ -80,7 +80,7 @@ class PlanQuestion:
 
     @property
     def is_asked(self) -> bool:
-        """Whether some people are asked."""
+        """Whether some people are asked a question of the plan."""
         return not self.note
 
 
@@ -133,7 +133,9 @@ def plan_questions(plan: PlanContent, precision: Precision) -> PlanQuestions:
 
 
 def _other_changes(plan: PlanContent, people: int) -> tuple[tuple[str, str], ...]:
-    """Return the changes that are not about one question with their prices in words."""
+    """Return the changes of a plan that are not about one question with their prices in
+    words, for below its questions.
+    """
     return tuple(
         (change.sentence, people_difference(change.people, people))
         for change in plan.changes
@@ -142,7 +144,9 @@ def _other_changes(plan: PlanContent, people: int) -> tuple[tuple[str, str], ...
 
 
 def _of_one_question(plan: PlanContent) -> dict[str, float]:
-    """Return the factor of people of each question that is dropped or added alone."""
+    """Return the factor of people of each question of a plan that is dropped or added
+    alone.
+    """
     return {
         change.attributes[0]: change.people
         for change in plan.changes
@@ -151,7 +155,9 @@ def _of_one_question(plan: PlanContent) -> dict[str, float]:
 
 
 def _longest(plan: PlanContent, people: int) -> int:
-    """Return how many people the longest bar of a price is: a round number."""
+    """Return how many people the longest bar of a question's price is: a round
+    number.
+    """
     factors = _of_one_question(plan).values()
     largest = max((abs(factor - 1) * people for factor in factors), default=1.0)
     unit = int(10 ** math.floor(math.log10(max(1.0, largest))))
@@ -159,7 +165,9 @@ def _longest(plan: PlanContent, people: int) -> int:
 
 
 def _prices(plan: PlanContent, people: int) -> dict[str, Price]:
-    """Return what it costs not to ask a question, or to ask it too, by question."""
+    """Return what it costs not to ask a question of the plan, or to ask it too, by
+    question.
+    """
     longest = _longest(plan, people)
     return {
         name: _price((factor - 1) * people, longest)
@@ -168,7 +176,9 @@ def _prices(plan: PlanContent, people: int) -> dict[str, Price]:
 
 
 def _price(more: float, longest: int) -> Price:
-    """Return a number of people more, or fewer if it is negative."""
+    """Return the price of a question of the plan: a number of people more, or fewer if
+    it is negative.
+    """
     if more <= 0:
         fewer = math.floor(-more)
         unit = 10 ** max(0, len(str(fewer)) - 2)
@@ -203,7 +213,8 @@ def _question(
 
 
 def short_answers(answers: Sequence[str]) -> str:
-    """Return the first answers in words, as many as fit on two lines.
+    """Return the first answers to a question of the plan in words, as many as fit on
+    two lines.
 
     Examples
     --------
@@ -227,15 +238,17 @@ def short_answers(answers: Sequence[str]) -> str:
 
 
 def merged_answers(plan: PlanContent) -> dict[str, str]:
-    """Return what counts as which answer, by question, where there is something to
-    say.
+    """Return what counts as which answer to the plan's questions, where there is
+    something to say.
     """
     texts = {attribute.name: merged_text(attribute) for attribute in plan.collected}
     return {name: text for name, text in texts.items() if text}
 
 
 def largest_odds(planned: PlannedAttribute) -> str:
-    """Return how many times all reports change the odds of an attribute at most."""
+    """Return how many times all reports change the odds of a question of the plan at
+    most.
+    """
     if planned.public:
         return "public"
     if not math.isfinite(planned.total):
@@ -246,7 +259,7 @@ def largest_odds(planned: PlannedAttribute) -> str:
 
 
 def _why_not_asked(planned: PlannedAttribute) -> str:
-    """Return why a question is not asked; empty if it is."""
+    """Return why a question of the plan is not asked; empty if it is."""
     if planned.asking:
         return ""
     if planned.public:
@@ -257,8 +270,8 @@ def _why_not_asked(planned: PlannedAttribute) -> str:
 
 
 def _half_width(precision: Precision, name: str) -> float:
-    """Return the half-width of an attribute's shares; infinite if it is not
-    estimated.
+    """Return the half-width of the shares of a question of the plan; infinite if it is
+    not estimated.
     """
     if name not in precision.sizes:
         return math.inf
@@ -266,7 +279,9 @@ def _half_width(precision: Precision, name: str) -> float:
 
 
 def _precision_text(plan: PlanContent, name: str, precision: Precision) -> str:
-    """Return the half-width of an attribute's shares, or of its mean, in words."""
+    """Return the half-width of the shares of a plan's question, or of its mean, in
+    words.
+    """
     width = _half_width(precision, name)
     if not math.isfinite(width):
         return "none"
@@ -291,7 +306,9 @@ class GroupDetails:
 
 
 def group_details(plan: PlanContent) -> tuple[GroupDetails, ...]:
-    """Return the groups of a plan with their budgets, in the order of the picture."""
+    """Return the questions of each group of a plan with their budgets, in the order of
+    the picture.
+    """
     details = list[GroupDetails]()
     for position, number in enumerate(similar_forms(plan)):
         form = plan.forms[number]
@@ -317,7 +334,8 @@ def group_details(plan: PlanContent) -> tuple[GroupDetails, ...]:
 
 
 def budget(epsilon: float) -> str:
-    """Return a budget with two decimals, rounded down; with more where those are zeros.
+    """Return the budget of a plan's question with two decimals, rounded down; with more
+    where those are zeros.
 
     Examples
     --------

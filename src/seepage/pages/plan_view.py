@@ -76,7 +76,7 @@ class PeopleRow:
 
     @property
     def height(self) -> int:
-        """Height of the bar in px."""
+        """Height of a bar of people in a plan's view, in px."""
         return self.lines[-1].top + self.lines[-1].height
 
 
@@ -89,12 +89,13 @@ class PeopleBars:
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether some bar goes on over several lines."""
+        """Whether some bar of people in a plan's view goes on over several lines."""
         return any(len(row.lines) > 1 for row in self.rows)
 
 
 def people_bars(precision: Precision) -> PeopleBars:
-    """Return the people that each strategy needs for the plan's precision.
+    """Return the bars of a plan's view: the people that each strategy needs for its
+    precision.
 
     Examples
     --------
@@ -119,8 +120,8 @@ def people_bars(precision: Precision) -> PeopleBars:
 
 
 def bars_of_counts(counts: Mapping[str, int], *, this: str) -> PeopleBars:
-    """Return numbers of people by label as bars, and each as a multiple of one of
-    them.
+    """Return numbers of people by label as bars of a plan's view, and each as a
+    multiple of one of them.
     """
     own = counts[this]
     alike = [people for people in counts.values() if people <= 4 * own]
@@ -139,20 +140,26 @@ def bars_of_counts(counts: Mapping[str, int], *, this: str) -> PeopleBars:
 
 
 def _times(people: int, own: int) -> str:
-    """Return how many times as many people as the plan's; empty for no more."""
+    """Return for the view of a plan how many times as many people as its own; empty for
+    no more.
+    """
     if people <= own:
         return ""
     return f"{two_digits(people / own)} ×"
 
 
 def _round_number(people: float) -> int:
-    """Return the next larger number of one digit and zeros."""
+    """Return the people of the longest bar of a plan's view: the next larger number of
+    one digit and zeros.
+    """
     unit = 10 ** math.floor(math.log10(people))
     return int(math.ceil(people / unit) * unit)
 
 
 def _lines(people: int, full: int) -> tuple[Line, ...]:
-    """Return the lines of a bar: one of 18 px, or several of 6 px."""
+    """Return the lines of a bar in the view of a plan: one of 18 px, or several of 6
+    px.
+    """
     if people <= full:
         width = max(0.4, round(100 * people / full, 2))
         return (Line(top=0, width=width, height=18),)
@@ -175,12 +182,12 @@ class Odds:
 
     @property
     def least(self) -> int:
-        """How many of 100 an even guess becomes at least."""
+        """How many of 100 an even guess becomes at least, in the view of a plan."""
         return 100 - self.surest
 
 
 def odds_of(total: float) -> Odds:
-    """Return a total leakage as odds: exp(total) times, an even guess at most
+    """Return a total of a plan's view as odds: exp(total) times, an even guess at most
     exp(total) / (1 + exp(total)).
 
     Examples
@@ -193,8 +200,8 @@ def odds_of(total: float) -> Odds:
 
 
 def promised_total(plan: PlanContent) -> float:
-    """Return what a plan promises in nats: its largest limit, else its largest
-    total.
+    """Return what the view of a plan says is promised in nats: its largest limit, else
+    its largest total.
     """
     limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
     if limits and not unlimited(plan):
@@ -203,8 +210,8 @@ def promised_total(plan: PlanContent) -> float:
 
 
 def promised_odds(plan: PlanContent) -> Odds:
-    """Return the odds that a plan promises: its largest limit, else its largest
-    total.
+    """Return the odds that the view of a plan says are promised: its largest limit,
+    else its largest total.
     """
     return odds_of(promised_total(plan))
 
@@ -223,7 +230,9 @@ class StrategyRow:
 
 
 def strategy_rows(precision: Precision) -> tuple[StrategyRow, ...]:
-    """Return all ways to ask, the one with the fewest people first."""
+    """Return all ways to ask in the view of a plan, the one with the fewest people
+    first.
+    """
     return tuple(
         StrategyRow(
             label=STRATEGY_LABELS.get(strategy.name, strategy.name),
@@ -239,14 +248,16 @@ def strategy_rows(precision: Precision) -> tuple[StrategyRow, ...]:
 
 
 def _record_odds(record: float) -> str:
-    """Return how far a report changes the odds between two whole records."""
+    """Return for the view of a plan how far a report changes the odds between two whole
+    records.
+    """
     if math.isinf(record):
         return "tells everything"
     return f"{factor(record)} ×"
 
 
 def _record_nats(record: float) -> str:
-    """Return the leakage about the whole record in nats."""
+    """Return the leakage about the whole record in nats, for the view of a plan."""
     if math.isinf(record):
         return "everything"
     return nats(record)
@@ -272,7 +283,7 @@ class Decision:
 
 
 def decision_view(plan: PlanContent, precision: Precision) -> Decision:
-    """Return a plan in the words of who decides.
+    """Return the view of a plan in the words of who decides.
 
     Examples
     --------
@@ -304,8 +315,8 @@ class Choice:
 
 
 def choices_of(plan: PlanContent, precision: Precision) -> tuple[Choice, ...]:
-    """Return when to choose the plan and when one question each; nothing to choose for
-    a plan that asks one question each.
+    """Return the view of when to choose the plan and when one question each; nothing to
+    choose for a plan that asks one question each.
     """
     single = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
     record = max(form.record for form in plan.forms)
@@ -348,7 +359,9 @@ def choices_of(plan: PlanContent, precision: Precision) -> tuple[Choice, ...]:
 
 
 def _two_choices(this: tuple[str, ...], each: tuple[str, ...]) -> tuple[Choice, ...]:
-    """Return the reasons for the plan, and those for one question each."""
+    """Return the view of the reasons for the plan, and of those for one question
+    each.
+    """
     return (
         Choice(title="Choose this plan if", reasons=this),
         Choice(title="Choose one question each if", reasons=each),

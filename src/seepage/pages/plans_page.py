@@ -73,7 +73,7 @@ class ComparedRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the plans differ."""
+        """Whether the plans differ in a row of their page."""
         return len(set(self.cells)) > 1
 
 
@@ -123,7 +123,7 @@ def plans_page(plans: Mapping[str, PlanContent]) -> str:
 
 
 def _common_width(precisions: Sequence[Precision]) -> float:
-    """Return the half-width that numbers of people are compared for; infinite for
+    """Return the half-width that the plans on a page are compared for; infinite for
     none.
     """
     for precision in precisions:
@@ -135,7 +135,7 @@ def _common_width(precisions: Sequence[Precision]) -> float:
 def _compared(
     number: int, name: str, plan: PlanContent, precision: Precision, width: float
 ) -> ComparedPlan:
-    """Return what is compared of one plan."""
+    """Return what the page of several plans compares of one."""
     people = 0
     if is_estimated(precision):
         people = math.ceil(precision.people * (precision.half_width / width) ** 2)
@@ -178,7 +178,7 @@ def _compared(
 
 
 def _order(plans: Sequence[ComparedPlan]) -> str:
-    """Return the difference that decides, in a sentence."""
+    """Return the difference of the plans that decides, in a sentence."""
     asking = sorted((plan for plan in plans if plan.people), key=lambda p: p.people)
     if not asking:
         return "No plan asks anything."
@@ -195,7 +195,9 @@ def _order(plans: Sequence[ComparedPlan]) -> str:
 
 
 def _choices(plans: Sequence[ComparedPlan]) -> tuple[Choice, ...]:
-    """Return when to choose which of two plans that differ; nothing for more plans."""
+    """Return when to choose which of two plans on a page that differ; nothing for more
+    plans.
+    """
     if len(plans) != PAIR or not all(plan.people for plan in plans):
         return ()
     first, second = plans
@@ -209,7 +211,7 @@ def _choices(plans: Sequence[ComparedPlan]) -> tuple[Choice, ...]:
 
 
 def _reasons(own: ComparedPlan, other: ComparedPlan) -> tuple[str, ...]:
-    """Return what speaks for a plan and against the other one."""
+    """Return what speaks for one of two plans on a page and against the other one."""
     reasons = list[str]()
     if own.total < other.total and own.odds.times != other.odds.times:
         reasons.append(
@@ -241,7 +243,9 @@ def _reasons(own: ComparedPlan, other: ComparedPlan) -> tuple[str, ...]:
 
 
 def _people(plans: Sequence[ComparedPlan]) -> PeopleBars | None:
-    """Return the people that each plan needs, as bars; None if none asks anything."""
+    """Return the people that each of several plans needs, as bars; None if none asks
+    anything.
+    """
     counts = {plan.label: plan.people for plan in plans if plan.people}
     if not counts:
         return None
@@ -249,7 +253,9 @@ def _people(plans: Sequence[ComparedPlan]) -> PeopleBars | None:
 
 
 def _rows(columns: Sequence[Mapping[str, str]]) -> list[ComparedRow]:
-    """Return what is compared as rows, those that differ first."""
+    """Return what the page compares of several plans as rows, those that differ
+    first.
+    """
     rows = [
         ComparedRow(name=name, cells=tuple(column[name] for column in columns))
         for name in columns[0]
@@ -280,7 +286,9 @@ def _question_rows(
 def _question_text(
     plan: PlanContent, precision: Precision, name: str, people: int
 ) -> str:
-    """Return the share of people who are asked a question, and its precision."""
+    """Return for the page of several plans the share of people who are asked a
+    question, and its precision.
+    """
     if name not in plan.domain.names:
         return "not in the plan"
     if name not in precision.sizes:

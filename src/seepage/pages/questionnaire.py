@@ -56,8 +56,8 @@ OWN_ENDPOINT = "reports"
 
 
 def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
-    """Return the labels of a codebook: a CSV file with the columns attribute, value and
-    label.
+    """Return the labels of a questionnaire from a codebook: a CSV file with the columns
+    attribute, value and label.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
 
 
 def checked_endpoint(endpoint: str) -> str:
-    """Return a valid address for reports: https, or http on localhost.
+    """Return a valid address for the reports of a questionnaire: https, or http on
+    localhost.
 
     Examples
     --------
@@ -199,8 +200,8 @@ def write_questionnaire(
 
 
 def unlabelled_note(plan: Plan, labels: str | os.PathLike[str] | None) -> Text | None:
-    """Return a note on questions that people would read as the names of columns, if
-    any.
+    """Return a note on questions of a questionnaire that people would read as the names
+    of columns, if any.
     """
     codebook = {} if labels is None else read_codebook(labels)
     names = [name for name in plan.collected.names if "" not in codebook.get(name, {})]
@@ -215,15 +216,15 @@ def unlabelled_note(plan: Plan, labels: str | os.PathLike[str] | None) -> Text |
 
 
 def page_script() -> str:
-    """Return the module and the script of the page as one inline script."""
+    """Return the module and the script of the questionnaire as one inline script."""
     module = (CLIENT / "seepage.js").read_text(encoding="utf-8")
     script = (CLIENT / "questionnaire.js").read_text(encoding="utf-8")
     return re.sub(r"^export ", "", module, flags=re.MULTILINE) + script
 
 
 def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
-    """Return default labels of answers; they follow those of a codebook, which take
-    priority.
+    """Return default labels of a questionnaire's answers; they follow those of a
+    codebook, which take priority.
     """
     special = {MISSING: texts["missing"], OTHER: texts["other"]}
     return [
@@ -235,7 +236,9 @@ def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
 
 
 def _entered_answers(domain: Domain) -> list[dict[str, str]]:
-    """Return the answers that stand for having none, of attributes where one does."""
+    """Return the answers of a questionnaire that stand for having none, of attributes
+    where one does.
+    """
     entered = list[dict[str, str]]()
     for attribute in domain:
         if attribute.shares or MISSING in attribute.values:
@@ -247,7 +250,8 @@ def _entered_answers(domain: Domain) -> list[dict[str, str]]:
 
 
 def _tells(plan: Plan, form: Form) -> dict[str, Any]:
-    """Return what a form's report tells at most, as factors on the odds, rounded up.
+    """Return what the questionnaire says that a form's report tells at most, as factors
+    on the odds, rounded up.
 
     About each attribute asked, about all answers as a whole, and about the others
     together, each as proven and, for a population, in the table of the plan.
@@ -256,6 +260,9 @@ def _tells(plan: Plan, form: Form) -> dict[str, Any]:
     kinds = ("proven", "observed") if form.observed else ("proven",)
 
     def factors(columns: list[int]) -> dict[str, Any]:
+        """Return what a report tells about some columns, as the questionnaire says
+        it.
+        """
         largest = totals[:, columns].max(axis=1).tolist()
         return dict(zip(kinds, map(_printed_factor, largest), strict=False))
 
@@ -273,7 +280,8 @@ def _tells(plan: Plan, form: Form) -> dict[str, Any]:
 
 
 def _printed_factor(total: float) -> str | None:
-    """Return e^total with two significant digits, rounded up; None above 1,000.
+    """Return e^total as the questionnaire prints it, with two significant digits,
+    rounded up; None above 1,000.
 
     Examples
     --------

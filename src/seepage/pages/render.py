@@ -86,12 +86,13 @@ def render_page(
 
 
 def render_text(template: str, **values: Any) -> str:
-    """Return the text of a template; a variable that is missing raises an error."""
+    """Render a template as text; a variable that is missing raises an error."""
     return _environment().get_template(template).render(**values)
 
 
 @cache
 def _environment(folder: str = "") -> jinja2.Environment:
+    """Return the environment that renders templates."""
     loaders: list[jinja2.BaseLoader] = [jinja2.PackageLoader("seepage.pages")]
     if folder:
         loaders.append(jinja2.FileSystemLoader(folder))
@@ -106,15 +107,15 @@ def _environment(folder: str = "") -> jinja2.Environment:
 
 
 def _source(environment: jinja2.Environment, name: str) -> str:
-    """Return the text of a style sheet by its path."""
+    """Return the text of a style sheet to render a page with, by its path."""
     assert environment.loader is not None
     text, _, _ = environment.loader.get_source(environment, name)
     return text
 
 
 def _printable(value: Any) -> Any:
-    """Return a value, a text with its control characters escaped: they would reach the
-    terminal of whoever prints the page.
+    """Return a value as it is rendered, a text with its control characters escaped:
+    they would reach the terminal of whoever prints the page.
     """
     if type(value) is str and CONTROLS.search(value):
         return escaped(value, ("Cc",))
@@ -122,15 +123,15 @@ def _printable(value: Any) -> Any:
 
 
 def template_text(name: str) -> str:
-    """Return a style sheet or script by its path in `templates/`."""
+    """Return a style sheet or script to render with, by its path in `templates/`."""
     return (files("seepage.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
 def content_policy(
     style: str, script: str = "", connect: str = "", images: str = ""
 ) -> str:
-    """Return a content security policy that allows an inline style, and what else is
-    given.
+    """Return the content security policy of a rendered page that allows an inline
+    style, and what else is given.
     """
     rules = {
         "default-src": "'none'",
@@ -145,5 +146,6 @@ def content_policy(
 
 
 def _content_hash(text: str) -> str:
+    """Return the hash by which a rendered page's policy allows an inline text."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

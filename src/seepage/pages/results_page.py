@@ -135,8 +135,8 @@ def write_results(
 
 
 def shown_pairs(plan: Plan) -> list[tuple[str, str]]:
-    """Return the pairs of questions whose tables are shown: those that the plan was
-    designed for, or else those that most people are asked together.
+    """Return the pairs of questions whose tables the page of results shows: those that
+    the plan was designed for, or else those that most people are asked together.
     """
     names = plan.domain.names
     wanted = [(names[i], names[j]) for i, j in wanted_of(plan).joint]
@@ -156,7 +156,9 @@ def shown_pairs(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _few_answers_first(plan: Plan, pair: tuple[str, str]) -> tuple[str, str]:
-    """Return two questions, the one with fewer answers first: its shares are shown."""
+    """Return two questions of the page of results, the one with fewer answers first:
+    its shares are shown.
+    """
     first, second = pair
     if plan.domain[first].size > plan.domain[second].size:
         return second, first
@@ -164,7 +166,9 @@ def _few_answers_first(plan: Plan, pair: tuple[str, str]) -> tuple[str, str]:
 
 
 def _is_small(plan: Plan, pair: tuple[str, str]) -> bool:
-    """Return whether the table of two questions is estimated and fits on the page."""
+    """Return whether the table of two questions is estimated and fits on the page of
+    results.
+    """
     sizes = [plan.domain[name].size for name in pair]
     if min(sizes) < 2 or max(sizes) > MAX_ANSWERS:
         return False
@@ -172,7 +176,9 @@ def _is_small(plan: Plan, pair: tuple[str, str]) -> bool:
 
 
 def _people_without_privacy(plan: Plan) -> str:
-    """Return how many people would do without noise; empty if nothing is estimated."""
+    """Return for the page of results how many people would do without noise; empty if
+    nothing is estimated.
+    """
     precision = plan_precision(plan)
     if not is_estimated(precision):
         return ""
@@ -180,7 +186,9 @@ def _people_without_privacy(plan: Plan) -> str:
 
 
 def _tables_of_reports(plan: Plan, source: Any) -> list[Table]:
-    """Return the tables of the pairs that are shown and that the reports determine."""
+    """Return the tables of the pairs that the page of results shows and that the
+    reports determine.
+    """
     tables = []
     for first, second in shown_pairs(plan):
         with suppress(InputError):  # nobody reported on both yet
@@ -189,13 +197,13 @@ def _tables_of_reports(plan: Plan, source: Any) -> list[Table]:
 
 
 def _table(plan: Plan, source: Any, first: str, second: str) -> Table:
-    """Return the joint frequencies of two attributes."""
+    """Return the joint frequencies of two attributes for the page of results."""
     return plan.table(source, first, by=second)
 
 
 def _leaks(plan: Plan, source: Any) -> list[LeakRow]:
-    """Return the strongest leakages with their limits; none if no two attributes are
-    together.
+    """Return the strongest leakages with their limits for the page of results; none if
+    no two attributes are together.
     """
     try:
         found = plan.analyse(source)

@@ -34,8 +34,8 @@ ANSWER_LENGTH = 40
 
 
 def finding(frequencies: Frequencies) -> str:
-    """Return the first shares in a sentence, of each question the commonest answer that
-    says something.
+    """Return the first shares of the results in a sentence, of each question the
+    commonest answer that says something.
     """
     parts = list[str]()
     names = [name for name in frequencies.estimates if name not in frequencies.means]
@@ -57,8 +57,8 @@ def finding(frequencies: Frequencies) -> str:
 
 
 def _told_answer(shares: Mapping[str, float]) -> str:
-    """Return the answer whose share is told: of two the drawn one, else the commonest
-    that is not for all others.
+    """Return the answer whose share the view of results tells: of two the drawn one,
+    else the commonest that is not for all others.
 
     Examples
     --------
@@ -72,14 +72,14 @@ def _told_answer(shares: Mapping[str, float]) -> str:
 
 
 def _short(text: str) -> str:
-    """Return a text cut to what fits in a sentence."""
+    """Return a text cut to what fits in a sentence of the results."""
     if len(text) <= ANSWER_LENGTH:
         return text
     return f"{text[: ANSWER_LENGTH - 1]}…"
 
 
 def drawn_answer(values: Sequence[str]) -> str:
-    """Return the answer whose share is shown, of two.
+    """Return the answer whose share the view of results draws, of two.
 
     Examples
     --------
@@ -93,7 +93,9 @@ def drawn_answer(values: Sequence[str]) -> str:
 
 
 def precision_found(frequencies: Frequencies) -> str:
-    """Return how precisely each share is known, and all of them at once."""
+    """Return how precisely each share of the results is known, and all of them at
+    once.
+    """
     names = [name for name in frequencies.estimates if name not in frequencies.means]
     errors = [frequencies[name].standard_errors for name in names]
     if not errors:
@@ -114,7 +116,8 @@ def precision_found(frequencies: Frequencies) -> str:
 
 
 def share_blocks(frequencies: Frequencies) -> tuple[list[DotBlock], list[DotBlock]]:
-    """Return the shares of all questions, and those that are folded.
+    """Return the view of the results' shares of all questions, and those that are
+    folded.
 
     Of a question of two answers one is shown, under a common heading, since the other
     is what is left.
@@ -141,7 +144,9 @@ def share_blocks(frequencies: Frequencies) -> tuple[list[DotBlock], list[DotBloc
 
 
 def _remark(frequencies: Frequencies, name: str, people: int) -> str:
-    """Return how many people were asked, and the mean where it was wanted."""
+    """Return for the view of results how many people were asked, and the mean where it
+    was wanted.
+    """
     asked = f"{people:,} people asked"
     mean = frequencies.means.get(name)
     if mean is None:
@@ -151,8 +156,8 @@ def _remark(frequencies: Frequencies, name: str, people: int) -> str:
 
 
 def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
-    """Return one share of each question of two answers; None if there is no such
-    one.
+    """Return one share of each question of two answers for the view of results; None if
+    there is no such one.
     """
     rows = list[tuple[str, str]]()
     people = list[int]()
@@ -179,8 +184,8 @@ def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
 def _open_and_folded(
     blocks: Sequence[DotBlock],
 ) -> tuple[list[DotBlock], list[DotBlock]]:
-    """Return the blocks that fit on the open page, and the rest; only a block that
-    fills a page alone is cut.
+    """Return the blocks of results that fit on the open page, and the rest; only a
+    block that fills a page alone is cut.
     """
     shown = list[DotBlock]()
     left = MOST_ROWS
@@ -198,7 +203,7 @@ def _open_and_folded(
 
 
 def _part(block: DotBlock, rows: Sequence[object]) -> DotBlock:
-    """Return some of the rows of a block."""
+    """Return some of the rows of a block of results."""
     kept = tuple(row for row in block.rows if row in rows)
     return DotBlock(title=block.title, remark=block.remark, rows=kept)
 
@@ -223,7 +228,8 @@ class TogetherView:
 
 
 def together_view(table: Table, most_rows: int) -> TogetherView:
-    """Return a table of two questions as shares of the first in groups of the second.
+    """Return the view of results on two questions, shares of the first in groups of the
+    second.
 
     Of more than `most_rows` shares, those of the commonest answers are drawn.
     """
@@ -260,8 +266,8 @@ def together_view(table: Table, most_rows: int) -> TogetherView:
 
 
 def _drawn_answers(table: Table, most: int) -> list[str]:
-    """Return the answers to the first question whose shares are drawn, in their
-    order.
+    """Return the answers to the first question whose shares the view of results draws,
+    in their order.
     """
     first, second = table.attributes
     answers = list(first.values)
@@ -276,7 +282,9 @@ def _drawn_answers(table: Table, most: int) -> list[str]:
 
 
 def _cell_text(table: Table, answer: str, group: str) -> str:
-    """Return the share of all people in a cell with both ends of its interval."""
+    """Return the share of all people in a cell of the results with both ends of its
+    interval.
+    """
     share = table[answer, group]
     low, high = share.interval
     return f"{percent_text(share.value)} ({percent_text(low)} to {percent_text(high)})"
@@ -299,7 +307,7 @@ class Standing:
 
     @property
     def colour(self) -> str:
-        """The class of its mark."""
+        """The class of the mark of a standing in the results."""
         return CHIPS[self.state]
 
 
@@ -311,7 +319,7 @@ is within it."""
 def standings(
     plan: PlanContent, check: PlanCheck | None, leaks: Sequence[LeakRow]
 ) -> tuple[Standing, ...]:
-    """Return whether the promise of a plan still holds."""
+    """Return for the view of results whether the promise of a plan still holds."""
     promise: State = "yes"
     if plan.kind == "assumed":
         promise = "open"
@@ -327,7 +335,7 @@ def standings(
 
 
 def _standing_of_check(check: PlanCheck | None) -> Standing:
-    """Return whether the limits hold on a newer table."""
+    """Return for the view of results whether the limits hold on a newer table."""
     title = "On newer records"
     if check is None:
         text = (
@@ -349,7 +357,9 @@ def _standing_of_check(check: PlanCheck | None) -> Standing:
 
 
 def _standing_of_leaks(leaks: Sequence[LeakRow]) -> Standing:
-    """Return what the reports themselves tell about leakages."""
+    """Return for the view of results what the reports themselves tell about
+    leakages.
+    """
     title = "In what was sent"
     if not leaks:
         text = (

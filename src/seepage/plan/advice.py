@@ -16,7 +16,7 @@ from seepage.plan.promises import (
 
 
 def assessment(plan: PlanContent, precision: str) -> str:
-    """Return the paragraph for a data-protection impact assessment.
+    """Return the paragraph of advice for a data-protection impact assessment.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def assessment(plan: PlanContent, precision: str) -> str:
 
 
 def people_sentence(plan: PlanContent, precision: Precision) -> str:
-    """Return how many people to ask what, and how precise the results will be; empty
-    for none.
+    """Return the advice on how many people to ask what, and how precise the results
+    will be; empty for none.
     """
     if not is_estimated(precision):
         return ""
@@ -60,12 +60,12 @@ def people_sentence(plan: PlanContent, precision: Precision) -> str:
 
 
 def is_estimated(precision: Precision) -> bool:
-    """Return whether some share is estimated."""
+    """Return whether some share is estimated, so that there is advice on precision."""
     return bool(precision.sizes) and math.isfinite(precision.half_width)
 
 
 def order_sentence(plan: PlanContent, precision: Precision) -> str:
-    """Return how many people to ask how many questions."""
+    """Return the advice on how many people to ask how many questions."""
     people = rounded_people(precision.people)
     return (
         f"Ask {people} people {questions_each(plan)}, with noise added before anything "
@@ -85,7 +85,7 @@ def questions_each(plan: PlanContent) -> str:
 
 
 def precision_sentence(precision: Precision) -> str:
-    """Return how precise each share will be, and all of them at once."""
+    """Return the advice on how precise each share will be, and all of them at once."""
     each = (
         f"Each share will be known to within {whole_points(precision.half_width)} "
         "percentage points, 19 times of 20"
@@ -101,7 +101,9 @@ COSTLY = 20
 
 
 def proportion_sentence(precision: Precision) -> str:
-    """Return what privacy costs, from `COSTLY` times as many people on; else empty."""
+    """Return the advice on what privacy costs, from `COSTLY` times as many people on;
+    else empty.
+    """
     without = precision.without_privacy
     if not without or precision.people < COSTLY * without:
         return ""
@@ -114,7 +116,9 @@ def proportion_sentence(precision: Precision) -> str:
 
 
 def no_better(plan: PlanContent, precision: Precision) -> str:
-    """Return that one question each does as well, and what would help; empty if not."""
+    """Return the advice that one question each does as well, and what would help; empty
+    if not.
+    """
     single = precision.named(OPTIMAL_SMP)
     asks_several = len(plan.collected) > 1 and len(plan.forms) > 1
     if single is None or not asks_several or precision.ratio(single) >= NO_BETTER:
@@ -123,8 +127,8 @@ def no_better(plan: PlanContent, precision: Precision) -> str:
 
 
 def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
-    """Return that one question each with the noise of a whole set of answers needs
-    fewer people; empty if not.
+    """Return the advice that one question each with the noise of a whole set of answers
+    needs fewer people; empty if not.
     """
     rival = precision.named(RECORD_SMP)
     most = max(len(form.attributes) for form in plan.forms)
@@ -140,8 +144,9 @@ def whole_record_rival(plan: PlanContent, precision: Precision) -> str:
 
 
 def _change(plan: PlanContent) -> str:
-    """Return the one change that makes forms of several questions possible; empty where
-    the cause is not known, as where one question each was asked for.
+    """Return the advice on the one change that makes forms of several questions
+    possible; empty where the cause is not known, as where one question each was asked
+    for.
     """
     for note in plan.notes:
         if note.startswith("no form of several"):

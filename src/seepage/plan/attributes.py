@@ -61,12 +61,13 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     score_errors: tuple[Budget, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the nominal frequencies of a plan's attribute."""
         if self.attribute.size and self.frequencies:
             check_frequencies(self.frequencies, self.attribute.size, f"{self.name!r}")
 
     @property
     def attribute(self) -> Attribute:
-        """The attribute with its values and bin edges."""
+        """The plan's attribute with its values and bin edges."""
         return Attribute(
             name=self.name,
             values=self.values,
@@ -86,7 +87,7 @@ def stored_attributes(
     *,
     with_frequencies: bool = False,
 ) -> tuple[StoredAttribute, ...]:
-    """Return the attributes of a plan.
+    """Return the attributes of a plan as they are stored.
 
     Parameters
     ----------
@@ -125,7 +126,8 @@ def stored_attributes(
 
 
 def _promised(limit: float, attribute: Attribute) -> float | None:
-    """Return the limit of an attribute; None where there is none, or one answer only.
+    """Return the limit of a plan's attribute; None where there is none, or one answer
+    only.
 
     Between one answer and itself odds do not change: that promises nothing, and people
     with another answer may exist that its records do not show.
@@ -197,7 +199,9 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
 
 
 def _mechanism_names(name: str, asking: Sequence[tuple[int, Form]]) -> str | None:
-    """Return the names of the mechanisms that perturb an attribute; None for none."""
+    """Return the names of the mechanisms that perturb an attribute of the plan; None
+    for none.
+    """
     names = dict[str, None]()
     for _, form in asking:
         question = form.question(name)
@@ -206,7 +210,7 @@ def _mechanism_names(name: str, asking: Sequence[tuple[int, Form]]) -> str | Non
 
 
 def _largest_budget(name: str, asking: Sequence[tuple[int, Form]]) -> float:
-    """Return the largest budget of an attribute; that of a matrix is its whole
+    """Return the largest budget of a plan's attribute; that of a matrix is its whole
     record's.
     """
     largest = 0.0
@@ -218,7 +222,7 @@ def _largest_budget(name: str, asking: Sequence[tuple[int, Form]]) -> float:
 
 
 def _largest_delta(name: str, asking: Sequence[tuple[int, Form]]) -> float:
-    """Return the largest delta of an attribute's own mechanisms."""
+    """Return the largest delta of the own mechanisms of a plan's attribute."""
     largest = 0.0
     for _, form in asking:
         question = form.question(name)
@@ -228,14 +232,16 @@ def _largest_delta(name: str, asking: Sequence[tuple[int, Form]]) -> float:
 
 
 def _largest_observed(index: int, forms: Sequence[Form]) -> float | None:
-    """Return the largest total on the table itself; None if no form states one."""
+    """Return the largest total of a plan's attribute on the table itself; None if no
+    form states one.
+    """
     if not any(form.observed for form in forms):
         return None
     return max(float((form.observed or form.totals)[index]) for form in forms)
 
 
 def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
-    """Return the weakest kind of the guarantees of some forms.
+    """Return the weakest kind of the guarantees of some forms, for a plan's attribute.
 
     For a population `"certified"` totals are statistical, except those of guarantee
     `"worst"`.

@@ -61,6 +61,7 @@ class PerturbOptions:
     reading: TableOptions = field(default_factory=TableOptions)
 
     def __post_init__(self) -> None:
+        """Check the options of perturbing in a plan's content."""
         checks.progress(self.progress)
 
 
@@ -79,21 +80,24 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
     priced: tuple[Change, ...] = msgspec.field(default=(), name="changes")
 
     def __post_init__(self) -> None:
+        """Check the content of a plan."""
         _check_plan(self)
 
     @cached_property
     def domain(self) -> Domain:
-        """Every attribute, collected or not."""
+        """Every attribute of the plan's content, collected or not."""
         return Domain(stored.attribute for stored in self.listed)
 
     @property
     def public(self) -> list[str]:
-        """The attributes that are released as they are."""
+        """The attributes that the plan's content releases as they are."""
         return [stored.name for stored in self.listed if stored.public]
 
     @cached_property
     def attributes(self) -> tuple[PlannedAttribute, ...]:
-        """The attributes in the order of the domain, with their totals and forms."""
+        """The attributes of the plan's content in the order of the domain, with their
+        totals and forms.
+        """
         return tuple(
             PlannedAttribute.of(stored, index, self.forms)
             for index, stored in enumerate(self.listed)
@@ -101,12 +105,16 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def changes(self) -> Changes:
-        """What changes of the plan cost or save in people, at most."""
+        """The changes in the plan's content: what they cost or save in people, at
+        most.
+        """
         return Changes(self.priced)
 
     @cached_property
     def guarantee(self) -> str:
-        """The guarantee of the totals; `"by form"` if forms differ."""
+        """The guarantee of the totals in the plan's content; `"by form"` if forms
+        differ.
+        """
         names = {form.guarantee for form in self.forms}
         if len(names) > 1:
             return BY_FORM
@@ -114,14 +122,15 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def kind(self) -> PlanKind:
-        """Whether the totals are certified, statistical or assumed: that of the weakest
-        form.
+        """Whether the totals of the plan's content are certified, statistical or
+        assumed: as the weakest form's.
         """
         return weakest_kind(self.forms, self.scope)
 
     @cached_property
     def form_mechanisms(self) -> tuple[dict[str, Mechanism], ...]:
-        """The mechanisms of each form by the name of their report.
+        """The mechanisms of each form of the plan's content by the name of their
+        report.
 
         The name is that of the attribute in a product, and "report" for a matrix.
         """
@@ -129,13 +138,15 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_single(self) -> bool:
-        """Whether everyone is asked the same, with one report for each answer."""
+        """Whether by the plan's content everyone is asked the same, with one report for
+        each answer.
+        """
         return len(self.forms) == 1 and self.forms[0].is_product
 
     @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
-        """The mechanism of each collected attribute, in order; raises unless
-        `is_single`.
+        """The mechanism of each attribute that the plan's content collects, in order;
+        raises unless `is_single`.
         """
         if not self.is_single:
             raise InputError(
@@ -148,35 +159,37 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def collected(self) -> Domain:
-        """The attributes that some form asks for."""
+        """The attributes that some form of the plan's content asks for."""
         return self.domain.select(
             planned.name for planned in self.attributes if planned.asking
         )
 
     @property
     def person(self) -> str | None:
-        """The column that identifies a person, who sends one report; None if each
-        record does.
+        """The column of the plan's content that identifies a person, who sends one
+        report; None if each record does.
         """
         return self.provenance.person or None
 
     @property
     def epsilons(self) -> Floats:
-        """The largest stated budget of every attribute, 0 if it is not collected."""
+        """The largest budget of every attribute that the plan's content states, 0 if it
+        is not collected.
+        """
         return np.array([planned.epsilon for planned in self.attributes])
 
     @property
     def totals(self) -> Floats:
-        """The total leakage about every attribute, in nats."""
+        """The total leakage about every attribute in the plan's content, in nats."""
         return np.array([planned.total for planned in self.attributes])
 
     def __getitem__(self, name: str | SupportsIndex) -> PlannedAttribute:
-        """Return one attribute of the plan."""
+        """Return one attribute of the plan's content."""
         return self.attributes[self.domain.index(name)]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content in canonical JSON: sorted keys, no blanks."""
+        """SHA-256 of the plan's content in canonical JSON: sorted keys, no blanks."""
         content = msgspec.json.decode(
             msgspec.json.encode(self, enc_hook=str), type=PlanContent
         )
@@ -184,12 +197,14 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def description(self) -> Wire:
-        """The wire form, with a mechanism that has none described by its parameters."""
+        """The wire form of the plan's content, with a mechanism that has none described
+        by its parameters.
+        """
         return described_collection(self.collected, self.forms, self.form_mechanisms)
 
     @property
     def wire(self) -> Wire:
-        """What a client needs to draw reports; see `plan.wire`.
+        """What a client needs of the plan's content to draw reports; see `plan.wire`.
 
         A mechanism that is not drawn by integer thresholds (SHE, Gaussian) raises an
         InputError.
@@ -198,8 +213,8 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def collection(self) -> str:
-        """SHA-256 of the wire form, which determines the meaning of reports, and is
-        stored in them.
+        """SHA-256 of the plan's content in its wire form, which determines the meaning
+        of reports, and is stored in them.
 
         A mechanism without a wire form enters by its parameters.  Plans that differ in
         limits, totals or notes alone share it.
@@ -208,7 +223,9 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def whom(self) -> str:
-        """For whom the totals hold, in words; empty if they are an assumption."""
+        """For whom the totals of the plan's content hold, in words; empty if they are
+        an assumption.
+        """
         if self.guarantee == "worst":
             return "for everybody"
         if self.scope == "population":
@@ -219,7 +236,7 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
 
 
 def _check_plan(plan: PlanContent) -> None:
-    """Raise unless the fields of a plan agree with each other."""
+    """Raise unless the fields of a plan's content agree with each other."""
     _check_types(plan)
     if not 1 <= len(plan.forms) <= MAX_FORMS:
         number = len(plan.forms) or "none"
@@ -237,7 +254,9 @@ def _check_plan(plan: PlanContent) -> None:
 
 
 def _check_types(plan: PlanContent) -> None:
-    """Raise unless forms and attributes are objects of their classes."""
+    """Raise unless forms and attributes of a plan's content are objects of their
+    classes.
+    """
     for form in checks.items(plan.forms, "forms"):
         checks.instance(form, "each of forms", Form, "a Form")
     for stored in checks.items(plan.listed, "listed"):
@@ -245,7 +264,7 @@ def _check_types(plan: PlanContent) -> None:
 
 
 def _check_form(plan: PlanContent, number: int, form: Form) -> None:
-    """Raise unless a form fits the attributes of its plan."""
+    """Raise unless a form fits the attributes of the plan's content."""
     checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES)
     if not form.chance:
         raise InputError(
@@ -274,7 +293,7 @@ def _check_form(plan: PlanContent, number: int, form: Form) -> None:
 
 
 def _check_shares(forms: Sequence[Form]) -> None:
-    """Raise unless the shares of all forms sum to 2^64."""
+    """Raise unless the shares of all forms of a plan's content sum to 2^64."""
     total = sum(form.chance for form in forms)
     if total != CERTAIN:
         raise InputError(
@@ -283,7 +302,9 @@ def _check_shares(forms: Sequence[Form]) -> None:
 
 
 def _check_alternatives(plan: PlanContent) -> None:
-    """Raise if another strategy has an error of something that is no attribute."""
+    """Raise if a plan's content has a strategy with an error of something that is no
+    attribute.
+    """
     for strategy in plan.alternatives:
         for name in strategy.errors:
             if name not in plan.domain:
@@ -293,7 +314,7 @@ def _check_alternatives(plan: PlanContent) -> None:
 
 
 def _check_changes(plan: PlanContent) -> None:
-    """Raise if a change is about something that is no attribute."""
+    """Raise if a plan's content has a change about something that is no attribute."""
     for change in checks.items(plan.priced, "priced"):
         checks.instance(change, "each of priced", Change, "a Change")
         for name in change.attributes:
@@ -304,7 +325,9 @@ def _check_changes(plan: PlanContent) -> None:
 
 
 def _check_known(plan: PlanContent) -> None:
-    """Raise if an attribute is both public and known, or one of these has a limit."""
+    """Raise if an attribute of a plan's content is both public and known, or one of
+    these has a limit.
+    """
     for name in plan.provenance.known:
         if name not in plan.domain:
             raise InputError(f"{name!r} is stated as known, and it is no attribute")
@@ -320,7 +343,7 @@ def _check_known(plan: PlanContent) -> None:
 
 
 def _check_limits(plan: PlanContent) -> None:
-    """Raise if a total is above the limit of its attribute."""
+    """Raise if a total of a plan's content is above the limit of its attribute."""
     for planned in plan.attributes:
         if planned.limit is not None and not planned.total <= planned.limit:
             raise InputError(
@@ -330,5 +353,7 @@ def _check_limits(plan: PlanContent) -> None:
 
 
 def wanted_of(plan: PlanContent) -> Wanted:
-    """Return the means and joint tables that a plan was designed for."""
+    """Return from the content of a plan the means and joint tables that it was designed
+    for.
+    """
     return parse_want(plan.domain, plan.provenance.settings.get("want", ()))

@@ -76,12 +76,15 @@ def check_totals(plan: PlanContent) -> None:
 
 
 def _is_below(total: float, least: float) -> bool:
-    """Return whether a total is below a lower bound by more than rounding."""
+    """Return whether a total contradicts a lower bound: it is below by more than
+    rounding.
+    """
     return total < least * (1 - RELATIVE_TOLERANCE) - ABSOLUTE_TOLERANCE
 
 
 def _check_deltas(number: int, form: Form) -> None:
-    """Raise if a form's totals have a delta that nothing in the form has.
+    """Raise for a contradiction: a form's totals have a delta that nothing in the form
+    has.
 
     A delta comes from a mechanism with a delta, or from totals of sampled reports.
     """
@@ -103,7 +106,8 @@ def _check_deltas(number: int, form: Form) -> None:
 
 
 def least_totals(plan: PlanContent, form: Form) -> Floats:
-    """Return lower bounds of a form's totals that hold whatever the data, by attribute.
+    """Return lower bounds of a form's totals that no plan may contradict, whatever the
+    data, by attribute.
 
     See the module for the condition.  A total whose delta D is above 0 is compared with
     the least L for which its own report satisfies P(S | x) <= e^L P(S | x') + D for
@@ -131,7 +135,8 @@ def least_totals(plan: PlanContent, form: Form) -> Floats:
 
 
 def _sum_of_budgets(plan: PlanContent, form: Form) -> float:
-    """Return the sum of the leakages of all own reports; the epsilon of a matrix.
+    """Return the sum of the leakages of all own reports, which totals may not
+    contradict; the epsilon of a matrix.
 
     Infinite with public values, which may tell everything about any attribute.
     """
@@ -148,8 +153,8 @@ def _sum_of_budgets(plan: PlanContent, form: Form) -> float:
 
 
 def _own_leakage(plan: PlanContent, question: Question, mechanism: Mechanism) -> float:
-    """Return the leakage of an attribute's own report, or its budget if it has a
-    delta.
+    """Return the leakage of an attribute's own report, which totals may not contradict,
+    or its budget if it has a delta.
     """
     if question.delta:
         return question.epsilon
@@ -158,7 +163,9 @@ def _own_leakage(plan: PlanContent, question: Question, mechanism: Mechanism) ->
 
 
 def _least_own_leakage(plan: PlanContent, form: Form, name: str, delta: float) -> float:
-    """Return the least total of an asked attribute of a product form, at a delta."""
+    """Return the least total of an asked attribute of a product form that is no
+    contradiction, at a delta.
+    """
     question = form.question(name)
     assert question is not None
     mechanism = question.mechanism_for(plan.domain[name].size)
@@ -174,7 +181,8 @@ def _least_own_leakage(plan: PlanContent, form: Form, name: str, delta: float) -
 
 
 def least_relaxed_leakage(mechanism: TwoLevelMechanism, delta: float) -> float:
-    """Return a lower bound of the leakage of a two-level report at a delta.
+    """Return the leakage of a two-level report at a delta below which a total is a
+    contradiction.
 
     The set S of the reports that support x and not x' has a probability a under x and b
     under x', so e^L >= (a - delta) / b.  With independent supports a = p (1 - q) and

@@ -68,7 +68,9 @@ class LeftOut:
 
     @property
     def unpromised(self) -> int:
-        """The number of columns that the limits say nothing about."""
+        """The number of columns left out of the limits, about which these say
+        nothing.
+        """
         groups: tuple[Any, ...] = (
             self.known,
             self.unlimited,
@@ -81,7 +83,7 @@ class LeftOut:
 
 
 def left_out_of(plan: PlanContent) -> LeftOut:
-    """Return what a plan does with the columns of its table."""
+    """Return which columns of its table a plan leaves out, and of what."""
     stated = plan.provenance.stated
     too_rare = tuple(stated.too_rare)
     same = stated.columns.same
@@ -148,7 +150,7 @@ def left_out_sentence(plan: PlanContent) -> str:
 
 
 def _dear_clauses(plan: PlanContent) -> list[str]:
-    """Return what the questions with rare answers save at least if they are not asked.
+    """Return what the questions with rare answers save at least if they are left out.
 
     Prices are of the forms that the search found: a new search may save more.
     """
@@ -169,14 +171,18 @@ def _dear_clauses(plan: PlanContent) -> list[str]:
 
 
 def _has_rare_answers(planned: PlannedAttribute) -> bool:
-    """Return whether all answers of an attribute but one are rare."""
+    """Return whether all answers of an attribute but one are rare, so that it is left
+    out.
+    """
     if len(planned.frequencies) < 2:
         return False
     return sorted(planned.frequencies)[-2] < RARE
 
 
 def _protected_clauses(plan: PlanContent, left_out: LeftOut) -> list[str]:
-    """Return what is protected and not asked, and what is public."""
+    """Return which columns left out are protected and not asked, and which are
+    public.
+    """
     clauses = list[str]()
     if left_out.rare:
         price = _price_of_asking(plan, left_out.rare)
@@ -194,13 +200,16 @@ def _protected_clauses(plan: PlanContent, left_out: LeftOut) -> list[str]:
 
 
 def _are(names: Sequence[str], what: str = "") -> str:
-    """Return how many columns the subject of a clause is: "3 with rare answers are"."""
+    """Return how many columns are left out, the subject of a clause: "3 with rare
+    answers are".
+    """
     words = [f"{len(names):,}", what, "is" if len(names) == 1 else "are"]
     return " ".join(word for word in words if word)
 
 
 def _price_of_asking(plan: PlanContent, names: Sequence[str]) -> str:
-    """Return what asking columns costs at most, in brackets; empty if it is not known.
+    """Return what asking columns that are left out costs at most, in brackets; empty if
+    it is not known.
 
     Of all of them together, else of the dearest of them.
     """
@@ -221,7 +230,7 @@ def _price_of_asking(plan: PlanContent, names: Sequence[str]) -> str:
 
 
 def _unpromised_clauses(left_out: LeftOut) -> list[str]:
-    """Return what nothing is promised about, by reason."""
+    """Return which columns are left out of the promise, by reason."""
     reasons = list[str]()
     if left_out.known:
         names = short_list(left_out.known, SHOWN)

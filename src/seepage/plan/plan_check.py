@@ -101,7 +101,7 @@ class PlanCheck(Result):
 
     @property
     def margin(self) -> float | None:
-        """The smallest of the margins: that of the plan on this table; None where it
+        """The smallest of the margins in the check of a plan on a table; None where it
         was not computed.
         """
         if self.margins is None:
@@ -110,22 +110,25 @@ class PlanCheck(Result):
 
     @property
     def within(self) -> bool:
-        """Whether every total is within its limit."""
+        """Whether every total in the check of a plan is within its limit."""
         return bool(self._is_within.all())
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """The attributes whose total is above its limit."""
+        """The attributes whose total in the check of a plan is above its limit."""
         return tuple(
             self.domain.names[k] for k in np.flatnonzero(~self._is_within).tolist()
         )
 
     @property
     def _is_within(self) -> Booleans:
+        """Return for each attribute whether its total in the check of a plan is within
+        its limit.
+        """
         return np.asarray(self.totals <= self.limits)
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
-        """Return the total of one attribute in nats."""
+        """Return the total of one attribute in the check of a plan, in nats."""
         return float(self.totals[self.domain.index(name)])
 
     UPPER_NATS = ("total", "limit")
@@ -148,7 +151,7 @@ class PlanCheck(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the check as plain JSON, with its format and its version."""
+        """Return the check of a plan as plain JSON, with its format and its version."""
         columns = self._columns()
         content = {
             "format": FORMAT,
@@ -220,8 +223,8 @@ def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanChe
 def _margins(
     counted: PairCounts | Records, plan: PlanContent, totals: Floats, limits: Floats
 ) -> Floats | None:
-    """Return the margin of each attribute; None for totals that are not exact, and
-    where values are public or known.
+    """Return the margin of each attribute in the check of a plan; None for totals that
+    are not exact, and where values are public or known.
     """
     guarantees = {form.guarantee for form in plan.forms}
     if guarantees == {"worst"}:
@@ -244,14 +247,14 @@ class TotalsOfForm(NamedTuple):
 
     @classmethod
     def pure(cls, values: Sequence[float] | Floats) -> "TotalsOfForm":
-        """Return totals whose deltas are 0."""
+        """Return a form's totals in the check of a plan, whose deltas are 0."""
         return cls(np.array(values), np.zeros(len(values)))
 
 
 def _totals_on(
     counted: PairCounts | Records, plan: PlanContent, form: Form
 ) -> TotalsOfForm:
-    """Return the totals of a form on a table."""
+    """Return the totals of a plan's form on the table it is checked on."""
     if isinstance(form.channel, MatrixChannel):
         return TotalsOfForm.pure(
             matrix_totals(form.channel, form.guarantee, counted, plan.public)
@@ -272,12 +275,15 @@ def _totals_on(
 
 
 def _may_decline(plan: PlanContent) -> bool:
-    """Return whether a person may have no answer and is given one at random."""
+    """Return whether a person of a checked plan may have no answer and is given one at
+    random.
+    """
     return any(stored.shares for stored in plan.listed)
 
 
 def _needs_only_its_answers(plan: PlanContent, form: Form) -> bool:
-    """Return whether exact totals follow from the joint table of the asked attributes.
+    """Return whether the check of a plan's exact totals needs only the joint table of
+    the asked attributes.
 
     That of all attributes is counted by `total_leakage`, unless some are known.
     """
@@ -292,7 +298,8 @@ def _needs_only_its_answers(plan: PlanContent, form: Form) -> bool:
 def _exact_totals(
     records: Records, plan: PlanContent, questions: Sequence[Question]
 ) -> Floats | None:
-    """Return the exact totals of a product form from the joint table of its answers.
+    """Check a product form: return its exact totals from the joint table of its
+    answers.
 
     None if the form needs `total_leakage`: it has several questions, not all of GRR, or
     a table that does not fit.
@@ -311,7 +318,9 @@ def _exact_totals(
 def _grr_totals(
     records: Records, plan: PlanContent, questions: Sequence[Question]
 ) -> Floats | None:
-    """Return the exact totals of GRR reports; None if their table does not fit."""
+    """Check GRR reports of a plan: return their exact totals; None if their table does
+    not fit.
+    """
     index = plan.domain.index
     asked = [index(question.attribute) for question in questions]
     public = [index(name) for name in plan.public]
@@ -326,7 +335,8 @@ def _grr_totals(
 def _one_question_totals(
     records: Records, plan: PlanContent, questions: Sequence[Question]
 ) -> Floats | None:
-    """Return the exact totals of a single report: its leakages, and its own budget.
+    """Check a form of one question: return its exact totals, its leakages and its own
+    budget.
 
     None if there are several reports, further values or parameters.
     """
@@ -345,7 +355,7 @@ def _one_question_totals(
 def _totals_of_budgets(
     counted: PairCounts | Records, plan: PlanContent, form: Form
 ) -> TotalLeakage:
-    """Return the totals of a form's budgets under its guarantee.
+    """Check the budgets of a plan's form: return their totals under its guarantee.
 
     Statistical totals are computed from new random reports.
     """
@@ -377,7 +387,9 @@ def _totals_of_budgets(
 
 
 def _release(plan: PlanContent, form: Form, planned: PlannedAttribute) -> Any:
-    """Return the `mechanism` argument of `total_leakage` for an attribute."""
+    """Return the `mechanism` argument of `total_leakage` for an attribute of a checked
+    plan.
+    """
     question = form.question(planned.name)
     if planned.public:
         return PUBLIC
@@ -392,8 +404,8 @@ def matrix_totals(
     counted: PairCounts | Records,
     public: Sequence[str] = (),
 ) -> list[float]:
-    """Return the total leakage of a matrix's report about every attribute, asked or
-    not, in nats.
+    """Check a matrix of a plan: return the total leakage of its report about every
+    attribute, asked or not, in nats.
 
     ln max over y, x, x' of P(y | x) / P(y | x'), P(y | x) = sum_z n[x, z] T[z, y] /
     (n_x 2^64), with n the counts of target value x and cell z of the answers, T the

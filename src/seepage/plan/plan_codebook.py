@@ -27,7 +27,7 @@ def plan_codebook(plan: PlanContent) -> list[CodebookRow]:
 
 
 def _role(plan: PlanContent, planned: PlannedAttribute) -> Role:
-    """Return what a plan does with an attribute."""
+    """Return the role of an attribute in a plan's codebook."""
     if planned.public:
         return "public"
     if planned.name in plan.provenance.known:
@@ -36,7 +36,7 @@ def _role(plan: PlanContent, planned: PlannedAttribute) -> Role:
 
 
 def _answers(planned: PlannedAttribute) -> Iterator[CodebookRow]:
-    """Yield the lines of the answers of an attribute."""
+    """Yield the lines of a plan's codebook for the answers of an attribute."""
     ends: Sequence[tuple[float, float]] = list(pairwise(map(float, planned.edges)))
     answers = [value for value in planned.values if value != MISSING]
     shares = list[float]()
@@ -55,7 +55,9 @@ def _answers(planned: PlannedAttribute) -> Iterator[CodebookRow]:
 
 
 def _merged(planned: PlannedAttribute) -> Iterator[CodebookRow]:
-    """Yield the lines of values that are coded as an answer, or as none."""
+    """Yield the lines of a plan's codebook for values that are coded as an answer, or
+    as none.
+    """
     for value, answer in planned.merged:
         is_marker = answer == MISSING and value != ALL_OTHERS
         yield CodebookRow(

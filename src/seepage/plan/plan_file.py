@@ -40,7 +40,7 @@ class PlanFile(Stored, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, plan: PlanContent) -> "PlanFile":
-        """Return a plan with its digest and its wire form."""
+        """Return a plan as its file has it, with its digest and its wire form."""
         described = plan.description
         wire = None if undrawable(described) else described
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)

@@ -38,8 +38,9 @@ ROUNDING = 1e-9
 def plan_margins(
     records: Records, forms: Sequence[Form], limits: Floats
 ) -> Floats | None:
-    """Return the largest distance of rows within which no total exceeds its limit, by
-    attribute; None if a form's reports are too many, or known by a budget only.
+    """Return the margin of each attribute: the largest distance of rows within which no
+    total exceeds its limit; None if a form's reports are too many, or known by a budget
+    only.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def plan_margins(
 
 
 def _likelihoods(records: Records, form: Form) -> Floats | None:
-    """Return P(report given answers), cells x reports; None where it is too large or
-    not listed.
+    """Return P(report given answers) for a form's margin, cells x reports; None where
+    it is too large or not listed.
     """
     channel = form.channel
     if isinstance(channel, MatrixChannel):
@@ -95,6 +96,7 @@ class _FormRows:
     """
 
     def __init__(self, counter: FormCounter, form: Form, likelihoods: Floats) -> None:
+        """Prepare the rows that the margins of a form are of."""
         names = counter.records.domain.names
         self._counter = counter
         self._asked = [names.index(name) for name in form.attributes]
@@ -103,8 +105,8 @@ class _FormRows:
         self._shares = counter.table(self._asked).shares[0]
 
     def largest_margin(self, k: int, limit: float, most: float) -> float:
-        """Return the largest distance up to `most` at which the total about an
-        attribute is within its limit, rounded down.
+        """Return the largest margin up to `most` at which the total about an attribute
+        is within its limit, rounded down.
         """
         if self._record <= limit:
             return most
@@ -122,7 +124,8 @@ class _FormRows:
         return low
 
     def _rows(self, k: int) -> tuple[Floats, Booleans]:
-        """Return the rows of the values that occur, and the answers that each may have.
+        """Return the rows that a margin is of: of the values that occur, and the
+        answers that each may have.
 
         People without an answer may be given any, and are spread over the answers: rows
         of answers are as near to each other as rows of what people have, or nearer.
@@ -142,7 +145,7 @@ class _FormRows:
         return rows, reachable
 
     def _total(self, rows: Floats, reachable: Booleans, radius: float) -> float:
-        """Return the total over all rows within a distance, rounded up."""
+        """Return the total over all rows within a margin, rounded up."""
         highest = np.empty((len(rows), self._likelihoods.shape[1]))
         lowest = np.empty_like(highest)
         for x, row in enumerate(rows):

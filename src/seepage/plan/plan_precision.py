@@ -72,15 +72,15 @@ class Precision(NamedTuple):
     """A half-width that all shares together keep, in 95 % of collections."""
 
     def width(self, strategy: Strategy, name: str) -> float:
-        """Return the half-width of an estimated share, root mean square over the
-        values.
+        """Return the precision of an estimated share, its half-width, root mean square
+        over the values.
         """
         error = float(strategy.errors.get(name, math.inf))
         return NORMAL * math.sqrt(error / self.sizes[name])
 
     def error(self, strategy: Strategy) -> float:
-        """Return the error of a strategy by the plan's objective, over the attributes
-        compared.
+        """Return the precision of a strategy as an error by the plan's objective, over
+        the attributes compared.
         """
         sizes = {name: self.sizes[name] for name in self.compared}
         return strategy.objective_error(self.objective, sizes)
@@ -95,7 +95,7 @@ class Precision(NamedTuple):
         return self.error(strategy) / own if own > 0 else math.nan
 
     def named(self, *names: str) -> Strategy | None:
-        """Return the first strategy that there is of these names."""
+        """Return the first strategy of these names whose precision there is."""
         by_name = {strategy.name: strategy for strategy in self.strategies}
         for name in names:
             if name in by_name:
@@ -151,8 +151,8 @@ def plan_precision(plan: PlanContent) -> Precision:
 def _distinct_shares(
     variances: Mapping[str, Floats], sizes: Iterable[str]
 ) -> list[Floats]:
-    """Return the variances of the shares of each attribute; of two answers, which
-    determine each other, one.
+    """Return the variances of the shares of each attribute for the plan's precision; of
+    two answers, which determine each other, one.
     """
     return [
         variances[name][:1] if len(variances[name]) == 2 else variances[name]
@@ -161,7 +161,8 @@ def _distinct_shares(
 
 
 def joint_half_width(variances: Sequence[Floats], people: int) -> float:
-    """Return the half-width h that all shares together keep in 95 % of collections.
+    """Return the joint precision of all shares: the half-width h that they keep
+    together in 95 % of collections.
 
     The h with sum over shares of 2 (1 - Phi(h / s)) = 0.05, s the standard error of a
     share: by the union bound, whatever the dependence of the estimates.
@@ -184,6 +185,7 @@ def joint_half_width(variances: Sequence[Floats], people: int) -> float:
     errors = errors[errors > 0]
 
     def excess(width: float) -> float:
+        """Return how much too often some share would be outside a half-width."""
         return float(2 * ndtr(-width / errors).sum()) - UNCOVERED
 
     largest = float(errors.max())
@@ -195,7 +197,9 @@ def joint_half_width(variances: Sequence[Floats], people: int) -> float:
 def _known_to_all(
     strategies: Sequence[Strategy], errors: Mapping[str, float]
 ) -> list[str]:
-    """Return the attributes of which the plan and every strategy have an error."""
+    """Return the attributes whose precision is compared: the plan and every strategy
+    have an error of them.
+    """
     names = [name for name, error in errors.items() if math.isfinite(error)]
     for strategy in strategies:
         names = [name for name in names if name in strategy.errors]
@@ -203,13 +207,17 @@ def _known_to_all(
 
 
 def _known_people(plan: PlanContent) -> float:
-    """Return the number of people that the errors of a plan's alternatives are for."""
+    """Return the number of people that the precision of a plan's alternatives is
+    for.
+    """
     stated: Any = plan.provenance.settings.get("people")
     return stated or plan.provenance.records or DEFAULT_PEOPLE
 
 
 def _people_of(plan: PlanContent, largest: float) -> Any:
-    """Return how many people a precision is stated for, with the largest variance."""
+    """Return how many people a plan's precision is stated for, with the largest
+    variance.
+    """
     settings = plan.provenance.settings
     if "people" in settings or not 0 < largest < math.inf:
         return _known_people(plan)
@@ -218,7 +226,9 @@ def _people_of(plan: PlanContent, largest: float) -> Any:
 
 
 def _people_without_noise(plan: PlanContent, sizes: Iterable[str], width: float) -> int:
-    """Return how many people give a half-width if everyone answers without noise."""
+    """Return how many people give a plan's precision if everyone answers without
+    noise.
+    """
     if not 0 < width < math.inf:
         return 0
     largest = max((_sampling(plan, name) for name in sizes), default=0.0)
@@ -226,7 +236,9 @@ def _people_without_noise(plan: PlanContent, sizes: Iterable[str], width: float)
 
 
 def _sampling(plan: PlanContent, name: str) -> float:
-    """Return the largest variance of an answer's share for one person without noise."""
+    """Return the largest variance of an answer's share for one person without noise,
+    the best precision of a plan.
+    """
     f = nominal_frequencies(plan, name)
     rows = wanted_rows(plan, name)
     if rows is None:
@@ -235,8 +247,8 @@ def _sampling(plan: PlanContent, name: str) -> float:
 
 
 def people_needed(variance: float, width: float) -> int:
-    """Return n = V (1.96 / h)^2, rounded up: the people for a half-width h of a 95 %
-    interval.
+    """Return the people for a precision: n = V (1.96 / h)^2, rounded up, for a
+    half-width h of a 95 % interval.
 
     Examples
     --------
@@ -247,8 +259,8 @@ def people_needed(variance: float, width: float) -> int:
 
 
 def people_for(plan: PlanContent, width: float) -> int:
-    """Return how many people must be asked for every share to be known within a
-    half-width.
+    """Return how many people a plan's precision needs: for every share to be known
+    within a half-width.
 
     n = V (1.96 / width)^2, with V the largest variance of an answer's estimate for one
     person, noise and sampling together, at the plan's nominal frequencies; each share
@@ -281,8 +293,8 @@ def people_for(plan: PlanContent, width: float) -> int:
 
 
 def _with_confidence(plan: PlanContent, guarantee: str) -> str:
-    """Return a guarantee with its confidence, or with its kind if it is not
-    certified.
+    """Return the guarantee beside a plan's precision with its confidence, or with its
+    kind if it is not certified.
     """
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
         return f"{guarantee}, with confidence {plan.confidence:.4g}"
@@ -297,8 +309,8 @@ def _with_confidence(plan: PlanContent, guarantee: str) -> str:
 def pairs_together(
     plan: PlanContent,
 ) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the pairs of attributes that some form asks for together, and all
-    pairs.
+    """Return the pairs of attributes with a joint precision: those that some form of a
+    plan asks for together, and all pairs.
     """
     together = set[tuple[str, str]]()
     for form in plan.forms:
@@ -308,8 +320,8 @@ def pairs_together(
 
 
 def cross_tables(plan: PlanContent, precision: Precision) -> str:
-    """Return which cross-tables the plan can answer, and what another one would cost at
-    most.
+    """Return which cross-tables the plan can answer with what precision, and what
+    another one would cost at most.
 
     A form of the two questions alone, each with half of the smallest limit, keeps every
     limit by composition, whoever the people are; its people come on top.
@@ -336,15 +348,17 @@ def cross_tables(plan: PlanContent, precision: Precision) -> str:
 def _cost_of_table(
     plan: PlanContent, pair: tuple[str, str], precision: Precision
 ) -> str:
-    """Return how many further people the table of two attributes takes."""
+    """Return how many further people the precision of the table of two attributes
+    takes.
+    """
     variance = joint_variances(plan, pair).max()
     people = people_needed(variance, precision.half_width)
     return f"{rounded_people(people)} ({' by '.join(pair)})"
 
 
 def people_text(precision: Precision, ratio: float) -> str:
-    """Return the people for the same precision: their number, and how many times the
-    plan's.
+    """Return the people for the plan's precision in words: their number, and how many
+    times the plan's.
     """
     if not math.isfinite(ratio):
         return "not known"
@@ -355,7 +369,7 @@ def people_text(precision: Precision, ratio: float) -> str:
 
 
 def answer_variances(plan: PlanContent) -> dict[str, Floats]:
-    """Return the variance V of each answer's estimated share, for one person.
+    """Return the variance V of each answer's estimated share in a plan, for one person.
 
     Forms are weighted by s_f / v(f), as in estimates: V = sum_f w_f^2 v_u(f) / s_f,
     with v_u(f) the part of answer u in v(f).  A mean that is wanted counts like a share
@@ -365,7 +379,9 @@ def answer_variances(plan: PlanContent) -> dict[str, Floats]:
 
 
 def _variances(plan: PlanContent, name: str) -> Floats:
-    """Return the variances of one attribute; infinite if no form determines it."""
+    """Return the variances of one attribute in a plan; infinite if no form determines
+    it.
+    """
     is_mean = wanted_rows(plan, name) is not None
     forms = informative_forms(plan, [name])
     if not forms:

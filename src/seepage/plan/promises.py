@@ -46,8 +46,8 @@ def headline(plan: PlanContent) -> str:
 
 
 def _columns_collected(plan: PlanContent) -> str:
-    """Return how many attributes are collected, and how many others are protected only
-    or not at all.
+    """Return how many attributes a plan's promise is about: collected, and others
+    protected only or not at all.
     """
     left_out = left_out_of(plan)
     text = f"{len(plan.collected)} of {left_out.columns} attributes collected"
@@ -60,7 +60,9 @@ def _columns_collected(plan: PlanContent) -> str:
 
 
 def _largest_odds(plan: PlanContent) -> str:
-    """Return how many times all reports change the odds about an attribute at most."""
+    """Return how many times by the plan's promise all reports change the odds about an
+    attribute at most.
+    """
     total = float(plan.totals.max())
     limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
     if total in limits:
@@ -69,7 +71,9 @@ def _largest_odds(plan: PlanContent) -> str:
 
 
 def _budgets(plan: PlanContent) -> str:
-    """Return the range of the budgets of products, and the number of shaped forms."""
+    """Return for the promise of a plan the range of the budgets of products, and the
+    number of shaped forms.
+    """
     products = [form for form in plan.forms if form.is_product]
     shaped = len(plan.forms) - len(products)
     parts = list[str]()
@@ -83,19 +87,19 @@ def _budgets(plan: PlanContent) -> str:
 
 
 def form_sizes(plan: PlanContent) -> str:
-    """Return how many questions a form has."""
+    """Return for the promise of a plan how many questions a form has."""
     return span(len(form.attributes) for form in plan.forms)
 
 
 def mechanism_names(plan: PlanContent) -> str:
-    """Return the names of all mechanisms of a plan; "shaped" for reports of several
-    answers.
+    """Return the names of all mechanisms that a plan promises to use; "shaped" for
+    reports of several answers.
     """
     return ", ".join(sorted({name for form in plan.forms for name in form.mechanisms}))
 
 
 def but_for(delta: float) -> str:
-    """Return the exception of a bound that has a delta; empty without one.
+    """Return the exception of a promise that has a delta; empty without one.
 
     Examples
     --------
@@ -113,7 +117,8 @@ BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
 
 
 def answer_text(value: str) -> str:
-    """Return an answer in words: a bounded bin as a range, any other value as it is.
+    """Return an answer that a promise is about in words: a bounded bin as a range, any
+    other value as it is.
 
     Examples
     --------
@@ -130,7 +135,8 @@ def answer_text(value: str) -> str:
 
 
 def merged_text(attribute: Attribute) -> str:
-    """Return which further values count as an answer; empty if none does.
+    """Return which further values count as an answer that a promise is about; empty if
+    none does.
 
     Examples
     --------
@@ -159,7 +165,9 @@ def merged_text(attribute: Attribute) -> str:
 
 
 def unlimited(plan: PlanContent) -> list[PlannedAttribute]:
-    """Return the attributes without a limit that are neither public nor known."""
+    """Return the attributes without a promised limit that are neither public nor
+    known.
+    """
     return [
         planned
         for planned in plan.attributes
@@ -170,12 +178,16 @@ def unlimited(plan: PlanContent) -> list[PlannedAttribute]:
 
 
 def promise(plan: PlanContent) -> str:
-    """Return what is collected, and the limits that are guaranteed."""
+    """Return a plan's promise: what is collected, and the limits that are
+    guaranteed.
+    """
     return f"{_collection(plan)}. {promised(plan)}"
 
 
 def promised(plan: PlanContent, subject: str = "It") -> str:
-    """Return the sentence of the limits that are guaranteed, as odds."""
+    """Return the sentence of a plan's promise on the limits that are guaranteed, as
+    odds.
+    """
     limits = {p.limit for p in plan.attributes if p.limit is not None}
     claim = _claim(plan)
     exception = but_for(largest_delta(plan))
@@ -205,12 +217,12 @@ def promised(plan: PlanContent, subject: str = "It") -> str:
 
 
 def largest_delta(plan: PlanContent) -> float:
-    """Return the largest delta of the totals."""
+    """Return the largest delta of the totals, the exception of a plan's promise."""
     return max((planned.total_delta for planned in plan.attributes), default=0.0)
 
 
 def _claim(plan: PlanContent) -> str:
-    """Return a clause: for whom the totals hold."""
+    """Return a clause of a plan's promise: for whom the totals hold."""
     if plan.guarantee == "worst":
         return "whoever the people are, "
     if plan.scope == "population":
@@ -222,7 +234,7 @@ def _claim(plan: PlanContent) -> str:
 
 
 def _collection(plan: PlanContent) -> str:
-    """Return a clause: how many questions everyone is asked."""
+    """Return a clause of a plan's promise: how many questions everyone is asked."""
     if len(plan.forms) == 1:
         number = number_of(len(plan.forms[0].attributes), "question")
         noise = "the answers together get"
@@ -237,8 +249,8 @@ def _collection(plan: PlanContent) -> str:
 
 
 def ground(plan: PlanContent) -> str:
-    """Return the second sentence: the guarantee of the totals, and for whom they
-    hold.
+    """Return the ground of a plan's promise: the guarantee of the totals, and for whom
+    they hold.
     """
     delta = largest_delta(plan)
     parts = [_guarantee_sentence(plan)]
@@ -257,8 +269,8 @@ def ground(plan: PlanContent) -> str:
 
 
 def _guarantee_sentence(plan: PlanContent) -> str:
-    """Return the sentence of the guarantee; if forms differ, that of the weakest
-    one.
+    """Return the sentence of a promise on the guarantee; if forms differ, that of the
+    weakest one.
     """
     names = sorted(
         {form.guarantee for form in plan.forms},
@@ -274,7 +286,9 @@ def _guarantee_sentence(plan: PlanContent) -> str:
 
 
 def whom(plan: PlanContent) -> str:
-    """Return a sentence: for whom the totals hold, and against which adversary."""
+    """Return a sentence of a plan's promise: for whom the totals hold, and against
+    which adversary.
+    """
     records = f"{plan.provenance.records:,} records"
     if fixing := plan.provenance.stated.fixing_records:
         people = plan.provenance.records + fixing
@@ -306,8 +320,8 @@ def whom(plan: PlanContent) -> str:
 
 
 def statements(plan: PlanContent) -> dict[str, Any]:
-    """Return what pages say of a plan: the promise, its ground, what it excludes, and
-    units.
+    """Return what pages say of a plan's promise: its words, its ground, what it
+    excludes, and units.
     """
     return {
         "plan": plan,
@@ -326,7 +340,7 @@ Exclusion = tuple[str, str]
 
 
 def unpromised(plan: PlanContent) -> Iterator[Exclusion]:
-    """Yield everything that the limits do not cover."""
+    """Yield everything that a plan's promise does not cover."""
     for exclusion in EXCLUSIONS:
         stated = exclusion(plan)
         if stated is not None:
@@ -334,6 +348,7 @@ def unpromised(plan: PlanContent) -> Iterator[Exclusion]:
 
 
 def _whole_record(plan: PlanContent) -> Exclusion:
+    """Return what a plan does not promise about the whole set of answers."""
     largest = max(form.record for form in plan.forms)
     return (
         "The whole set of answers.",
@@ -344,6 +359,7 @@ def _whole_record(plan: PlanContent) -> Exclusion:
 
 
 def _further_knowledge(plan: PlanContent) -> Exclusion | None:
+    """Return what a plan does not promise against adversaries who know more."""
     if plan.guarantee == "worst":
         return None
     limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
@@ -359,6 +375,7 @@ def _further_knowledge(plan: PlanContent) -> Exclusion | None:
 
 
 def _repeats(plan: PlanContent) -> Exclusion:
+    """Return what a plan does not promise where people are asked again."""
     named = ""
     if plan.person:
         named = f", by the column {plan.person!r},"
@@ -375,6 +392,7 @@ def _repeats(plan: PlanContent) -> Exclusion:
 
 
 def _declining(_: PlanContent) -> Exclusion:
+    """Return what a plan does not promise to people who decline."""
     return (
         "Declining.",
         "To stop after seeing the questions tells something without noise. Make “no "
@@ -383,6 +401,7 @@ def _declining(_: PlanContent) -> Exclusion:
 
 
 def _whole_reports(plan: PlanContent) -> Exclusion | None:
+    """Return what a plan does not promise about whole reports."""
     if plan.view != "inferred":
         return None
     return (
@@ -393,6 +412,7 @@ def _whole_reports(plan: PlanContent) -> Exclusion | None:
 
 
 def _public_attributes(plan: PlanContent) -> Exclusion | None:
+    """Return what a plan does not promise about public attributes."""
     if not plan.public:
         return None
     return (
@@ -402,6 +422,7 @@ def _public_attributes(plan: PlanContent) -> Exclusion | None:
 
 
 def _known_attributes(plan: PlanContent) -> Exclusion | None:
+    """Return what a plan does not promise about attributes that the adversary knows."""
     known = plan.provenance.known
     if not known:
         return None
@@ -414,6 +435,7 @@ def _known_attributes(plan: PlanContent) -> Exclusion | None:
 
 
 def _without_limit(plan: PlanContent) -> Exclusion | None:
+    """Return what a plan does not promise about attributes without a limit."""
     names = [planned.name for planned in unlimited(plan)]
     if not names or len(names) == len(plan.attributes):
         return None
@@ -424,6 +446,9 @@ def _without_limit(plan: PlanContent) -> Exclusion | None:
 
 
 def _other_attributes(plan: PlanContent) -> Exclusion:
+    """Return what a plan does not promise about columns that are none of its
+    attributes.
+    """
     return (
         "Other questions.",
         "Nothing is said about what the plan does not name"
@@ -432,7 +457,9 @@ def _other_attributes(plan: PlanContent) -> Exclusion:
 
 
 def _columns_left_out(stated: StatedSettings) -> str:
-    """Return the columns of the table that are no attributes of a plan, all of them."""
+    """Return the columns of the table that no promise of a plan is about, all of
+    them.
+    """
     texts = list[str]()
     if stated.too_rare:
         texts.append(
@@ -447,6 +474,7 @@ def _columns_left_out(stated: StatedSettings) -> str:
 
 
 def _other_people(plan: PlanContent) -> Exclusion | None:
+    """Return what a plan does not promise to people unlike its table."""
     if plan.guarantee == "worst" or plan.kind == "assumed":
         return None
     records = f"{plan.provenance.records:,} records"

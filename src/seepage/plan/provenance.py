@@ -100,6 +100,7 @@ class Provenance(Stored, frozen=True, kw_only=True):
     )
 
     def __post_init__(self) -> None:
+        """Check the settings in a plan's provenance."""
         try:
             _ = self.stated
         except msgspec.ValidationError as problem:
@@ -107,13 +108,15 @@ class Provenance(Stored, frozen=True, kw_only=True):
 
     @property
     def stated(self) -> StatedSettings:
-        """The settings that sentences and pages are made from, checked."""
+        """The settings in a plan's provenance that sentences and pages are made from,
+        checked.
+        """
         return msgspec.convert(self.settings, StatedSettings)
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Table options by which records are read as those that the plan was computed
-        from.
+        """Table options in a plan's provenance by which records are read as those that
+        it was computed from.
         """
         if not self.person:
             return {}
@@ -121,7 +124,9 @@ class Provenance(Stored, frozen=True, kw_only=True):
 
     @property
     def known(self) -> list[str]:
-        """The attributes that are taken as known to everyone who sees reports."""
+        """The attributes that by a plan's provenance are taken as known to everyone who
+        sees reports.
+        """
         return self.stated.known
 
     @classmethod

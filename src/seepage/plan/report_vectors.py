@@ -39,7 +39,9 @@ MAX_DISTINCT = 1 << 22
 
 
 def nominal_frequencies(plan: PlanContent, name: str) -> Floats:
-    """Return the nominal frequencies of an attribute; uniform if the plan has none."""
+    """Return the nominal frequencies that an attribute's report vectors are of; uniform
+    if the plan has none.
+    """
     planned = plan[name]
     if planned.frequencies:
         return np.array(planned.frequencies)
@@ -48,7 +50,7 @@ def nominal_frequencies(plan: PlanContent, name: str) -> Floats:
 
 
 def summing_matrix(shape: Sequence[int], axes: Sequence[int]) -> Floats:
-    """Return the 0-1 matrix that sums the cells of a table to those of some of its
+    """Return the 0-1 matrix that sums the cells of report vectors to those of some
     axes.
     """
     codes = np.indices(shape)
@@ -58,8 +60,8 @@ def summing_matrix(shape: Sequence[int], axes: Sequence[int]) -> Floats:
 
 
 def wanted_rows(plan: PlanContent, *names: str) -> Floats | None:
-    """Return B of one attribute whose mean is wanted; None for frequencies and joint
-    tables.
+    """Return B of the report vectors of an attribute whose mean is wanted; None for
+    frequencies and joint tables.
     """
     if len(names) != 1:
         return None
@@ -69,7 +71,8 @@ def wanted_rows(plan: PlanContent, *names: str) -> Floats | None:
 def product_variances(
     mechanisms: Sequence[Mechanism], nominal: Sequence[Floats]
 ) -> Floats:
-    """Return the variance of one person's vector by cell, noise and sampling together.
+    """Return the variance of one person's report vector by cell, noise and sampling
+    together.
 
     E X^_u^2 = Var X^_u + f_u for each attribute, at nominal frequencies f; moments
     multiply.
@@ -84,8 +87,8 @@ def product_variances(
 
 
 def joint_variances(plan: PlanContent, names: Sequence[str]) -> Floats:
-    """Return the variances by cell of a form of these attributes alone, within the
-    smallest limit.
+    """Return the variances by cell of the report vectors of a form of these attributes
+    alone, within the smallest limit.
 
     Each answer has an equal part of the limit as its budget and the best mechanism for
     it, so that the form keeps every limit whoever the people are; `design` finds better
@@ -131,7 +134,7 @@ class FormVectors(NamedTuple):
         *,
         margins: bool = False,
     ) -> "FormVectors":
-        """Return the vectors of a form, by its index.
+        """Return the report vectors of a form, by its index.
 
         Parameters
         ----------
@@ -161,7 +164,7 @@ class FormVectors(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """v(f), the sum of the variances."""
+        """v(f), the sum of the variances of a form's report vectors."""
         return float(self.variances.sum())
 
     def vectors(self, reports: Sequence[Any]) -> Floats:
@@ -204,7 +207,9 @@ class FormVectors(NamedTuple):
 
 
 def _with_sums(coefficients: Floats, shape: Sequence[int]) -> Floats:
-    """Return rows over the cells of a table with the sum of each axis before it."""
+    """Return the rows of report vectors over the cells of a table with the sum of each
+    axis before it.
+    """
     table = coefficients.reshape(-1, *shape)
     for axis in range(1, table.ndim):
         sums = table.sum(axis=axis, keepdims=True)
@@ -213,7 +218,7 @@ def _with_sums(coefficients: Floats, shape: Sequence[int]) -> Floats:
 
 
 def _coded(mechanism: Mechanism, reports: Any) -> tuple[Any, int]:
-    """Return an integer for each report, equal for equal likelihoods, and their number.
+    """Return an integer for each report, equal for equal vectors, and their number.
 
     `MAX_DISTINCT` for reports that are not compared.
     """
@@ -228,20 +233,20 @@ def _coded(mechanism: Mechanism, reports: Any) -> tuple[Any, int]:
 
 
 def _numbered(values: Any) -> tuple[Integers, int]:
-    """Return integers as their positions in the order of distinct ones, and how many
-    these are.
+    """Return codes of report vectors as their positions in the order of distinct ones,
+    and how many these are.
     """
     distinct, positions = np.unique(values, return_inverse=True)
     return positions, len(distinct)
 
 
 def _rows(coefficients: Floats, reports: Any) -> Floats:
-    """Return the row of each report of a matrix."""
+    """Return the vector of each report of a matrix, a row."""
     return np.asarray(coefficients[reports.below(len(coefficients))])
 
 
 def row_products(parts: Sequence[Floats]) -> Floats:
-    """Return the outer products of the rows of several arrays, flattened."""
+    """Return the outer products of the report vectors of several answers, flattened."""
     products = parts[0]
     for part in parts[1:]:
         outer = products[:, :, None] * part[:, None]
@@ -263,7 +268,7 @@ def _one_hot_vectors(mechanism: Mechanism, margins: bool, reports: Any) -> Float
 def _mechanism_variances(
     plan: PlanContent, names: Sequence[str], mechanisms: Sequence[Mechanism]
 ) -> Floats:
-    """Return the variances of the vectors of a product form."""
+    """Return the variances of the report vectors of a product form."""
     nominal = [nominal_frequencies(plan, name) for name in names]
     rows = wanted_rows(plan, *names)
     if not all(mechanism.informative for mechanism in mechanisms):
@@ -279,8 +284,8 @@ def _mechanism_variances(
 def matrix_coefficients(
     plan: PlanContent, index: int, names: Sequence[str]
 ) -> tuple[Floats, Floats]:
-    """Return A of a matrix form, one row per report and one column per cell, and its
-    variances.
+    """Return the report vectors A of a matrix form, one row per report and one column
+    per cell, and their variances.
     """
     form_channel = plan.forms[index].channel
     assert isinstance(form_channel, MatrixChannel)
@@ -309,7 +314,7 @@ def matrix_coefficients(
 def informative_forms(
     plan: PlanContent, names: Sequence[str], *, margins: bool = False
 ) -> dict[int, FormVectors]:
-    """Return the vectors of each form whose reports determine the table of these
+    """Return the report vectors of each form whose reports determine the table of these
     attributes.
     """
     informative = dict[int, FormVectors]()
@@ -323,12 +328,12 @@ def informative_forms(
 
 
 def count_cells(plan: PlanContent, names: Sequence[str]) -> int:
-    """Return the number of cells of the table of some attributes."""
+    """Return the number of cells of report vectors of some attributes."""
     return math.prod(plan.domain[name].size for name in names)
 
 
 def check_cells(plan: PlanContent, names: Sequence[str]) -> int:
-    """Return the number of cells of a table; raise if there are too many for its
+    """Return the number of cells of report vectors; raise if there are too many for the
     covariance.
     """
     cells = count_cells(plan, names)

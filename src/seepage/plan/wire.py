@@ -65,8 +65,8 @@ def mechanism_wire(mechanism: Mechanism) -> Wire:
 
 
 def drawable(wire: Wire) -> Wire:
-    """Return a wire form; a mechanism that a client cannot draw raises an
-    InputError.
+    """Return a wire form that a client can draw; a mechanism that it cannot draw raises
+    an InputError.
     """
     for question in undrawable(wire):
         known = ", ".join(sorted({kind.name for kind in WORD_DRAWS}))
@@ -78,7 +78,7 @@ def drawable(wire: Wire) -> Wire:
 
 
 def undrawable(wire: Wire) -> list[Wire]:
-    """Return the questions whose mechanisms a client cannot draw."""
+    """Return the questions of a wire form whose mechanisms a client cannot draw."""
     questions = list[Wire]()
     for form in wire["forms"]:
         for question in form.get("questions", ()):
@@ -115,8 +115,8 @@ def described_collection(
 
 
 def attribute_wire(attribute: Attribute) -> Wire:
-    """Return an attribute, with the codes of further values and of all others, and the
-    shares of its answers, if it has them.
+    """Return the wire form of an attribute, with the codes of further values and of all
+    others, and the shares of its answers, if it has them.
 
     With shares, the number of values is the code of "no answer".
     """
@@ -141,7 +141,7 @@ def attribute_wire(attribute: Attribute) -> Wire:
 
 
 def _form_fields(form: Form, mechanisms: Mapping[str, Mechanism]) -> Wire:
-    """Return a form as a plain dict, without its share."""
+    """Return the wire form of a form, a plain dict, without its share."""
     if isinstance(form.channel, MatrixChannel):
         rows = [list(row) for row in form.channel.thresholds]
         return {
