@@ -155,12 +155,14 @@ class Gaps:
 
     @property
     def region(self) -> str:
-        """The paper's region: P1, R1, R2 or R3."""
+        """The paper's region of an analyser's gaps: P1, R1, R2 or R3."""
         return REGIONS[self.undershoot > TOLERANCE, self.overshoot > TOLERANCE]
 
 
 def gaps_between(reference: Floats, leakages: Floats, epsilon: float) -> Gaps:
-    """Return undershoot and overshoot of leakages; the diagonals do not count."""
+    """Return undershoot and overshoot of an analyser's leakages; the diagonals do not
+    count.
+    """
     off_diagonal = ~np.eye(len(reference), dtype=np.bool_)
     gaps = (reference - leakages)[off_diagonal] / (epsilon * off_diagonal.sum())
     return Gaps(

@@ -93,7 +93,7 @@ def analyser_of_name(name: str, parameter: str = "analyser") -> Analyser:
 
 
 def _graph_threshold(name: str, threshold: str) -> float:
-    """Return the threshold in the name of a dependency graph."""
+    """Return the threshold in the name of an analyser that is a dependency graph."""
     try:
         return checks.probability(float(threshold), "the GRF threshold")
     except ValueError:
@@ -143,7 +143,9 @@ class ReferenceLeakages:
 def reference_leakages(
     reference: Any, pairs: PairCounts, epsilon: float, rng: int, delta: Any = 0.0
 ) -> ReferenceLeakages:
-    """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
+    """Return the reference leakages that analysers are scored against, see
+    `benchmark_analysers`.
+    """
     if not isinstance(reference, str) or reference == "":
         return _leakages_of_mechanism(pairs, epsilon, reference, delta, "report")
     if reference in ("bound", "Algorithm 2"):
@@ -171,7 +173,9 @@ def reference_leakages(
 def _leakages_of_mechanism(
     pairs: PairCounts, epsilon: float, mechanism: Any, delta: Any, view: Any
 ) -> ReferenceLeakages:
-    """Return the leakages of one mechanism, or the bound over all, at this delta."""
+    """Return the reference leakages of one mechanism, or the bound over all, at this
+    delta.
+    """
     matrix = leakage_matrix(pairs, epsilon, mechanism=mechanism, delta=delta, view=view)
     return ReferenceLeakages(matrix.values, matrix.deltas)
 

@@ -25,10 +25,12 @@ class Analyser(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in tables and charts."""
+        """The name of an analyser in tables and charts."""
 
     def leakages(self, pairs: PairCounts, epsilons: Floats, /) -> Floats:
-        """Return the leakage of each source (column) about each target (row)."""
+        """Return an analyser's leakage of each source (column) about each target
+        (row).
+        """
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class PublishedMethod:
 
 
 def split_budgets(pairs: PairCounts, epsilons: Floats) -> Floats:
-    """SPL-ANL: the leakage of a pair is the source's epsilon, as under perfect
-    correlation.
+    """SPL-ANL, a baseline: the leakage of a pair is the source's epsilon, as under
+    perfect correlation.
 
     [paper, section V-A: its interpretation of budget splitting]
     """
@@ -49,12 +51,14 @@ def split_budgets(pairs: PairCounts, epsilons: Floats) -> Floats:
 
 
 def dependency_graph(threshold: float) -> PublishedMethod:
-    """GRF: the source's epsilon for two attributes in one connected component, else 0.
+    """GRF, a baseline: the source's epsilon for two attributes in one connected
+    component, else 0.
 
     An edge joins two attributes with |PCC| at or above the threshold.
     """
 
     def leakages(pairs: PairCounts, epsilons: Floats) -> Floats:
+        """Return the leakages by this baseline's dependency graph."""
         from scipy.sparse.csgraph import connected_components
 
         adjacency = np.abs(correlation_matrix(pairs, "pcc").values) >= threshold
@@ -67,8 +71,8 @@ def dependency_graph(threshold: float) -> PublishedMethod:
 
 
 def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
-    """CBP, for binary attributes only: our reconstruction, the original is not
-    available to us.
+    """CBP, a baseline for binary attributes only: our reconstruction, the original is
+    not available to us.
 
     r = |Cov| / max(Var_i, Var_j),  CPL = ln (e^eps (1+r) + 1-r) / (e^eps (1-r) + 1+r).
     It agrees with all that the paper states: covariance-based, symmetric, never above
@@ -95,8 +99,8 @@ def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
 def own_leakages(
     name: str, mechanism: str | None = None, view: View = "report"
 ) -> PublishedMethod:
-    """Return a mechanism's own leakage, or the bound over all mechanisms, by
-    `leakage_matrix`.
+    """Return the analyser of a mechanism's own leakage, or of the bound over all
+    mechanisms, by `leakage_matrix`.
 
     Parameters
     ----------
@@ -112,14 +116,15 @@ def own_leakages(
     """
 
     def leakages(pairs: PairCounts, epsilons: Floats) -> Floats:
+        """Return the leakages by `leakage_matrix`, beside the baselines."""
         return leakage_matrix(pairs, epsilons, mechanism=mechanism, view=view).values
 
     return PublishedMethod(name, leakages)
 
 
 def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Dependency Triad: an upper bound from three parameters of each pair, as we
-    reconstruct it.
+    """Dependency Triad, a baseline: an upper bound from three parameters of each pair,
+    as we reconstruct it.
 
     Never below the bound over all mechanisms, which it equals for two source values (up
     to rounding).
@@ -160,7 +165,8 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
 
 
 def triad(channel: Floats) -> tuple[float, float, float]:
-    """Return alpha, delta and phi of a channel G = P(source given target).
+    """Return the Dependency Triad's alpha, delta and phi of a channel G = P(source
+    given target).
 
     Notes
     -----
@@ -184,7 +190,8 @@ def triad(channel: Floats) -> tuple[float, float, float]:
 
 
 def triad_leakage(alpha: float, delta: float, phi: float, epsilon: float) -> float:
-    """Return the upper bound on the leakage from alpha, delta and phi, at most epsilon.
+    """Return the Dependency Triad's upper bound on the leakage from alpha, delta and
+    phi, at most epsilon.
 
     Examples
     --------

@@ -27,7 +27,7 @@ def checked_budgets(epsilons: Iterable[float]) -> list[float]:
 def counted_tables(
     data: Mapping[str, Any], reading: DataOptions
 ) -> dict[str, PairCounts]:
-    """Return the pair counts of the data sets; raise for one with a single
+    """Return the pair counts of a benchmark's data sets; raise for one with a single
     attribute.
     """
     tables = {name: as_pairs(table, **reading.keywords) for name, table in data.items()}
@@ -59,7 +59,9 @@ class Benchmark(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Caveats: which leakages are those of a sample, and what was left out."""
+        """Caveats of a benchmark: which leakages are those of a sample, and what was
+        left out.
+        """
         notes = []
         for name, pairs in self.tables.items():
             caution = sample_caution(pairs)
@@ -70,7 +72,7 @@ class Benchmark(Result):
         return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores and notes as a JSON object."""
+        """Return the scores and notes of a benchmark as a JSON object."""
         return {
             "scores": [asdict(score) for score in self.scores],
             "notes": list(self.notes),
@@ -88,7 +90,7 @@ class Benchmark(Result):
         return {name: [getattr(score, name) for score in self.scores] for name in names}
 
     def chart(self) -> Any:
-        """Return the paper's chart of the scores.
+        """Return the paper's chart of a benchmark's scores.
 
         Analysers: undershoot against overshoot, with the regions labelled.  Mechanisms:
         the two utilities against leakage, and a third panel with the leakage of the
@@ -113,14 +115,16 @@ class Benchmark(Result):
 
 
 def panel_parts(choice: Any) -> list[Any]:
-    """Return the names and objects of a choice of mechanisms."""
+    """Return the names and objects of a benchmark's choice of mechanisms."""
     if isinstance(choice, Mapping):
         return list(choice.values())
     return [choice]
 
 
 def score_label(choice: Any, parameter: str) -> str:
-    """Return the name of a mechanism, or those of a mapping, joined."""
+    """Return the label of a benchmark's score: the name of a mechanism, or those of a
+    mapping, joined.
+    """
     names = [
         checks.text(getattr(part, "name", part), parameter)
         for part in panel_parts(choice)

@@ -42,12 +42,12 @@ class CorrelationMatrix(Result):
 
     @property
     def domain(self) -> Domain:
-        """The attributes, in the order of rows and columns."""
+        """The attributes of a correlation matrix, in the order of rows and columns."""
         return self.pairs.domain
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Caveats: whether the counts are those of a sample."""
+        """Caveats of a correlation matrix: whether the counts are those of a sample."""
         caution = sample_caution(self.pairs)
         if caution is None:
             return ()
@@ -56,6 +56,7 @@ class CorrelationMatrix(Result):
     def __getitem__(
         self, pair: tuple[str | SupportsIndex, str | SupportsIndex]
     ) -> float:
+        """Return the correlation of one pair of attributes."""
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise DomainError(
                 f"a correlation is chosen by two attributes, got {checks.shown(pair)}"
@@ -128,8 +129,8 @@ def correlation_matrix(
 
 
 def _mutual_information(tables: Integers) -> Floats:
-    """Return sum p ln(n N / (r c)) from the counts n: exactly 0 where n = r c / N
-    throughout.
+    """Return the mutual information sum p ln(n N / (r c)) from the counts n: exactly 0
+    where n = r c / N throughout.
     """
     counts = tables.astype(np.float64)
     total = counts.sum(axis=(1, 2), keepdims=True)
@@ -141,11 +142,15 @@ def _mutual_information(tables: Integers) -> Floats:
 
 
 def _normalised_information(tables: Integers) -> Floats:
+    """Return the mutual information over the joint entropy, a correlation from 0 to
+    1.
+    """
     joint = _entropy(tables.reshape(len(tables), -1))
     return np.minimum(_divide(_mutual_information(tables), joint), 1.0)
 
 
 def _pearson(tables: Integers) -> Floats:
+    """Return the Pearson correlation of the codes of two attributes."""
     total = np.maximum(tables.sum(axis=(1, 2)), 1)[:, None]
     rows = tables.sum(axis=2) / total
     columns = tables.sum(axis=1) / total
@@ -157,14 +162,16 @@ def _pearson(tables: Integers) -> Floats:
 
 
 def _entropy(counts: Integers) -> Floats:
-    """Return the entropy in nats of the distribution in each row."""
+    """Return the entropy in nats of the distribution in each row, for a correlation."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     return np.asarray(-(shares * logarithms).sum(axis=1))
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Return the quotient, 0 where the denominator is not positive."""
+    """Return the quotient that is a correlation, 0 where the denominator is not
+    positive.
+    """
     quotient = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 

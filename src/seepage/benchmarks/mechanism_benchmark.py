@@ -157,7 +157,7 @@ class Panel:
     slack: float
 
     def deltas(self, domain: Domain) -> list[float]:
-        """Return the delta of the mechanism of each attribute."""
+        """Return the delta of the benchmarked mechanism of each attribute."""
         deltas = []
         for mechanism in for_each(domain, self.choice, "mechanism"):
             approximate = False
@@ -168,7 +168,9 @@ class Panel:
 
 
 def _check_delta_is_used(delta: float, choices: Mapping[str, Any]) -> None:
-    """Raise for a delta above 0 where every mechanism has delta 0 or one of its own."""
+    """Raise for a delta above 0 where every benchmarked mechanism has delta 0 or one of
+    its own.
+    """
     if checks.delta(delta) == 0:
         return
     for choice in choices.values():
@@ -184,14 +186,16 @@ def _check_delta_is_used(delta: float, choices: Mapping[str, Any]) -> None:
 
 
 def _takes_a_budget(choice: Any) -> bool:
-    """Return whether a mechanism is given by name: objects have budgets of their
-    own.
+    """Return whether a benchmarked mechanism is given by name: objects have budgets of
+    their own.
     """
     return any(isinstance(part, str) for part in panel_parts(choice))
 
 
 def _labelled(mechanisms: Any) -> dict[str, Any]:
-    """Return the choices of mechanisms by label; two of the same label raise."""
+    """Return the choices of mechanisms to benchmark by label; two of the same label
+    raise.
+    """
     if isinstance(mechanisms, Mapping):
         return {
             checks.text(label, "mechanisms"): mechanisms[label] for label in mechanisms
@@ -208,7 +212,7 @@ def _labelled(mechanisms: Any) -> dict[str, Any]:
 
 
 def _score(pairs: PairCounts, panel: Panel, rng: int) -> MechanismScore:
-    """Return the score of one choice of mechanisms at one budget."""
+    """Return the benchmark's score of one choice of mechanisms at one budget."""
     delta = panel.deltas(pairs.domain)
     mechanisms = mechanisms_of(pairs.domain, panel.epsilon, panel.choice, delta)
     report = leakage_matrix(pairs, panel.epsilon, mechanism=panel.choice, delta=delta)
@@ -241,11 +245,14 @@ def _score(pairs: PairCounts, panel: Panel, rng: int) -> MechanismScore:
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Return the mean of a benchmark's scores over attributes."""
     return float(np.mean(values))
 
 
 def _normalised_error(errors: Sequence[float | None], power: float) -> float | None:
-    """Return the NMSE of all frequencies; None where one attribute has no estimates."""
+    """Return a mechanism's NMSE of all frequencies; None where one attribute has no
+    estimates.
+    """
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return None
@@ -253,15 +260,17 @@ def _normalised_error(errors: Sequence[float | None], power: float) -> float | N
 
 
 def _normalised(tcpl: float, bound: float) -> float:
-    """Return a TCPL as a share of that of Algorithm 2; 1 where that is 0."""
+    """Return a mechanism's TCPL as a share of that of Algorithm 2; 1 where that is
+    0.
+    """
     if bound > 0:
         return tcpl / bound
     return 1.0
 
 
 def _estimable(mechanisms: Sequence[Mechanism]) -> str:
-    """Return what can be estimated from the reports: by the mechanism that limits
-    it.
+    """Return what can be estimated from the reports of benchmarked mechanisms: by the
+    one that limits it.
     """
     for mechanism in mechanisms:
         if not mechanism.informative:
@@ -297,7 +306,7 @@ class Utility:
 def _utilities(
     pairs: PairCounts, mechanisms: Sequence[Mechanism], label: str, rng: int
 ) -> list[Utility]:
-    """Return the utility of each attribute's reports."""
+    """Return the utility of each attribute's mechanism."""
     entropy = [rng, *label.encode()]
     seeds = np.random.SeedSequence(entropy).spawn(len(mechanisms))
     utilities = []
@@ -310,7 +319,9 @@ def _utilities(
 def _utility(
     mechanism: Mechanism, counts: Integers, records: int, rng: np.random.Generator
 ) -> Utility:
-    """Return the utility of one attribute's reports, one for each record."""
+    """Return the utility of one attribute's mechanism, from one report for each
+    record.
+    """
     frequencies = counts / records
     missed = 1 - np.diag(mechanism.inferred_channel()) @ frequencies
     variance = None
@@ -329,13 +340,14 @@ def _utility(
 def _simulate(
     mechanism: Mechanism, counts: Integers, rng: np.random.Generator
 ) -> tuple[float | None, float]:
-    """Return the sum of squared frequency errors of one attribute, and the 0-1
-    error.
+    """Return a mechanism's sum of squared frequency errors of one attribute, and the
+    0-1 error.
     """
     codes = np.repeat(np.arange(mechanism.k), counts)
     wrong: list[Booleans] = []
 
     def batches() -> Iterator[Any]:
+        """Yield the simulated reports of a mechanism in batches of records."""
         for start in range(0, len(codes), ROWS):
             true = codes[start : start + ROWS]
             reports = mechanism.perturb(true, rng)

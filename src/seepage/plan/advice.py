@@ -74,7 +74,9 @@ def order_sentence(plan: PlanContent, precision: Precision) -> str:
 
 
 def questions_each(plan: PlanContent) -> str:
-    """Return how many questions a person gets: "1 to 3 of 10 questions each"."""
+    """Return how many questions a person is advised to be asked: "1 to 3 of 10
+    questions each".
+    """
     sizes = form_sizes(plan)
     count = len(plan.collected)
     if count == 1:

@@ -189,7 +189,9 @@ class PlanCheck(Result):
 
 
 def check_plan_on(plan: PlanContent, data: Any, options: DataOptions) -> PlanCheck:
-    """Return the totals of a plan's forms on a table; see `Plan.check`."""
+    """Return the check of a plan on a table: its forms' totals there; see
+    `Plan.check`.
+    """
     reading = options.keywords
     if options.dropping:
         raise InputError(COMPLETE_RECORDS, parameter="missing")

@@ -183,7 +183,9 @@ def estimate_leakage(
 
 
 def _check_replicas(settings: EstimateSettings, records: int) -> None:
-    """Raise if there are more reports than can be counted or permuted exactly."""
+    """Raise if an estimate needs more reports than can be counted or permuted
+    exactly.
+    """
     reports = MAX_REPORTS
     hint = ""
     if settings.surrogates:
@@ -198,8 +200,8 @@ def _check_replicas(settings: EstimateSettings, records: int) -> None:
 def mechanisms_of(
     domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
 ) -> list[Mechanism]:
-    """Return the mechanism of each attribute; raise an InputError if an attribute has
-    none.
+    """Return the mechanism of each attribute to estimate; raise an InputError if an
+    attribute has none.
     """
     mechanisms = []
     released = releases(domain, epsilon, mechanism, delta)
@@ -216,7 +218,7 @@ def _joint_names(
     sources: Iterable[str],
     pairs: Iterable[tuple[str, str]] | None,
 ) -> tuple[str, ...]:
-    """Return the names of the target and of its joint sources."""
+    """Return the names of the target and of its joint sources of an estimate."""
     sources = checks.texts(sources, "sources")
     if target is None or pairs is not None:
         raise InputError("sources need a target, and no pairs", parameter="sources")
@@ -250,7 +252,7 @@ def _ordered_pairs(
 
 
 def _named_pairs(domain: Domain, pairs: Iterable[tuple[str, str]]) -> list[Key]:
-    """Return the indices of pairs of names, without duplicates."""
+    """Return the indices of pairs of names to estimate, without duplicates."""
     named = checks.items(pairs, "pairs")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
         raise checks.violation(
@@ -300,8 +302,8 @@ class Task:
 
     @cached_property
     def channel(self) -> Floats:
-        """P(inferred values given source tuple): each source is perturbed
-        independently.
+        """P(inferred values given source tuple) of an estimate's simulation: each
+        source is perturbed independently.
         """
         reports = math.prod(source.size for source in self.sources)
         if len(self.values) * reports > MAX_CHANNEL_CELLS:
@@ -318,8 +320,8 @@ class Task:
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     def report(self, column: int) -> str:
-        """Return the inferred value of a column of the channel; several are joined by
-        "and".
+        """Return the inferred value of a column of the estimate's channel; several are
+        joined by "and".
         """
         codes = np.unravel_index(column, [source.size for source in self.sources])
         parts = zip(self.sources, codes, strict=True)
@@ -328,14 +330,14 @@ class Task:
     def generator(
         self, rng: int | None, purpose: int, block: int = 0
     ) -> np.random.Generator:
-        """Return the random generator of one block of a stream, whichever thread runs
-        it.
+        """Return the random generator of one block of an estimate's stream, whichever
+        thread runs it.
         """
         sequence = np.random.SeedSequence(rng, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))
 
     def collect(self, settings: EstimateSettings) -> Collection:
-        """Return a simulated collection."""
+        """Return the simulated collection that a leakage is estimated from."""
         generator = self.generator(settings.rng, COLLECTION)
         return simulate(self.table, self.channel, settings.replicas, generator)
 
@@ -347,6 +349,7 @@ class Task:
         """
 
         def surrogate_generator(block: int) -> np.random.Generator:
+            """Return the generator of one block of an estimate's surrogates."""
             if cancelled.is_set():
                 raise CancelledError
             return self.generator(settings.rng, SURROGATES, block)
@@ -381,12 +384,13 @@ class Task:
 def _run_tasks(
     keys: Sequence[Key], make: Callable[[Key], Task], settings: EstimateSettings
 ) -> Iterator[tuple[Key, LeakageEstimate]]:
-    """Yield the estimate of each task as it completes; an exception cancels all
+    """Yield the leakage estimate of each task as it completes; an exception cancels all
     threads.
     """
     cancelled = threading.Event()
 
     def run(key: Key) -> LeakageEstimate:
+        """Return the leakage estimate of one task."""
         return make(key).estimate(settings, cancelled)
 
     with ThreadPoolExecutor(settings.threads or usable_cores()) as pool:
@@ -402,8 +406,8 @@ def _run_tasks(
 def plug_in_estimate(
     task: Task, collection: Collection
 ) -> tuple[float, tuple[DecidingCell, ...]]:
-    """Return the paper's estimate and the two cells whose ratio it is; none if rows are
-    equal.
+    """Return the paper's leakage estimate and the two cells whose ratio it is; none if
+    rows are equal.
 
     It is infinite if a report has an empty cell; then the empty cell with the largest
     expected count is returned.
@@ -427,6 +431,7 @@ def plug_in_estimate(
     likelier = int(shares[:, report].argmax())
 
     def cell(x: int) -> DecidingCell:
+        """Return the cell of the estimate's ratio in the row of a target value."""
         return DecidingCell(
             value=task.target.values[x],
             report=task.report(report),
@@ -440,7 +445,9 @@ def plug_in_estimate(
 def make_task(
     data: PairCounts | Records, mechanisms: Sequence[Mechanism], key: Key
 ) -> Task:
-    """Return the task of a target and its sources; several sources need records."""
+    """Return the task to estimate the leakage of a target's sources; several sources
+    need records.
+    """
     target, *sources = key
     if isinstance(data, PairCounts):
         seen = np.flatnonzero(data.marginal(target))

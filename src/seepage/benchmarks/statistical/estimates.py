@@ -59,6 +59,7 @@ class EstimateSettings:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        """Check the settings of leakage estimates."""
         checks.constrain(self, CONSTRAINTS)
         if self.rng is None:
             object.__setattr__(self, "rng", secrets.randbits(63))
@@ -145,7 +146,9 @@ class LeakageEstimate(Result):
 
     @property
     def source(self) -> str:
-        """The source's name; of several, all names joined by "and"."""
+        """The source's name of a leakage estimate; of several, all names joined by
+        "and".
+        """
         return " and ".join(self.sources)
 
     @property
@@ -160,12 +163,14 @@ class LeakageEstimate(Result):
 
     @property
     def p_value(self) -> float:
-        """(1 + hits)/(1 + draws); NaN without surrogates."""
+        """The p-value of a leakage estimate, (1 + hits)/(1 + draws); NaN without
+        surrogates.
+        """
         return self.significance.p_value
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Caveats, one line each."""
+        """Caveats of a leakage estimate, one line each."""
         cautions = []
         sample = sample_caution(self)
         if sample is not None:
@@ -234,31 +239,39 @@ class LeakageEstimates(Result):
 
     @cached_property
     def plug_in(self) -> Floats:
-        """The paper's estimates, biased upward; infinite if a cell is empty."""
+        """The paper's leakage estimates, biased upward; infinite if a cell is empty."""
         return self._matrix("plug_in")
 
     @cached_property
     def corrected(self) -> Floats:
-        """The corrected estimates."""
+        """The corrected leakage estimates."""
         return self._matrix("corrected")
 
     @cached_property
     def lower(self) -> Floats:
-        """The lower confidence limits, not simultaneous over pairs."""
+        """The lower confidence limits of leakage estimates, not simultaneous over
+        pairs.
+        """
         return self._matrix("lower")
 
     @cached_property
     def upper(self) -> Floats:
-        """The upper confidence limits, not simultaneous over pairs."""
+        """The upper confidence limits of leakage estimates, not simultaneous over
+        pairs.
+        """
         return self._matrix("upper")
 
     @cached_property
     def p_values(self) -> Floats:
-        """The p-values, not adjusted for several; NaN without surrogates."""
+        """The p-values of leakage estimates, not adjusted for several; NaN without
+        surrogates.
+        """
         return self._matrix("p_value")
 
     def _matrix(self, name: str) -> Floats:
-        """Return one number of the estimates of pairs, NaN where there is none."""
+        """Return one number of the leakage estimates of pairs, NaN where there is
+        none.
+        """
         values = np.full((len(self.domain), len(self.domain)), np.nan)
         for key, estimate in self.estimates.items():
             if len(key) == 2:
@@ -267,14 +280,16 @@ class LeakageEstimates(Result):
 
     @property
     def pairs(self) -> tuple[tuple[str, ...], ...]:
-        """The names (target, source) of each estimate, or (target, *sources) of a joint
-        one.
+        """The names (target, source) of each leakage estimate, or (target, *sources) of
+        a joint one.
         """
         return tuple((estimate.target, *estimate.sources) for estimate in self)
 
     @property
     def only(self) -> LeakageEstimate:
-        """The only estimate; raises an InputError if there is not exactly one."""
+        """The only leakage estimate; raises an InputError if there is not exactly
+        one.
+        """
         if len(self) != 1:
             raise InputError(
                 f"there is not one estimate but {len(self)}; choose by names"
@@ -282,12 +297,15 @@ class LeakageEstimates(Result):
         return next(iter(self))
 
     def __len__(self) -> int:
+        """Return the number of leakage estimates."""
         return len(self.estimates)
 
     def __iter__(self) -> Iterator[LeakageEstimate]:
+        """Iterate over the leakage estimates."""
         return iter(self.estimates.values())
 
     def __getitem__(self, names: Any) -> LeakageEstimate:
+        """Return the leakage estimate of a target and its sources."""
         if not isinstance(names, tuple) or len(names) < 2:
             raise DomainError(
                 f"estimates are chosen by target and source, got {checks.shown(names)}"
@@ -302,7 +320,9 @@ class LeakageEstimates(Result):
         return self.estimates[key]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings, and the estimates in long form, as a JSON object."""
+        """Return the settings, and the leakage estimates in long form, as a JSON
+        object.
+        """
         return {
             "seed": self.settings.rng,
             "replicas": self.settings.replicas,

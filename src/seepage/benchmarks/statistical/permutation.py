@@ -51,7 +51,9 @@ class Significance:
 
     @property
     def p_value(self) -> float:
-        """(1 + hits)/(1 + draws), never 0; NaN without surrogates."""
+        """The p-value of the permutation test, (1 + hits)/(1 + draws), never 0; NaN
+        without surrogates.
+        """
         if not self.draws:
             return math.nan
         return (1 + self.hits) / (1 + self.draws)
@@ -92,12 +94,13 @@ def significance(
 
 
 def _quantiles(values: Floats) -> dict[float, float]:
+    """Return the quantiles of the permutation null distribution."""
     return dict(zip(QUANTILES, np.quantile(values, QUANTILES).tolist(), strict=True))
 
 
 def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
-    """Return ln max over y, x, x' of (n[x, y] / n[x]) / (n[x', y] / n[x']), for each
-    table.
+    """Return the estimate ln max over y, x, x' of (n[x, y] / n[x]) / (n[x', y] / n[x'])
+    for each permuted table.
 
     Empty cells count as `EMPTY_CELL` reports, so that the result is finite and tables
     with empty cells can be compared; without empty cells it is the plug-in estimate.
@@ -132,7 +135,8 @@ def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
 def random_rows(
     generator: np.random.Generator, rows: Integers, columns: Integers, size: int
 ) -> Iterator[Integers]:
-    """Yield the rows of random contingency tables with the given row and column sums.
+    """Yield the rows of randomly permuted contingency tables with the given row and
+    column sums.
 
     The distribution of the table of two columns after a uniform permutation of one of
     them: each cell is hypergeometric given the cells before it.

@@ -52,7 +52,8 @@ class Collection:
 def simulate(
     table: Integers, channel: Floats, replicas: int, generator: np.random.Generator
 ) -> Collection:
-    """Draw a collection given the table of records [theory: The statistical method].
+    """Draw a simulated collection given the table of records [theory: The statistical
+    method].
 
     The reports of cell (x, u) are `Multinomial(r n[x, u], C[u, :])`: exactly the
     distribution of perturbing and inferring record by record, at a cost independent of

@@ -64,7 +64,8 @@ RATIOS_PER_BLOCK = 1 << 18
 
 
 def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the log-distances of counts to their lower and upper confidence limits.
+    """Return the log-distances of simulated counts to their lower and upper confidence
+    limits.
 
     [Garwood 1936]: the limits of a Poisson count e at one-sided level a are the
     a-quantile of Gamma(e) and the (1 - a)-quantile of Gamma(e + 1).  A count of 0 has
@@ -113,8 +114,8 @@ class Interval(NamedTuple):
 
 
 def interval(collection: Collection, confidence: float) -> Interval:
-    """Return the corrected estimate and the confidence interval of a collection's
-    leakage.
+    """Return the corrected estimate and the confidence interval of a simulated
+    collection's leakage.
 
     Parameters
     ----------
@@ -177,6 +178,9 @@ class Cells:
     """
 
     def __init__(self, collection: Collection) -> None:
+        """Compute what the intervals of a simulated collection's log-ratios need of
+        each cell.
+        """
         used = collection.table.any(axis=0)
         seen = collection.pooled.any(axis=0)
         possible = (collection.channel[used] > 0).any(axis=0)
@@ -197,8 +201,8 @@ class Cells:
         self.logarithms = np.log(np.where(empty, half, self.shares))
 
     def limits(self, level: float, side: int) -> Iterator[Floats]:
-        """Yield blocks of the lower or upper limits of all log-ratios, shape (y, x,
-        x').
+        """Yield blocks of the lower or upper limits of all simulated log-ratios, shape
+        (y, x, x').
 
         At level 1/2 they are the log-ratios themselves.  Entries with x = x' are minus
         infinity.
@@ -218,7 +222,9 @@ class Cells:
             yield limits
 
     def _correlations(self, part: slice) -> Floats:
-        """Return the correlation of W^[x, y] and W^[x', y], shape (y, x, x')."""
+        """Return the correlation of the simulated W^[x, y] and W^[x', y], shape (y, x,
+        x').
+        """
         weighted = self.correlation * self.spread[:, part].T[:, None, :]
         joint = weighted @ self.correlation.T
         deviations = np.sqrt(self.variances[:, part])
@@ -226,19 +232,21 @@ class Cells:
         return np.asarray(np.clip(correlations, -1.0, 1.0))
 
     def largest(self, level: float, side: int) -> float:
-        """Return the largest lower or upper limit of all log-ratios."""
+        """Return the largest lower or upper limit of all simulated log-ratios."""
         return max(float(part.max()) for part in self.limits(level, side))
 
 
 def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> Floats:
-    """Return operation(cells[x, y], cells[x', y]), shape (y, x, x')."""
+    """Return operation(cells[x, y], cells[x', y]) on simulated cells, shape (y, x,
+    x').
+    """
     columns = cells.T
     return operation(columns[:, :, None], columns[:, None, :])
 
 
 def _combine(first: Floats, second: Floats, rho: Floats) -> Floats:
-    """Return the distance of a difference from those of its two terms [Zou and Donner
-    2008].
+    """Return the distance of an interval's difference from those of its two terms [Zou
+    and Donner 2008].
 
     Parameters
     ----------
