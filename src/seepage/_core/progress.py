@@ -42,6 +42,15 @@ def shown_progress(progress: Progress | None, what: str) -> Iterator[Progress | 
         yield shown
 
 
+def begin_stage(progress: Progress | None, name: str) -> None:
+    """Pass the name of the next stage to a progress callable that has a method
+    `stage`.
+    """
+    show = getattr(progress, "stage", None)
+    if callable(show):
+        show(name)
+
+
 class StagedBar:
     """Progress on a terminal: one bar, which restarts for each stage."""
 

@@ -22,7 +22,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import GuaranteeError
-from seepage._core.progress import Progress
+from seepage._core.progress import Progress, begin_stage
 from seepage._core.results import Result, json_ready
 from seepage._core.text import sample_caution
 from seepage.channel.pairs import PairCounts
@@ -38,7 +38,6 @@ from seepage.totals.drawn_reports import (
     value_counts,
     value_offsets,
 )
-from seepage.totals.total import begin_stage
 
 QUANTILE_LEVELS = (0.05, 0.5, 0.95)
 """The quantiles of the loss over people that are reported."""

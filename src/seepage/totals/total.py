@@ -13,7 +13,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import GuaranteeError
-from seepage._core.progress import Progress
+from seepage._core.progress import begin_stage
 from seepage._core.text import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
@@ -377,15 +377,6 @@ def _counted(
     if for_population:
         reading["scope"] = options.scope
     return as_counted(data, records=needs_records or is_sampled, **reading)
-
-
-def begin_stage(progress: Progress | None, name: str) -> None:
-    """Pass the name of the next total to `progress.stage`, if the callable has this
-    method.
-    """
-    show = getattr(progress, "stage", None)
-    if callable(show):
-        show(name)
 
 
 def compare_totals(
