@@ -5,7 +5,6 @@ Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checke
 without any data.
 """
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from seepage._core import checks
 from seepage._core.nested_texts import MAX_NESTING, nested_texts
 from seepage._core.wanted_text import TIMES, names_in
 from seepage.calibration.calibration_options import PlanningOptions, positive_limit
+from seepage.confidence.union_bound import divided
 from seepage.tables.table_options import ANSWERS, TableKeywords
 
 MAX_SEED = 2**64 - 1
@@ -43,22 +43,6 @@ def design_limit(value: Any, what: str = "limit") -> float:
     if limit < MIN_LIMIT:
         raise checks.violation(what, f"at least {MIN_LIMIT:g} for a design", value)
     return limit
-
-
-def divided(confidence: float, statements: int) -> float:
-    """Return the confidence of each of several looks, 1 - (1 - confidence) /
-    statements, rounded up: all statements hold together.
-
-    Examples
-    --------
-    >>> divided(0.95, 3), divided(0.95, 1), divided(0.9, 2)
-    (0.9834, 0.95, 0.95)
-    """
-    share = (1 - confidence) / statements
-    digits = 2 - math.floor(math.log10(share))
-    return round(
-        1 - math.floor(share * 10.0**digits * (1 + 1e-9)) / 10.0**digits, digits
-    )
 
 
 def wanted_statistics(value: Any, what: str = "want") -> list[Any]:

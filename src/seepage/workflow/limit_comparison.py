@@ -9,12 +9,12 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.odds import odds_text
 from seepage._core.results import Result, json_ready
+from seepage.confidence.union_bound import divided
 from seepage.designs.design_options import (
     DEFAULT_WIDTH,
     DesignKeywords,
     DesignOptions,
     design_limit,
-    divided,
 )
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.tables.codebook_options import CodebookOptions

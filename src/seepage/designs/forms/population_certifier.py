@@ -17,11 +17,12 @@ from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage.calibration.largest_budget import largest_budget
 from seepage.channel.records import Records
+from seepage.confidence.union_bound import halved
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem, check_public
 from seepage.designs.forms.form_totals import ScreenedFormTotals
-from seepage.designs.forms.population_form_totals import PopulationFormTotals, halved
+from seepage.designs.forms.population_form_totals import PopulationFormTotals
 from seepage.tables.rare_values import rare_below
 from seepage.totals.total import DECLARED
 

@@ -22,18 +22,6 @@ WORK_PER_CELL = 2e-3
 """Further work of the limits of a form, per entry of its table."""
 
 
-def halved(confidence: float) -> float:
-    """Return the confidence of each of two statements on forms' population totals, 1 -
-    (1 - confidence) / 2.
-
-    Examples
-    --------
-    >>> round(halved(0.95), 3)
-    0.975
-    """
-    return 1 - (1 - confidence) / 2
-
-
 class PopulationFormTotals:
     """Upper confidence limits of the `exact` totals of forms of GRR reports.
 

@@ -25,6 +25,7 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage.channel.records import Records
 from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.union_bound import halved
 from seepage.designs.forms.a_optimal import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
@@ -34,7 +35,6 @@ from seepage.designs.forms.form_problem import MAX_BUDGET
 from seepage.designs.forms.form_search import FIRST_IDLE_ROUNDS, FormSearch
 from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.population_form_totals import halved
 from seepage.designs.forms.search_work import SearchWork
 from seepage.designs.report_precision import Precisions
 from seepage.designs.shaped.admissible_reports import AnswerCounts
