@@ -127,7 +127,7 @@ def _proposed_role(name: str, fixed: FixedDomain | None) -> Role:
 
 
 def _reason(column: ColumnCheck, fixed: FixedDomain | None) -> str:
-    """Return why by the work on columns one is of its kind, or why it is not asked."""
+    """Return why a column that was worked on is of its kind, or why it is not asked."""
     if fixed is None:
         return column.reason
     if column.name in fixed.protected:
@@ -173,7 +173,7 @@ def _asked_shares(
 
 
 def _values_by_share(column: pa.ChunkedArray) -> list[tuple[str, float]]:
-    """Return a column's values with their shares as its work shows them, the commonest
+    """Return the values of a column that is worked on with their shares, the commonest
     first.
     """
     counts = pc.value_counts(pc.cast(column.combine_chunks(), pa.string()))
@@ -190,7 +190,9 @@ def _values_by_share(column: pa.ChunkedArray) -> list[tuple[str, float]]:
 def _shortened(
     shares: Sequence[tuple[str, float]], most: int
 ) -> tuple[tuple[str, float], ...]:
-    """Return the first shares of a column worked on, and what remains as one."""
+    """Return the first shares of a column that is worked on, and what remains as
+    one.
+    """
     if len(shares) <= most:
         return tuple(shares)
     rest = math.fsum(share for _, share in shares[most - 1 :])
