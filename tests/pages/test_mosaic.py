@@ -7,7 +7,7 @@ import pytest
 
 import seepage as sp
 from plan_examples import forms_plan, product
-from plan_pages import binary_pairs, many_forms
+from plan_pages import binary_pairs, many_forms, with_matrix
 from seepage.pages.mosaic import MOST_ROWS, group_letter, mosaic_of
 
 
@@ -69,8 +69,8 @@ def test_groups_that_a_picture_cannot_show_are_a_sentence():
     """Of 200 groups of one question each, 46 rows would show less than a quarter."""
     view = mosaic_of(one_question_each(200))
     assert view.lottery.sentence == (
-        "Each person is asked 1 of 200 questions. There are 200 groups, the largest "
-        "with 0.5 of 100 people; each question is asked of 0.5 of 100 people."
+        "Each person is asked 1 of 200 questions. There are 200 groups; the largest "
+        "is 1 of 200 people. A question is asked of 1 of 200 people."
     )
     assert view.lottery.numbers == ()
     assert not view.groups
@@ -93,3 +93,17 @@ def test_of_many_questions_those_of_the_largest_groups_are_shown():
     shown = {row.name for row in view.rows}
     largest = max(plan.forms, key=lambda form: form.chance)
     assert set(largest.attributes) <= shown
+
+
+def test_groups_without_a_letter_are_named():
+    view = mosaic_of(one_question_each(3, extra=[0.06]))
+    [narrow] = [group for group in view.groups if not group.is_labelled]
+    assert view.unlabelled == f"Too narrow for a letter: {narrow.letter} (2 of 100)."
+    assert mosaic_of(one_question_each(3)).unlabelled == ""
+
+
+def test_boxes_that_are_sent_together_have_a_plus():
+    view = mosaic_of(with_matrix())
+    texts = {cell.text for group in view.groups for cell in group.cells}
+    assert "+" in texts
+    assert "boxes with a + are sent together as one report" in view.caption

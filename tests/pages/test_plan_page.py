@@ -326,3 +326,12 @@ def test_what_was_merged_and_left_out_is_said():
     assert merged_answers(plan)["days"] in page
     assert "<title>Days: " in page
     assert "<title>Days</title>" in questionnaire_page(plan)
+
+
+def test_opened_details_fit_on_paper(opened, designed):
+    """A4 with margins of 13 mm is 694 px wide; Chromium would shrink a wider page."""
+    page = opened(plan_page(designed), viewport={"width": 694, "height": 1040})
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.locator(".ways").is_visible()
+    assert _wide(page) <= 0

@@ -43,6 +43,9 @@ LABELLED = 2.5
 LABELLED_ON_PHONES = 8.0
 """Width of a group in % from which its letter also fits on a phone."""
 
+NAMED_GROUPS = 6
+"""Maximum number of groups without a letter that are named."""
+
 SHOWN_PEOPLE = 50.0
 """Minimum share of people, in %, of whose questions the picture shows some."""
 
@@ -62,6 +65,15 @@ class Cell:
     baseline: float
     truthful: int | None
     is_shaped: bool
+
+    @property
+    def text(self) -> str:
+        """What stands in a box that is wide enough: the number, or + if it is sent with
+        the others of its group.
+        """
+        if self.truthful is not None:
+            return str(self.truthful)
+        return "+" if self.is_shaped else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,8 +200,24 @@ class Mosaic:
                 "send another one at random"
             )
         if any(cell.is_shaped for cell in cells):
-            text += "; wide boxes without a number are sent together as one report"
+            text += "; boxes with a + are sent together as one report"
         return f"{text}."
+
+    @property
+    def unlabelled(self) -> str:
+        """The groups that are too narrow for their letter, in words; empty for none."""
+        narrow = [group for group in self.groups if not group.is_labelled]
+        if not narrow:
+            return ""
+        if len(narrow) > NAMED_GROUPS:
+            return f"{len(narrow):,} groups are too narrow for their letter."
+        names = [f"{group.letter} ({group.percent} of 100)" for group in narrow]
+        return f"Too narrow for a letter: {', '.join(names)}."
+
+    @property
+    def has_narrow_groups(self) -> bool:
+        """Whether a group is too narrow for its letter on a phone."""
+        return not all(group.is_labelled_on_phones for group in self.groups)
 
     @property
     def description(self) -> str:
@@ -227,7 +255,7 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
                 top=tops[name],
                 baseline=tops[name] + height / 2 + 2.5,
                 truthful=None if density == "dense" else hits[name],
-                is_shaped=hits[name] is None,
+                is_shaped=hits[name] is None and density != "dense",
             )
             for name in names
             if name in plan.forms[form_number].attributes
@@ -273,11 +301,11 @@ def lottery_of(plan: PlanContent) -> Lottery:
     shares = [share_asked(plan, name) for name in plan.collected.names]
     largest = max(form.share for form in plan.forms)
     each = _range_of(f"{number:,}" for number in sorted(people_of))
-    asked = _range_of(two_digits(100 * share) for share in sorted(shares))
+    asked = _range_of(_of_people(share) for share in sorted(shares))
     sentence = (
         f"Each person is asked {each} of {len(shares):,} questions. There are "
-        f"{len(plan.forms):,} groups, the largest with {two_digits(100 * largest)} of "
-        f"100 people; each question is asked of {asked} of 100 people."
+        f"{len(plan.forms):,} groups; the largest is {_of_people(largest)} people. A "
+        f"question is asked of {asked} people."
     )
     numbers = tuple(
         NumberAsked(questions=number, percent=people_of[number])
@@ -286,6 +314,19 @@ def lottery_of(plan: PlanContent) -> Lottery:
     if len(numbers) == 1:
         numbers = ()
     return Lottery(sentence=sentence, numbers=numbers)
+
+
+def _of_people(share: float) -> str:
+    """Return a share of people in words, small ones as one of so many.
+
+    Examples
+    --------
+    >>> _of_people(0.25), _of_people(0.00067)
+    ('25 of 100', '1 of 1,500')
+    """
+    if share >= 0.01:
+        return f"{two_digits(100 * share)} of 100"
+    return f"1 of {two_digits(1 / share)}"
 
 
 def _range_of(texts: Iterable[str]) -> str:

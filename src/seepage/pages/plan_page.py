@@ -60,7 +60,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         left_out=left_out_sentence(plan),
         odds=promised_odds(plan),
         mosaic_view=view,
-        is_crowded=view.density in ("low", "dense"),
+        is_crowded=view.density == "dense",
         people=people_bars(precision) if is_estimated(precision) else None,
         choices=choices_of(plan, precision) if is_estimated(precision) else (),
         questions=plan_questions(plan, precision),
