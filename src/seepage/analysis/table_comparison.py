@@ -165,8 +165,8 @@ class TableComparison(Result):
 
     @cached_property
     def _radius_c(self) -> float:
-        """Logarithm of 1 / (error probability) of the distance of each row of two
-        compared tables.
+        """Logarithm of 1 / (error probability) of each row's distance in two compared
+        tables.
         """
         count = len(self.domain)
         rows = count + sum(size * (count - 1) for size in self.domain.sizes)

@@ -163,8 +163,8 @@ class Verdict(Result):
         return self.judgements[names.index(known_name)]
 
     def names(self, state: State) -> list[str]:
-        """Return the names of the attributes whose limit is in a state of the
-        verdict.
+        """Return the names of the attributes whose limit the verdict says is in a
+        state.
         """
         checks.choice(state, "state", STATES)
         in_state = _in_state(self.judgements, state)

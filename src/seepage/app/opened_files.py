@@ -31,8 +31,8 @@ class FileIdentity(NamedTuple):
 
 
 def create_private(path: Path) -> FileIdentity:
-    """Create a database's file with mode 0600 unless it is there; return its identity,
-    to check it while opened.
+    """Create the file of a database to be opened with mode 0600 unless it is there;
+    return its identity.
 
     A file that is there must be empty or a database; it is left as it is.
     """

@@ -48,7 +48,7 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
 
 
 def largest_sum(pairs: PairCounts, budget: float) -> float:
-    """Return the largest sum of a budget and the leakages about an attribute, which the
-    published algorithm limits.
+    """Return what the published algorithm limits: the largest sum of a budget and the
+    leakages about an attribute.
     """
     return float((budget + leakage_matrix(pairs, budget).values.sum(axis=1)).max())

@@ -104,8 +104,8 @@ def ticks_apart(limits: Sequence[float]) -> list[float]:
 
 
 def powers(ends: Sequence[float]) -> list[int]:
-    """Return 1, 2 and 5 times powers of ten between two numbers of people, for the axis
-    of the limit chart.
+    """Return the numbers of the limit chart's axis, 1, 2 and 5 times powers of ten
+    between two numbers of people.
 
     Examples
     --------

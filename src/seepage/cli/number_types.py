@@ -21,8 +21,8 @@ def _check(
     param: click.Parameter | None,
     ctx: click.Context | None,
 ) -> None:
-    """Raise Click's own error for an option's text that is not in the grammar of its
-    number type.
+    """Raise Click's own error for an option's text that is no number of its type's
+    grammar.
     """
     if isinstance(value, str) and not grammar.fullmatch(value.strip()):
         kind.fail(f"{value!r} is not a valid {kind.name.split()[0]}.", param, ctx)

@@ -376,8 +376,8 @@ class Table(EstimatedCells):
 
 
 def _row_products(left: Floats, covariance: Floats, right: Floats) -> Floats:
-    """Return l' V r of each row l of `left` and r of `right`, V the covariance of a
-    table.
+    """Return l' V r of each row l of `left` and r of `right`, V a table's
+    covariance.
     """
     products = np.einsum("ij,jk,ik->i", left, covariance, right, optimize=True)
     return np.asarray(products)

@@ -225,8 +225,8 @@ def _cross_fit(
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
-    """Return for each x' an order of the source values whose prefixes contain the set
-    of largest leakage.
+    """Return for each x' an order of the source values: the set of largest leakage is a
+    prefix.
 
     For sets of any size, by decreasing likelihood ratio of x against x'; for sets of
     one size, the best set comes first [`seepage.leakage.solver`].

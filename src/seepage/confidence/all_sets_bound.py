@@ -373,9 +373,7 @@ def _curve(branches: _Branches) -> tuple[list[Floats], Booleans]:
     order = np.argsort(ratio, axis=1)
 
     def along(row: Floats | Booleans) -> Floats:
-        """Return the cumulative masses of a row along the Neyman-Pearson curve of
-        sets.
-        """
+        """Return a row's cumulative masses of sets along the Neyman-Pearson curve."""
         sums = np.zeros((len(order), row.shape[1] + 1))
         np.cumsum(np.take_along_axis(row, order, axis=1), axis=1, out=sums[:, 1:])
         return sums

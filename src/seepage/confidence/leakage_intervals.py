@@ -70,8 +70,7 @@ class TooFew:
     needed: int
 
     def sentence(self) -> str:
-        """Return a sentence that names the rarest values, with too few records for
-        leakage intervals.
+        """Return a sentence on the values with too few records for leakage intervals.
 
         Examples
         --------

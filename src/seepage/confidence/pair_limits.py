@@ -259,8 +259,8 @@ def _lower_over_best_pairs(
 
 
 def _sums_of_gains(rows: Floats, ratio: float) -> Floats:
-    """Return the sum over u of max(0, rows[x, u] - ratio rows[x', u]) for all pairs of
-    rows of a pair's table.
+    """Return the gains of all pairs of rows of a pair's table, sums over u of max(0,
+    rows[x, u] - ratio rows[x', u]).
     """
     losses = ratio * rows
     step = max(1, GAIN_CELLS // losses.size)

@@ -85,8 +85,8 @@ def _report_tuples(columns: Sequence[LikelihoodColumns], target: int) -> int:
 
 
 def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
-    """Raise a GuaranteeError if a table (target values by report or value tuples) is
-    too large for limits of totals.
+    """Raise a GuaranteeError if limits of totals need too large a table (target values
+    by report or value tuples).
     """
     size = 0
     for target, column in enumerate(columns):
@@ -289,8 +289,8 @@ def _limits_by_range(
 def counts_by_difference(
     counts: Floats, sizes: Sequence[int], by_set: bool = False
 ) -> Floats:
-    """Return the number of people by number of questions on which they differ from each
-    report, for limits of totals.
+    """Return for limits of totals the number of people by number of questions on which
+    they differ from each report.
 
     Parameters
     ----------
@@ -480,8 +480,8 @@ def _weight_ranges(
     budgets: Floats,
     width: int,
 ) -> tuple[Floats, Floats]:
-    """Return the minimum and the maximum likelihood of each report under each value,
-    for limits of totals.
+    """Return for limits of totals the minimum and maximum likelihood of each report
+    under each value.
 
     People with value x of an attribute that is asked all answer x there; those without
     an answer may give any.

@@ -137,8 +137,8 @@ class RecordSample:
 
 
 def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
-    """Return records packed as mixed-radix integers, in as few 64-bit words as
-    possible, to find distinct ones.
+    """Return records packed to find distinct ones: mixed-radix integers in as few
+    64-bit words as possible.
 
     The most significant word is first, so lexicographic order of the words is that of
     the records.

@@ -56,8 +56,8 @@ class PublishedFile:
         return content
 
     def check(self, content: bytes, name: str) -> None:
-        """Raise a TableError if the checksum of the content is not that of the
-        published file.
+        """Raise a TableError if the checksum of content is not that of the published
+        file.
         """
         digest = hashlib.sha256(content).hexdigest()
         if digest != self.sha256:

@@ -209,8 +209,8 @@ class ChangePrices:
             yield from self._added(tuple(forms), list(chain(*forms.values())))
 
     def _unasked(self) -> list[int]:
-        """Return the protected attributes of several values that are not asked, whose
-        asking has a price.
+        """Return the attributes whose asking has a price: protected, of several values,
+        and not asked.
         """
         problem = self.problem
         unprotected = {*problem.public, *problem.known}
@@ -233,8 +233,8 @@ class ChangePrices:
         yield from self._change("add", attributes, factor)
 
     def _forms_with(self, j: int) -> list[Form]:
-        """Return forms of an unasked attribute, alone and added to the forms used, to
-        price it.
+        """Return forms to price an unasked attribute with, alone and added to the forms
+        used.
         """
         collected = self.problem.collected.copy()
         collected[j] = True
@@ -248,8 +248,8 @@ class ChangePrices:
     # Errors ---------------------------------------------------------------------------
 
     def _is_wanted(self, pair: Sequence[int]) -> bool:
-        """Return whether a joint table needs two questions together, so that separating
-        them has no price.
+        """Return whether separating two questions has no price, as a wanted joint table
+        needs them together.
         """
         return any(set(pair) <= set(table) for table in self.problem.precisions.joint)
 

@@ -104,8 +104,8 @@ class Precisions:
         self._joint_squares = [self._square(table) for table in self.joint]
 
     def _square(self, table: Sequence[int]) -> float:
-        """Return the sum of the squared frequencies of a joint table, for its
-        precision.
+        """Return for the precision of a joint table the sum of its squared
+        frequencies.
         """
         domain = self._records.domain
         coded = self._records.counts(list(table))

@@ -11,8 +11,8 @@ from seepage._core.rounding import UNIT, round_down, round_up
 
 
 def hockey_stick_profile(channel: Floats, log_ratio: float) -> float:
-    """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H =
-    exp(log_ratio): the delta of a channel.
+    """Return a channel's delta E(H) = max over x, x' of sum_u max(0, G[x,u] - H
+    G[x',u]) at H = exp(log_ratio).
 
     The *hockey-stick profile* of a channel determines its leakage at every budget:
     exp(leakage) is the unique H >= 1 with lambda E(H) = H - 1.

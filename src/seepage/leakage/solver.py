@@ -330,8 +330,8 @@ def _best_of_size(
 def _best_prefixes(
     likelier: Floats, other: Floats, epsilon: Floats
 ) -> tuple[Floats, Booleans]:
-    """Return the largest log-ratio over every S, and its S, for each pair of rows,
-    solved by sorting.
+    """Solve by sorting: return the largest log-ratio over every S, and its S, for each
+    pair of rows.
 
     The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted
     by it and every prefix is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).

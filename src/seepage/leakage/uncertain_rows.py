@@ -266,8 +266,8 @@ def _largest_distance(matrix: Floats, radii: Floats) -> float:
 
 
 def _is_enumerable(sets: LikelySets, size: int) -> bool:
-    """Return whether the likely sets over `size` values are few enough to try each on
-    uncertain rows.
+    """Return whether so few likely sets are over `size` values that uncertain rows can
+    try each.
     """
     if sets.kind == "all":
         return size <= MAX_ENUMERATED
@@ -344,8 +344,7 @@ def _attaining_set(rows: Floats, radii: Floats, sets: LikelySets) -> Booleans:
 
 
 def _on_curves(channel: Floats, radii: Floats, contrast: float) -> Floats:
-    """Return an upper bound over all S of the log-ratio of each ordered pair of
-    uncertain rows.
+    """Return an upper bound over all S of the log-ratio of pairs of uncertain rows.
 
     The largest mass A under x of a fractional S with mass B under x' is a concave
     function of B.  A set that is not empty has B >= the smallest cell of x', and one
@@ -406,7 +405,5 @@ def _interpolated(x: Floats, y: Floats, mass: Floats, first: bool = False) -> Fl
 
 
 def _guard(terms: int) -> float:
-    """Return an upper bound on the rounding error of a sum of so many probabilities of
-    an uncertain row.
-    """
+    """Return an upper bound on the rounding error of a sum over an uncertain row."""
     return (2 * terms + 32) * UNIT

@@ -38,8 +38,8 @@ TIE_TOLERANCE = 1e-9
 
 
 def true_probability(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
-    """Return p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest probability of a
-    true direct response.
+    """Return the largest probability of a true direct response, p = (e^eps + (k-1)
+    delta) / (e^eps + k - 1).
 
     Examples
     --------

@@ -222,9 +222,7 @@ class OLH(LocalHashing):
     name = "olh"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        """Hash to the number of buckets with the least variance (optimal local
-        hashing).
-        """
+        """Set the number of buckets of least variance (optimal local hashing)."""
         growth = math.exp(min(checks.epsilon(epsilon), math.log(MAX_BUCKETS)))
         super().__init__(k, epsilon, min(round(growth) + 1, MAX_BUCKETS))
 

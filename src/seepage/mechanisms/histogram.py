@@ -256,8 +256,8 @@ class SHE(HistogramEncoding):
         np.copysign(sizes, block, out=block)
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
-        """Return ln P(report given u) less that of Laplace noise around the zero
-        histogram.
+        """Return a noisy histogram's ln P(report given u) less that of noise around the
+        zero vector.
         """
         self.check_reports(reports)
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)

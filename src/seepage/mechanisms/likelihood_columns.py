@@ -179,8 +179,8 @@ class MatrixColumns:
         return self.channel
 
     def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Any]:
-        """Return ln of the largest (upper . c) / (lower . c) of each row over
-        likelihood columns c, and its column.
+        """Return the best likelihood column c of each row, with ln of the largest
+        (upper . c) / (lower . c).
         """
         ratios = quotient(upper @ self.channel, lower @ self.channel)
         with np.errstate(divide="ignore"):

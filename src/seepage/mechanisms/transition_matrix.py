@@ -106,8 +106,8 @@ class ListedMechanism(Mechanism):
         return 1.0 - float(np.diag(self.inferred_channel()).mean())
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r] of a
-        transition matrix C, W = G C, rounded up.
+        """Return a transition matrix C's exact leakage ln max_r max_x W[x, r] / min_x
+        W[x, r], W = G C, rounded up.
 
         Notes
         -----
@@ -334,9 +334,8 @@ class MatrixMechanism(ListedMechanism):
         return self.privacy_profile(self.epsilon)
 
     def privacy_profile(self, epsilon: float) -> float:
-        """Return max over x, x' of sum_r max(0, C[x, r] - e^epsilon C[x', r]) for the
-        transition matrix C, rounded up: exact for up to `MAX_EXACT_CELLS`
-        differences.
+        """Return a transition matrix's max over x, x' of sum_r max(0, C[x, r] -
+        e^epsilon C[x', r]), rounded up: exact for up to `MAX_EXACT_CELLS` differences.
         """
         budget = checks.epsilon(epsilon)
         if budget >= self._pure_epsilon:
@@ -413,8 +412,8 @@ class MatrixMechanism(ListedMechanism):
         return self._inverse
 
     def contributions(self, reports: ValueReports) -> Floats:
-        """Return the unbiased one-hot vector R[r, :] of each reported output r, R the
-        inverse transition matrix.
+        """Return the row R[r, :] of the transition matrix's inverse for each reported
+        output r, an unbiased one-hot vector.
         """
         self.check_reports(reports)
         return np.asarray(self._weights()[reports.below(self.outputs)])

@@ -411,8 +411,8 @@ def _density(questions: int) -> str:
 
 
 def share_asked(plan: PlanContent, name: str) -> float:
-    """Return the share of people who are asked a question, the width of its boxes in
-    the mosaic.
+    """Return the width of a question's boxes in the mosaic, the share of people who are
+    asked.
     """
     return math.fsum(form.share for _, form in plan[name].asking)
 

@@ -181,8 +181,8 @@ def _least_own_leakage(plan: PlanContent, form: Form, name: str, delta: float) -
 
 
 def least_relaxed_leakage(mechanism: TwoLevelMechanism, delta: float) -> float:
-    """Return the leakage of a two-level report at a delta below which a total is a
-    contradiction.
+    """Return the total that contradicts a two-level report below: its least leakage at
+    a delta.
 
     The set S of the reports that support x and not x' has a probability a under x and b
     under x', so e^L >= (a - delta) / b.  With independent supports a = p (1 - q) and

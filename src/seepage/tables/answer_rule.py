@@ -222,8 +222,8 @@ class AnswerRule:
         )
 
     def _certifying(self, people: int) -> float:
-        """Return about how many certifying records stand behind as many people of the
-        part, by the rule of answers.
+        """Return by the rule of answers about how many certifying records stand behind
+        people of the part.
         """
         if self.scale >= 1:
             return people

@@ -132,8 +132,8 @@ class TextFile:
         return pa.transcoding_input_stream(stream, self._encoding, "utf-8")
 
     def _lines(self, stream: io.TextIOBase) -> Iterator[str]:
-        """Yield the lines of a text file; one that is too long for a record raises a
-        TableError.
+        """Yield the lines of a delimited file; one that is too long for a record raises
+        a TableError.
         """
         while line := stream.readline(MAX_RECORD_BYTES):
             if len(line) >= MAX_RECORD_BYTES:

@@ -114,8 +114,8 @@ class FixedDomain:
         )
 
     def _values_merged(self) -> dict[str, int]:
-        """Return the number of values of the attributes that have fewer answers in the
-        fixed domain.
+        """Return how many values have the attributes with fewer answers in the fixed
+        domain.
         """
         answers = {attribute.name: attribute.answers for attribute in self.domain}
         return {

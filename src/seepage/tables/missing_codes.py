@@ -73,9 +73,7 @@ class _Scale:
         return self.low <= number <= self.high + 1
 
     def add(self, number: float) -> None:
-        """Add a number that lies on the scale of answers, and so is no code for
-        missing.
-        """
+        """Add a number that is no code for missing: it lies on the scale of answers."""
         self.high = max(self.high, number)
         self.values += 1
 

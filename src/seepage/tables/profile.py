@@ -110,9 +110,7 @@ class Profile:
 
     @cached_property
     def steps(self) -> Floats:
-        """The differences of consecutive records with a number in a column's
-        profile.
-        """
+        """The differences of consecutive numbers in a column's profile."""
         return np.diff(self.numbers[self.codes[self.codes < self.values]])
 
 

@@ -231,7 +231,7 @@ def _check_effective(options: Iterable[str], data: Any) -> None:
 def _counted_already(
     data: Any, coding: Mapping[str, Any], *, records: bool
 ) -> PairCounts | Records | None:
-    """Return `data` that are counted, also a file of pair counts and those of a
+    """Return `data` to read that are counted, also a file of pair counts and those of a
     dataset; None for tables.
     """
     if isinstance(data, (PairCounts, Records)):

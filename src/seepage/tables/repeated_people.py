@@ -175,8 +175,8 @@ def _constant_answers(
 def _is_of_new_records(
     profile: Profile, time: Profile, answers: Sequence[Profile]
 ) -> bool:
-    """Return whether a column numbers the records of each time anew, those of other
-    people.
+    """Return whether a column numbers no repeated people, but the records of each time
+    anew.
     """
     return _counts_each_time(profile, time) and not _resembles_itself(
         profile, time, answers
@@ -228,8 +228,8 @@ def _time_of_each(profile: Profile, times: Sequence[Profile]) -> Profile | None:
 
 
 def _counts_each_time(profile: Profile, time: Profile) -> bool:
-    """Return whether the numbers of nearly every time are 1, 2, 3 and so on: no
-    repeated people, but records numbered anew.
+    """Return whether nearly every time's numbers are 1, 2, 3 and so on, not of repeated
+    people.
     """
     if profile.texts:
         return False
@@ -282,8 +282,8 @@ def _groups(profile: Profile) -> Integers:
 
 
 def _chance(profile: Profile) -> float:
-    """Return the probability that two random records agree in a column by chance, to
-    tell repeated people.
+    """Return the probability that not repeated people, but chance makes two records
+    agree in a column.
     """
     counts = np.append(profile.counts, profile.missing)
     shares = counts / max(profile.records, 1)

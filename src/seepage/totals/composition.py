@@ -96,8 +96,8 @@ def _joint_counts(
     scope: str = "",
     alternative: str = "sampled",
 ) -> Floats:
-    """Return records by target value and combination of all others, which `merged`
-    composes as one source.
+    """Return the records to compose as one source: by target value and combination of
+    all others.
 
     `scope` and `alternative` are words of the message if they exceed `max_cells`.
     """

@@ -263,8 +263,8 @@ def _add_block(
 
 
 def rounding_error(data: Records, draws: Draws) -> float:
-    """Return an upper bound of the rounding error of the log of a ratio of sums over
-    drawn reports.
+    """Return an upper bound of the rounding error of a log-ratio of sums over drawn
+    reports.
 
     A likelihood is a sum over the distinct records of exponentials whose arguments are
     sums over the attributes; `IMPOSSIBLE` is a term of those sums like any other.

@@ -345,8 +345,8 @@ class _Enumeration:
 
 
 def _is_constant_off_diagonal(ratios: Floats) -> bool:
-    """Return whether all pairs of different values have the same log-ratio, so that an
-    exact total needs one.
+    """Return whether an exact total needs only one pair of values, as all have the same
+    log-ratio.
     """
     different = ~np.eye(len(ratios), dtype=np.bool_)
     return bool(np.unique(ratios[different]).size <= 1)

@@ -321,8 +321,8 @@ def _at_least_two(data: PairCounts | Records) -> Records:
 
 
 def permute_columns(data: Records, generator: np.random.Generator) -> Records:
-    """Return a table with each column permuted independently, to compare what people
-    experience with.
+    """Return a table to compare what people experience with, each column permuted
+    independently.
     """
     records = np.arange(len(data))
     if data.records > MAX_PERMUTED:

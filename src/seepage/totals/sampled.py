@@ -354,9 +354,7 @@ def _draw_people(
 
 
 def _density(data: Records, extra: Integers, count: int) -> Floats:
-    """Return the density g(r) = q(r) / P(r) by which each distinct record is
-    sampled.
-    """
+    """Return the density g(r) = q(r) / P(r) by which records are sampled."""
     shares = _shares(data)
     gains = np.divide(
         extra, shares * count, out=np.zeros_like(shares), where=shares > 0

@@ -203,8 +203,8 @@ class _CoordinateAscent:
     def starts(
         self, seen: Integers, generator: np.random.Generator
     ) -> Iterator[tuple[tuple[int, int], Reports]]:
-        """Yield ordered pairs (x, x') of target values with report tuples that the
-        witness search starts from.
+        """Yield where the witness search starts: ordered pairs (x, x') of target values
+        with report tuples.
         """
         channels = [self._channel(source) for source in range(len(self.columns))]
         for likelier, other in self._pairs(seen, channels):

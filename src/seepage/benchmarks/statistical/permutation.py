@@ -99,8 +99,8 @@ def _quantiles(values: Floats) -> dict[float, float]:
 
 
 def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
-    """Return the estimate ln max over y, x, x' of (n[x, y] / n[x]) / (n[x', y] / n[x'])
-    for each permuted table.
+    """Return the estimate of each permuted table, ln max over y, x, x' of (n[x, y] /
+    n[x]) / (n[x', y] / n[x']).
 
     Empty cells count as `EMPTY_CELL` reports, so that the result is finite and tables
     with empty cells can be compared; without empty cells it is the plug-in estimate.

@@ -185,8 +185,8 @@ class FormCounter:
         self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
 
     def _protected_columns(self, people: Floats) -> Integers:
-        """Return the columns of values about which something is promised, which are
-        counted by form.
+        """Return the columns that are counted by form: values about which something is
+        promised.
 
         All answers; "(missing)" of an attribute with shares where it is protected, and
         where it is a stratum that occurs.

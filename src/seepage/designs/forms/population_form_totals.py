@@ -202,9 +202,7 @@ class PopulationFormTotals:
         )
 
     def _listed(self, attributes: Sequence[int], values: Sequence[int]) -> str:
-        """Return values of attributes with few records in words, for notes on
-        population totals.
-        """
+        """Return values that widen population totals, with few records, in words."""
         domain = self.counter.records.domain
         return " and ".join(
             f"{domain.names[j]!r} is {domain[j].values[value]!r}"

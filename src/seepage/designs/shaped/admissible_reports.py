@@ -117,8 +117,8 @@ class AnswerCounts(NamedTuple):
         return RatioLimit(name, counts[counts.sum(axis=1) > 0], limit)
 
     def possible(self, name: str) -> Booleans:
-        """Return whether each value of a protected attribute may occur in each cell of
-        admissible reports.
+        """Return whether in admissible reports each value of a protected attribute may
+        occur in each cell.
 
         People without an answer may be in any.
         """
@@ -348,8 +348,8 @@ def product_reports(
 def product_budgets(
     limits: Sequence[RatioLimit], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[float]:
-    """Return the largest equal budgets with which independent randomised responses are
-    admissible: within all limits.
+    """Return the largest equal budgets of admissible randomised responses: independent,
+    within all limits.
 
     Each is at most its answer's epsilon.  The leakage increases with every budget, so
     bisection finds them.
