@@ -181,7 +181,8 @@ DESIGN_HEADINGS = {
     type=click.Choice(["never", "forms"]),
     default="forms",
     help="forms: a form may send one shaped report for all of its answers, if that is "
-    "more precise and has at most 32 combinations of answers.",
+    "more precise and has at most 32 combinations of answers, or 48 where all "
+    "questions together have no more.",
 )
 @click.option(
     "--from",

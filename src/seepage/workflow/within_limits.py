@@ -333,9 +333,10 @@ def design(
         answers, and roles of attributes.  Options given here have priority.
     shape
         `"forms"`: a form may send one shaped report for all of its answers, if that is
-        more precise and has at most 32 combinations of answers.  A change of one answer
-        then changes a report's log-likelihood by at most its limit, and the leakage
-        about the whole record is at most that of the product of the same form.
+        more precise and has at most 32 combinations of answers, or 48 where all
+        questions together have no more.  A change of one answer then changes a
+        report's log-likelihood by at most its limit, and the leakage about the whole
+        record is at most that of the product of the same form.
         `"never"`: each answer has its own report.
     start
         A plan, or its path, to start from: its sets of questions are tried first, so

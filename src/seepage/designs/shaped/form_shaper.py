@@ -31,7 +31,7 @@ from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.forms.form_pool import MIN_REDUCED_GAIN, FormPool
-from seepage.designs.forms.form_problem import MAX_BUDGET
+from seepage.designs.forms.form_problem import MAX_BUDGET, FormProblem
 from seepage.designs.forms.form_search import FIRST_IDLE_ROUNDS, FormSearch
 from seepage.designs.forms.form_totals import ExactFormTotals
 from seepage.designs.forms.population_certifier import PopulationCertifier
@@ -51,8 +51,11 @@ MAX_SHAPED = 32
 
 
 MAX_SHAPED_ALONE = 48
-"""Maximum combinations of answers of a form that is shaped: of several attributes, and
-of one."""
+
+
+MAX_SHAPED_ALL = 48
+"""Maximum combinations of answers of a form that is shaped: of several attributes, of
+one, and of several where all questions together have no more."""
 
 
 ROUGH = {"gap": 5e-2, "starts": 8}
@@ -123,6 +126,19 @@ CERTIFIED_WORK = 4
 """
 
 
+def most_cells(problem: FormProblem) -> int:
+    """Return the maximum combinations of answers of a form of several attributes that
+    is shaped.
+
+    A few questions that are asked together have few forms to shape, and the form of all
+    of them is worth its time: with a rare answer its product is certified badly.
+    """
+    sizes = [problem.domain.sizes[j] for j in problem.everything]
+    if math.prod(sizes) <= MAX_SHAPED_ALL:
+        return MAX_SHAPED_ALL
+    return MAX_SHAPED
+
+
 class ShapingMeter:
     """Counts the work of shaping one form, in a thread of its own.
 
@@ -191,7 +207,7 @@ class FormShaper:
         problem = self.problem
         indices = list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
-        max_cells = MAX_SHAPED_ALONE if len(indices) == 1 else MAX_SHAPED
+        max_cells = MAX_SHAPED_ALONE if len(indices) == 1 else most_cells(problem)
         if math.prod(sizes) > max_cells or not (problem.importance[indices] > 0).all():
             return False
         largest = np.minimum(
@@ -536,7 +552,7 @@ def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
 
 def _shaping_pass(run: "DesignSearch", shaper: FormShaper) -> None:
     """Search for forms to shape at the current prices, and shape them."""
-    run.narrow(MAX_SHAPED, shaper.expected_ratios())
+    run.narrow(most_cells(run.problem), shaper.expected_ratios())
     run.search(FIRST_IDLE_ROUNDS)
     run.widen()
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
@@ -621,7 +637,7 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
         inner.run_rounds(shaper.shape_all(inner.pool, warm))
     for step in range(1 + SHAPING_PASSES):
         if step > 0:
-            inner.narrow(MAX_SHAPED, EXPECTED_RATIOS)
+            inner.narrow(most_cells(inner.problem), EXPECTED_RATIOS)
         with work.stage(work.share + POPULATION_SEARCH):
             inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
