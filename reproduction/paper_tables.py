@@ -30,8 +30,8 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.histogram import SHE
+from seepage.mechanisms.rappor import BasicRAPPOR
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.mechanisms.unary import BasicRAPPOR
 
 EPSILONS = (1.0, 3.0)
 

@@ -16,7 +16,7 @@ from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.question import Question
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import best_mechanism
+from seepage.mechanisms.subset_selection import best_mechanism
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan.attributes import stored_attributes
 from seepage.plan.provenance import Provenance

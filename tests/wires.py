@@ -15,8 +15,9 @@ import pytest
 
 import seepage
 from seepage.channel.domain import Attribute
-from seepage.mechanisms.direct import GRR, Exponential, SubsetSelection
+from seepage.mechanisms.direct import GRR, Exponential
 from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.subset_selection import SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR
 from seepage.plan.wire import attribute_wire, mechanism_wire

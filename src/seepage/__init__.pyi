@@ -49,12 +49,12 @@ from .mechanisms.histogram import SHE as SHE
 from .mechanisms.hashing import BLH as BLH
 from .mechanisms.hashing import OLH as OLH
 from .mechanisms.direct import Exponential as Exponential
-from .mechanisms.direct import SubsetSelection as SubsetSelection
-from .mechanisms.hashing import HadamardResponse as HadamardResponse
+from .mechanisms.subset_selection import SubsetSelection as SubsetSelection
+from .mechanisms.hadamard import HadamardResponse as HadamardResponse
 from .mechanisms.gaussian import Gaussian as Gaussian
 from .mechanisms.direct import ApproximateGRR as ApproximateGRR
 from .mechanisms.unary import ApproximateSUE as ApproximateSUE
-from .mechanisms.unary import BasicRAPPOR as BasicRAPPOR
+from .mechanisms.rappor import BasicRAPPOR as BasicRAPPOR
 from .mechanisms.transition_matrix import MatrixMechanism as MatrixMechanism
 from .mechanisms.two_level import SetMechanism as SetMechanism
 from .mechanisms.two_level import TwoLevelMechanism as TwoLevelMechanism

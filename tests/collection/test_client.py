@@ -20,9 +20,10 @@ from plan_examples import counts, plan_for
 from seepage._core.errors import InputError
 from seepage.collection.client_files import client_vectors
 from seepage.collection.reference_client import answer_code
-from seepage.mechanisms.direct import GRR, SubsetSelection
+from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_probabilities import exp_below
 from seepage.mechanisms.hashing import OLH
+from seepage.mechanisms.subset_selection import SubsetSelection
 from seepage.mechanisms.unary import OUE
 from seepage.tables.labels import number_label
 from seepage.workflow.plan import Plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seepage._core.errors import InputError
-from seepage.mechanisms.unary import BasicRAPPOR
+from seepage.mechanisms.rappor import BasicRAPPOR
 
 SETTINGS = [
     (0.5, 0.5, 0.75),

@@ -17,8 +17,8 @@ from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
 from seepage.datasets.catalogue import load_pairs
-from seepage.mechanisms.direct import best_mechanism
 from seepage.mechanisms.mechanism_registry import mechanism, registered
+from seepage.mechanisms.subset_selection import best_mechanism
 from seepage.tables.read import as_pairs, as_records
 from seepage.totals.total import total_leakage
 from seepage.workflow.plan import Plan

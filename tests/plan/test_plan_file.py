@@ -15,7 +15,7 @@ from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
-from seepage.mechanisms.unary import BasicRAPPOR
+from seepage.mechanisms.rappor import BasicRAPPOR
 from seepage.workflow.plan import Plan
 
 

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wires
-from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
+from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential
 from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.histogram import SHE
-from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
+from seepage.mechanisms.rappor import BasicRAPPOR
+from seepage.mechanisms.subset_selection import SubsetSelection
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
 from seepage.plan.wire import mechanism_wire
 
 

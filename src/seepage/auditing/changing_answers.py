@@ -35,7 +35,7 @@ from seepage._core.errors import InputError, escaped
 from seepage._core.odds import odds_at_least
 from seepage.auditing.exact_audit import ExactPrivacy
 from seepage.mechanisms.published_randomiser import AnswerChanges, RandomisedAttribute
-from seepage.mechanisms.unary import BasicRAPPOR
+from seepage.mechanisms.rappor import BasicRAPPOR
 
 MAX_SEQUENCES = 1 << 18
 """Maximum number of probabilities of sequences of reports with first and last answers.

@@ -18,7 +18,7 @@ from seepage.leakage.leakage import Leakage
 from seepage.mechanisms.exact_probabilities import float_above
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.published_randomiser import RandomisedAttribute
-from seepage.mechanisms.unary import MAX_COUNTED, BasicRAPPOR
+from seepage.mechanisms.rappor import MAX_COUNTED, BasicRAPPOR
 
 MAX_BITS = 22.0
 """Binary logarithm of the maximum number of cells of the matrix of all reports of a

@@ -23,8 +23,8 @@ from seepage._core.errors import InputError
 from seepage.collection.report_batches import GZIP, reports_schema, spread_reports
 from seepage.designs.forms.form_channels import REPORT
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
+from seepage.mechanisms.subset_selection import SubsetSelection
 from seepage.plan.content import PlanContent
 
 MAX_LINE_BYTES = 1 << 20

@@ -9,7 +9,8 @@ import numpy as np
 from seepage._core.arrays import Floats
 from seepage.channel.no_answer import completed, completed_frequencies
 from seepage.channel.records import Records
-from seepage.mechanisms.direct import GRR, SubsetSelection, best_mechanism
+from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.subset_selection import SubsetSelection, best_mechanism
 
 # The precision of one report ----------------------------------------------------------
 

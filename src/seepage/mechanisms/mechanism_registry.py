@@ -16,12 +16,15 @@ from seepage._core import checks
 from seepage._core.errors import InputError, SeepageWarning
 from seepage._core.registry import Registry
 from seepage.mechanisms.base import PUBLIC, Mechanism, check_needed_delta
-from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
+from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential
 from seepage.mechanisms.gaussian import Gaussian
-from seepage.mechanisms.hashing import BLH, OLH, HadamardResponse
+from seepage.mechanisms.hadamard import HadamardResponse
+from seepage.mechanisms.hashing import BLH, OLH
 from seepage.mechanisms.histogram import SHE
+from seepage.mechanisms.rappor import BasicRAPPOR
+from seepage.mechanisms.subset_selection import SubsetSelection
 from seepage.mechanisms.support_independence import supports_are_independent
-from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
 
 BUILT_IN: tuple[type[Mechanism], ...] = (
     GRR,

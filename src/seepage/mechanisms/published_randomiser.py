@@ -21,8 +21,9 @@ from seepage._core.files import read_small
 from seepage.channel.channel import as_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.mechanism_registry import MECHANISMS
+from seepage.mechanisms.rappor import BasicRAPPOR
 from seepage.mechanisms.two_level import MAX_MATRIX_CELLS, TwoLevelMechanism
-from seepage.mechanisms.unary import BasicRAPPOR, Bits
+from seepage.mechanisms.unary import Bits
 from seepage.tables.table_options import MAX_ALPHABET
 
 SINGLE = "value"

@@ -17,22 +17,12 @@ from itertools import accumulate
 from typing import Any, ClassVar, Protocol
 
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import (
-    GRR,
-    ApproximateGRR,
-    DirectResponse,
-    Exponential,
-    SubsetSelection,
-)
+from seepage.mechanisms.direct import GRR, ApproximateGRR, DirectResponse, Exponential
 from seepage.mechanisms.exact_probabilities import CERTAIN, chance
+from seepage.mechanisms.rappor import BasicRAPPOR
+from seepage.mechanisms.subset_selection import SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.mechanisms.unary import (
-    OUE,
-    RAPPOR,
-    ApproximateSUE,
-    BasicRAPPOR,
-    UnaryEncoding,
-)
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, UnaryEncoding
 
 Words = Iterator[int]
 

@@ -21,9 +21,10 @@ from seepage._core.errors import InputError
 from seepage.designs.forms.form_channels import REPORT, MatrixChannel
 from seepage.designs.forms.form_problem import equal_split
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import DirectResponse, best_mechanism
+from seepage.mechanisms.direct import DirectResponse
 from seepage.mechanisms.hashing import LocalHashing
 from seepage.mechanisms.reports import BitReports, ValueReports
+from seepage.mechanisms.subset_selection import best_mechanism
 from seepage.mechanisms.transition_matrix import (
     IDENTITY_TOLERANCE,
     least_squares_inverse,

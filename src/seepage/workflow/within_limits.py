@@ -18,7 +18,7 @@ from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.form_channels import ProductChannel
 from seepage.designs.forms.question import Question
-from seepage.mechanisms.direct import best_mechanism
+from seepage.mechanisms.subset_selection import best_mechanism
 from seepage.plan.attributes import stored_attributes
 from seepage.plan.left_out import left_out_sentence
 from seepage.plan.provenance import Provenance

@@ -13,7 +13,7 @@ from seepage._core.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.mechanism_registry import MECHANISMS
-from seepage.mechanisms.unary import BasicRAPPOR
+from seepage.mechanisms.rappor import BasicRAPPOR
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 
