@@ -175,7 +175,9 @@ def real(
     rule: str = "a number",
     fits: Callable[[float], bool] | None = None,
 ) -> float:
-    """Return a real number that fits a rule as a float; booleans and strings raise."""
+    """Return a checked argument as a float that fits a rule; booleans and strings
+    raise.
+    """
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise violation(name, "a number", value)
     try:
@@ -453,8 +455,8 @@ def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
 
 
 def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
-    """Return the random generator of a seed: an integer of at least 0, a generator, or
-    None.
+    """Return a checked seed as a random generator: an integer of at least 0, a
+    generator, or None.
     """
     import numpy as np
 

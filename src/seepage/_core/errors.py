@@ -216,8 +216,8 @@ def _shortened(text: str, size: int) -> str:
 
 
 def escaped(text: str, hidden: tuple[str, ...] = ("Cc", "Cf", "Cs", "Zl", "Zp")) -> str:
-    r"""Return a text whose characters of some Unicode categories are escaped, as in
-    ``\x1b``.
+    r"""Return an error's text whose characters of some Unicode categories are escaped,
+    as in ``\x1b``.
 
     By default control, format and surrogate characters, and separators of lines.
     """

@@ -157,7 +157,8 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
 
 
 def nearest_distribution(frequencies: Floats) -> Floats:
-    """Return the Euclidean projection of a vector onto the probability simplex.
+    """Return the distribution nearest to frequencies: the Euclidean projection onto the
+    probability simplex.
 
     Subtracts the constant that leaves a sum of 1 after negative entries are set to 0,
     O(k log k).

@@ -106,7 +106,9 @@ class Result:
         return html_table(self._shown_columns(), self._headline())
 
     def _shown_columns(self) -> Mapping[str, Column]:
-        """Return the columns as notebooks show them: what is told, as odds."""
+        """Return the columns of a result as notebooks show them: what is told, as
+        odds.
+        """
         columns = dict(self._columns())
         for names, as_odds in (
             (self.UPPER_NATS, odds_above),
@@ -118,7 +120,7 @@ class Result:
 
 
 def _cell_as_odds(cell: Any, as_odds: Callable[[float], str]) -> str | None:
-    """Return a number of nats as odds; None where it is missing."""
+    """Return a result's cell of nats as odds; None where it is missing."""
     if cell is None:
         return None
     return as_odds(float(cell))

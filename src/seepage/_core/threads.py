@@ -15,8 +15,8 @@ from seepage._core.errors import InputError
 
 
 def address_space() -> float:
-    """Return the limit of the process's address space (`ulimit -v`) in GiB; infinite if
-    none.
+    """Return the address space that threads may use in GiB (`ulimit -v`); infinite if
+    there is no limit.
     """
     try:
         import resource
@@ -82,7 +82,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that the threads of this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -51,7 +51,7 @@ class UncertaintyCurve(Result):
     UPPER_NATS = ("largest_leakage", "mean_leakage", "largest_total")
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns of leakages and totals by distance in long form."""
+        """Return the columns of an uncertainty curve by distance in long form."""
         return {
             "distance": self.distances.tolist(),
             "largest_leakage": self.largest.tolist(),
@@ -61,7 +61,7 @@ class UncertaintyCurve(Result):
         }
 
     def _headline(self) -> str:
-        """Return leakages and totals by distance in one line."""
+        """Return an uncertainty curve by distance in one line."""
         ends = f"{self.distances[0]:g} to {self.distances[-1]:g}"
         ends_of_totals = self.totals[[0, -1]].tolist()
         totals = " to ".join(map(odds_above, ends_of_totals))

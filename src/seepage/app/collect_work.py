@@ -39,8 +39,8 @@ def simulate_collection(
 
 
 def seed_of(plan: Plan) -> int:
-    """Return the seed of a plan's simulation: the same for the same plan, and none that
-    a table is drawn with.
+    """Return the seed that simulates the collection of a plan: the same for the same
+    plan, and none that a table is drawn with.
     """
     return int(plan.digest[:SEED_DIGITS], 16)
 
@@ -48,7 +48,7 @@ def seed_of(plan: Plan) -> int:
 def show_results(
     reports: str, number: int, folder: Path, *, progress: Progress
 ) -> CollectedReports:
-    """Write the results page of reports that were received."""
+    """Write the results page of reports that were collected."""
     progress(0, 2)
     plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
     page = plan_file(folder, number, RESULTS_PAGE)

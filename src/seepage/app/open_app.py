@@ -137,8 +137,8 @@ def open(  # noqa: A001
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Raise SystemExit, so that all is removed, where a signal would end Python at
-    once: `kill`, and a terminal that is closed.
+    """Raise SystemExit in the open app, so that all is removed, where a signal would
+    end Python at once: `kill`, and a terminal that is closed.
     """
     previous = dict[int, Any]()
     for name in ("SIGTERM", "SIGHUP"):

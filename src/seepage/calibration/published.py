@@ -12,7 +12,7 @@ STEP = 0.01
 
 
 def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
-    """Return the budget of the paper's Algorithm 3, which exceeds the limit.
+    """Return the budget of the published Algorithm 3, which exceeds the limit.
 
     It starts at limit / n, increases the budget by `STEP` while the largest total is
     below the limit, and returns the budget after the last increase: one step beyond the

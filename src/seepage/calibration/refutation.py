@@ -15,7 +15,8 @@ from seepage.totals.witness_search import search_witness
 
 
 def audit_note(problem: CalibrationProblem, epsilons: Floats, has_delta: bool) -> str:
-    """Return a note on the search for witnesses against totals that are an assumption.
+    """Return a note on the search for a refutation: witnesses against totals that are
+    an assumption.
 
     One search per attribute.  If no mechanism is given, it ranges over all mechanisms
     with these budgets.

@@ -351,8 +351,8 @@ class Domain:
         return Domain(attribute.as_reported for attribute in self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one JSON-ready dict per attribute: name, values, edges, and merged,
-        scores and shares if it has any.
+        """Return one JSON-ready dict per attribute of the domain: name, values, edges,
+        and merged, scores and shares if it has any.
         """
         return [_attribute_dict(attribute) for attribute in self]
 

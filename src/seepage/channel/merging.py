@@ -19,7 +19,7 @@ enough."""
 
 
 def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
-    """Return the sum of the pair counts of disjoint shards.
+    """Return the merged pair counts of disjoint shards, their sum.
 
     Shards must have the same attributes and the same bins: count each with the same
     edges, infinite at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that no
@@ -100,7 +100,7 @@ def _maybe_the_same(parts: Sequence[PairCounts], files: Sequence[SourceFile]) ->
 
 
 def sum_of_shards(parts: Sequence[PairCounts]) -> PairCounts:
-    """Return the sum of the pair counts of shards with the same attributes."""
+    """Return the merged pair counts of shards with the same attributes, their sum."""
     first = parts[0].domain
     domain = Domain(
         union_of_attributes([part.domain[index] for part in parts])

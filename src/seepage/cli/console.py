@@ -20,7 +20,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def emit(text: str, output: str | None, *, private: bool = False) -> None:
-    """Write text to standard output, or atomically to a file, private for mode 0600.
+    """Print text on standard output, or write it atomically to a file, private for mode
+    0600.
 
     On a terminal, control characters (names may contain some) are escaped.
     """
@@ -43,7 +44,8 @@ def write_result(
     printed: bool = False,
     private: bool = False,
 ) -> None:
-    """Write a result, its page and its chart as the options of the running command say.
+    """Print a result, or write its page and its chart, as the options of the running
+    command say.
 
     Parameters
     ----------

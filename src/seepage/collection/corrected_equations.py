@@ -18,7 +18,8 @@ from seepage._core.errors import InputError
 def fit_linear(
     design: Floats, entries: Floats, weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the coefficients of weighted least squares, and their sandwich covariance.
+    """Return the coefficients that solve the equations of weighted least squares, and
+    their sandwich covariance.
 
     Parameters
     ----------

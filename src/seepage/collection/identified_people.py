@@ -52,8 +52,8 @@ NEW_KEY_BYTES = 32
 
 
 def new_key(path: str | os.PathLike[str]) -> bytes:
-    """Write a new random key to a new file with mode 0600, in hexadecimal; return the
-    key.
+    """Write a new random key of identified people to a new file with mode 0600, in
+    hexadecimal; return the key.
     """
     key = secrets.token_bytes(NEW_KEY_BYTES)
     file = checks.path(path, "key file")
@@ -117,7 +117,7 @@ class KeyedRandomness(Randomness):
         self._unused = b""
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
-        """Return the next `count` bytes derived from the key."""
+        """Return the next `count` bytes derived from an identified person's key."""
         while len(self._unused) < count:
             mac = self._mac.copy()
             mac.update(self._blocks.to_bytes(8, "big"))

@@ -138,8 +138,8 @@ class Margin(NamedTuple):
 
 
 def _margin(name: str, column: NDArray[Any], known: Mapping[Any, float]) -> Margin:
-    """Return the known totals of one attribute for raking, scaled to the number of
-    people.
+    """Return the known totals of one attribute that weights are raked to, scaled to the
+    number of people.
     """
     levels, codes = np.unique(column, return_inverse=True)
     values = column_texts(levels)

@@ -151,7 +151,7 @@ class PairAccumulator:
 
 
 def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:
-    """Return the pair counts of a table scan, in its final domain."""
+    """Return the accumulated pair counts of a table scan, in its final domain."""
     rows = scan.source.rows_total
     columns = len(scan.names)
     count = partial(count_batches, columns=columns, rows_total=rows)

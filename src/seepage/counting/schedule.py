@@ -160,8 +160,8 @@ def _indices(matrix: Booleans) -> Integers:
 
 
 def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
-    """Return whether to use the compiled kernel: loaded already, or faster including
-    loading.
+    """Return whether a schedule's comparisons pay the compiled kernel: loaded already,
+    or faster including loading.
 
     Parameters
     ----------

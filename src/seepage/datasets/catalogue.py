@@ -61,8 +61,8 @@ def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
 
 
 def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
-    """Extract one file from a zip archive into `download_folder()`, its checksum
-    verified.
+    """Extract one file of the catalogue from a zip archive into `download_folder()`,
+    its checksum verified.
     """
     name = Path(file.path).name
     try:
@@ -86,22 +86,24 @@ def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
 
 
 def _adult_text(data: bytes, test: bytes) -> bytes:
-    """Join both files, without the first line of `adult.test` and the full stops at its
-    ends.
+    """Return the text of the catalogue's adult dataset: both files joined, without the
+    first line of `adult.test` and the full stops at its ends.
     """
     return (data + test.split(b"\n", 1)[1].replace(b".\n", b"\n")).replace(b", ", b",")
 
 
 def _celeba_text(content: bytes) -> bytes:
-    """Leave out the number of records, name the first column, and separate by one
-    blank.
+    """Return the text of the catalogue's CelebA dataset: without the number of records,
+    the first column named, and separated by one blank.
     """
     _, header, body = content.split(b"\r\n", 2)
     return b" ".join([b"image", *header.split()]) + b"\n" + body.replace(b"  ", b" ")
 
 
 def _scores_text(content: bytes) -> bytes:
-    """Leave out a comment line, and the field that only the header has."""
+    """Return the text of the catalogue's dataset of scores, without a comment line and
+    the field that only the header has.
+    """
     return content.split(b"\n", 1)[1].split(b"\t", 1)[1]
 
 
@@ -123,7 +125,7 @@ def read_files(
     convert: Mapping[str, Any] = {},
     drop: Sequence[str] = (),
 ) -> Any:
-    """Return published files as a PyArrow table.
+    """Return the published files of a dataset of the catalogue as a PyArrow table.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ DATASETS: dict[str, Dataset] = {
 
 
 def dataset(name: str) -> Dataset:
-    """Return a dataset by name.
+    """Return a dataset of the catalogue by name.
 
     Examples
     --------

@@ -157,7 +157,9 @@ class OtherStrategies:
         self.limit = float(problem.limits.min())
 
     def equal_split(self) -> Iterator[Strategy]:
-        """Yield the equal split of the limit; it has none with public attributes."""
+        """Yield the strategy of an equal split of the limit; there is none with public
+        attributes.
+        """
         if self.problem.public:
             return
         budget = equal_split(self.limit, len(self.asked))
@@ -167,7 +169,7 @@ class OtherStrategies:
     def everyone_asked_everything(
         self, full_forms: Sequence[Form]
     ) -> Iterator[Strategy]:
-        """Yield the best of the forms of all attributes, if there is one."""
+        """Yield the strategy of the best form of all attributes, if there is one."""
         if not full_forms:
             return
         precisions = [self.problem.row(form)[self.asked] for form in full_forms]
@@ -179,8 +181,8 @@ class OtherStrategies:
         yield self._strategy(CALIBRATED, full.guarantee, errors, full.record)
 
     def one_attribute_each(self, singles: Sequence[Form]) -> Iterator[Strategy]:
-        """Yield SMP with a uniform choice of the attribute, and with the best
-        shares.
+        """Yield the strategies SMP with a uniform choice of the attribute, and with the
+        best shares.
         """
         problem = self.problem
         ascending = sorted(singles, key=lambda form: float(problem.row(form).max()))

@@ -80,8 +80,8 @@ class Pair(NamedTuple):
 
 
 def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
-    """Return the largest log-ratio of one channel over S of one size, or over every S,
-    by Dinkelbach's iteration.
+    """Solve for the largest log-ratio of one channel over S of one size, or over every
+    S, by Dinkelbach's iteration.
 
     Pairs are chosen by their gain, which is fast to compute.  But its rounding error is
     relative to the mass of S, and for one pair can exceed the gain of another
@@ -153,7 +153,7 @@ def dinkelbach_rows(
     size: int | None = None,
     scratch: Floats | None = None,
 ) -> Pair | None:
-    """Return the largest log-ratio above `start` of a row and one of the others by
+    """Solve for the largest log-ratio above `start` of a row and one of the others by
     Dinkelbach's iteration; None if none is.
 
     Parameters
@@ -263,8 +263,8 @@ def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> 
 
 
 def best_sets(scores: Floats, size: int | None) -> Booleans:
-    """Return the sets S that maximise sums of scores: the inputs of positive score, or
-    those of the `size` largest scores.
+    """Return the solver's best sets S by sums of scores: the inputs of positive score,
+    or those of the `size` largest scores.
     """
     if size is None:
         return scores > 0
@@ -377,7 +377,7 @@ def _best_set(
 def _best_prefix(
     likelier: Floats, other: Floats, epsilon: float
 ) -> tuple[float, Booleans]:
-    """Return `_best_prefixes` of two rows, in pure Python.
+    """Return the solver's `_best_prefixes` of two rows, in pure Python.
 
     In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of
     tiny mass can leave it unchanged before others raise it, so every prefix is tried.

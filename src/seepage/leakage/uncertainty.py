@@ -141,8 +141,9 @@ class MeasuredRows:
 
 
 def row_distances(first: Any, second: Any) -> Floats:
-    """Return the total variation distance of each row of two tables of counts, rounded
-    up: 1 for a row without records in the first, 0 for one without in the second.
+    """Return the uncertainty between two tables of counts, the total variation distance
+    of each row, rounded up: 1 for a row without records in the first, 0 for one without
+    in the second.
 
     Examples
     --------

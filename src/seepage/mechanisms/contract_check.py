@@ -148,9 +148,7 @@ def _family(mechanism: Any) -> MechanismFamily:
 
 
 def _budgets_of_class(family: MechanismFamily, delta: float) -> str:
-    """Return the first problem of the budgets at which a mechanism's class is
-    checked.
-    """
+    """Check the budgets of a mechanism's class; return the first problem."""
     for epsilon in BUDGETS:
         problem = _budget(family.create(K, epsilon, delta), epsilon, delta)
         if problem:
@@ -210,7 +208,7 @@ def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Flo
 
 
 def _probabilities(tested: Mechanism) -> str:
-    """Return the first problem of the probabilities that a mechanism states."""
+    """Check the probabilities that a mechanism states; return the first problem."""
     groups = every_report(tested, seeds=3)
     for group in groups:
         totals = np.exp(tested.log_likelihood(group)).sum(axis=0)
@@ -238,7 +236,7 @@ def _probabilities(tested: Mechanism) -> str:
 
 
 def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
-    """Return the first problem of the budget that a mechanism states."""
+    """Check the budget that a mechanism states; return the first problem."""
     values = np.eye(tested.k)
     exceeds = not tested.realised_epsilon <= tested.epsilon <= epsilon * (1 + EXACT)
     if exceeds or tested.delta > delta * (1 + EXACT):
@@ -255,7 +253,7 @@ def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
 
 
 def _estimates(tested: Mechanism) -> str:
-    """Return the first problem of the estimates that a mechanism makes."""
+    """Check the estimates that a mechanism makes; return the first problem."""
     if not tested.informative:
         return ""
     rows = 400
@@ -280,7 +278,7 @@ def _estimates(tested: Mechanism) -> str:
 
 
 def _attack(tested: Mechanism) -> str:
-    """Return the first problem of the guesses that a mechanism makes of reports."""
+    """Check the guesses that a mechanism makes of reports; return the first problem."""
     k = tested.k
     codes = np.repeat(np.arange(tested.k), DRAWS // 4)
     guesses = tested.infer(tested.perturb(codes, 41), 42)
@@ -291,7 +289,7 @@ def _attack(tested: Mechanism) -> str:
 
 
 def _leakage(tested: Mechanism) -> str:
-    """Return the first problem of the leakages that a mechanism states."""
+    """Check the leakages that a mechanism states; return the first problem."""
     rng = np.random.default_rng(51)
     groups = every_report(tested)
     is_enumerated = bool(groups)

@@ -67,7 +67,7 @@ Thresholds = NDArray[Any]
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """Return a lower bound on e^epsilon as a fraction, with relative error at most
+    """Return an exact lower bound on e^epsilon, a fraction with relative error at most
     2e-39.
 
     A budget above 10,000 counts as 10,000: still a lower bound.
@@ -83,7 +83,8 @@ def exp_below(epsilon: float) -> Fraction:
 
 
 def log_above(ratio: Fraction) -> float:
-    """Return the smallest double that is not below ln(ratio), for a positive fraction.
+    """Return the smallest double that is not below the exact ln(ratio), for a positive
+    fraction.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def float_above(value: Fraction | Decimal) -> float:
 
 
 def log_nearest(ratio: Fraction) -> float:
-    """Return the double nearest to ln(ratio), for a positive fraction.
+    """Return the double nearest to the exact ln(ratio), for a positive fraction.
 
     Examples
     --------
@@ -128,8 +129,8 @@ def _logarithm(ratio: Fraction) -> Decimal:
 
 
 def square_root_below(value: Fraction) -> Fraction:
-    """Return a lower bound on the square root of a value >= 1, with error at most
-    2^-128.
+    """Return an exact lower bound on the square root of a value >= 1, with error at
+    most 2^-128.
 
     Examples
     --------

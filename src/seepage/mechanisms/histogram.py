@@ -363,7 +363,9 @@ class LaplaceGrid:
         return cells
 
     def _magnitude(self, source: Randomness, size: int) -> Integers:
-        """Return `size` independent geometric magnitudes of Laplace noise, in cells."""
+        """Return `size` independent geometric magnitudes of a histogram's noise, in
+        cells.
+        """
         magnitude = np.zeros(size, dtype=np.int64)
         for index, chance in enumerate(self.chances):
             magnitude |= source.happens(chance, size).astype(np.int64) << index
@@ -375,8 +377,8 @@ class LaplaceGrid:
 
 
 def threshold(odds: Fraction) -> int:
-    """Return the smallest threshold out of 2^64 of a noise event with at most these
-    odds against it.
+    """Return a histogram's smallest threshold out of 2^64 of a noise event with at most
+    these odds against it.
 
     Examples
     --------
@@ -387,12 +389,15 @@ def threshold(odds: Fraction) -> int:
 
 
 def odds_against(chance: int) -> Fraction:
-    """Return the odds (1 - p)/p against a noise event with threshold p 2^64."""
+    """Return the odds (1 - p)/p against a noise event of a histogram with threshold p
+    2^64.
+    """
     return Fraction(CERTAIN - chance, chance)
 
 
 def _missed_above(shrink: float, k: int) -> float:
-    """Return 1/2 - (1 - (1 - w/2)^k)/(k w), by its power series where terms cancel.
+    """Return the part 1/2 - (1 - (1 - w/2)^k)/(k w) of a histogram's miss rate, by its
+    power series where terms cancel.
 
     Simulations reproduce bit for bit, so its last bits matter.
     """

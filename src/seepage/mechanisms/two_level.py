@@ -478,8 +478,8 @@ class SetMechanism(TwoLevelMechanism):
 
 
 def _not_chosen(q: float, k: int) -> float:
-    """Return the probability that the true value, supported, is not chosen among all
-    supported.
+    """Return the probability that of two-level reports the true value, supported, is
+    not chosen among all supported.
 
     1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 -
     (1-qx)^(k-1) over x from 0 to 1, by Gauss-Legendre quadrature, which keeps relative

@@ -28,8 +28,8 @@ SHOWN_NAMES = 12
 
 
 def headline(plan: PlanContent) -> str:
-    """Return the plan in one line: forms, attributes, budgets, largest odds and
-    guarantee.
+    """Return the promise of a plan in one line: forms, attributes, budgets, largest
+    odds and guarantee.
     """
     forms = ""
     if len(plan.forms) > 1:

@@ -279,8 +279,8 @@ def _with_people_identified(
     judgements: Sequence[KindJudgement],
     repeats: Sequence[RepeatedValues],
 ) -> list[KindJudgement]:
-    """Return the kinds of columns, where answers whose repeated values are people's
-    identify them.
+    """Return the kinds of checked columns, where answers whose repeated values are
+    people's identify them.
     """
     people = {column.name: column.reason for column in repeats if column.is_person}
     identified = list[KindJudgement]()
@@ -294,7 +294,9 @@ def _with_people_identified(
 def _with_times_followed(
     profiles: Sequence[Profile], judgements: Sequence[KindJudgement]
 ) -> list[KindJudgement]:
-    """Return the kinds of columns, where answers that follow from a time are times."""
+    """Return the kinds of checked columns, where answers that follow from a time are
+    times.
+    """
     times = list[Profile]()
     for profile in _of_kinds(("time", "date"), profiles, judgements):
         if TIME_NAME.search(profile.name):  # no date of birth

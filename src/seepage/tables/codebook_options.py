@@ -271,5 +271,5 @@ def _merges(name: str, rows: Sequence[CodebookRow]) -> dict[str, str]:
 
 
 def _wrong(name: str, why: str) -> InputError:
-    """Return the error for lines of an attribute that do not fit together."""
+    """Return the error for lines of a codebook that settle no options together."""
     return InputError(f"the codebook's lines of {name!r}: {why}", parameter="codebook")

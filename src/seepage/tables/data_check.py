@@ -488,7 +488,7 @@ def _listed(codes: Iterable[str]) -> str:
 
 
 def join_texts(separator: str, texts: Sequence[Text]) -> Text:
-    """Return texts joined by a separator, as one text."""
+    """Return texts of a check joined by a separator, as one text."""
     parts = list[Text | str]()
     for text in texts:
         parts.append(separator)

@@ -53,7 +53,7 @@ RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
 def text_source(files: Sequence[Path], options: TableOptions) -> Source:
-    """Return the source of text files with the same columns, in the order of their
+    """Return the source of delimited files with the same columns, in the order of their
     records.
     """
     text_files = [TextFile(file, options) for file in files]
@@ -108,8 +108,8 @@ class TextFile:
             self._has_records = self._finds_record(lines)
 
     def _read_header(self, rows: Iterator[list[str]]) -> list[str]:
-        """Return the names in the first row of a text file that is not empty, and note
-        its number.
+        """Return the names in the first row of a delimited file that is not empty, and
+        note its number.
         """
         for number, row in enumerate(rows, 1):
             if row:
@@ -118,13 +118,15 @@ class TextFile:
         return _header_names([], self.file)
 
     def _finds_record(self, lines: Iterator[str]) -> bool:
-        """Return whether a line of a text file is a record; in a file of one column any
-        line is.
+        """Return whether a line of a delimited file is a record; in a file of one
+        column any line is.
         """
         return any(len(self.names) == 1 or line.strip("\r\n") for line in lines)
 
     def _open(self) -> pa.NativeFile:
-        """Return a text file as a stream of UTF-8, decompressed if it is gzipped."""
+        """Return a delimited file as a stream of UTF-8, decompressed if it is
+        gzipped.
+        """
         with self.file.open("rb") as opened:
             gzipped = opened.read(len(GZIP_SIGNATURE)) == GZIP_SIGNATURE
         compression = "gzip" if gzipped else None
@@ -143,8 +145,8 @@ class TextFile:
             yield line
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of a text file; a ragged record raises a TableError with
-        its number.
+        """Yield the batches of a delimited file; a ragged record raises a TableError
+        with its number.
         """
         if not self._has_records:
             return
@@ -171,7 +173,7 @@ class TextFile:
     def _parse(
         self, columns: Sequence[str], *, threads: bool = True
     ) -> "pa_csv.CSVStreamingReader":
-        """Return Arrow's reader of a text file, one batch at a time."""
+        """Return Arrow's reader of a delimited file, one batch at a time."""
         return pa_csv.open_csv(
             pa.PythonFile(_Blocks(self._open()), "r"),
             read_options=pa_csv.ReadOptions(

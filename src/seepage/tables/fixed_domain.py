@@ -266,8 +266,8 @@ def _fix(
 def with_texts_beside_numbers(
     part: pa.Table, options: "RecordOptions", *, fields: bool
 ) -> "RecordOptions":
-    """Return the options with texts beside many numbers of a part as markers of
-    missing.
+    """Return the options for a fixed domain with texts beside many numbers of the part
+    as markers of missing.
 
     Which texts they are must not depend on the records that certify.  Texts that an
     order or a merge names are answers.

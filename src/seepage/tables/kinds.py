@@ -178,7 +178,7 @@ def _nearly_all(pattern: re.Pattern[str], labels: Sequence[str]) -> bool:
 
 
 def survey_weight(column: Profile) -> KindJudgement | None:
-    """Judge whether the column holds survey weights."""
+    """Judge whether a column's kind is a weight of a survey."""
     if column.values < MIN_WEIGHTS or column.low < 0:
         return None
     if WEIGHT_NAME.search(column.name):
@@ -195,7 +195,9 @@ def survey_weight(column: Profile) -> KindJudgement | None:
 
 
 def time_number(column: Profile) -> KindJudgement | None:
-    """Judge whether the column numbers years, waves or months of the collection."""
+    """Judge whether a column's kind is a time: numbers of years, waves or months of the
+    collection.
+    """
     if not TIME_NAME.search(column.name) or not column.are_integers:
         return None
     if column.values > MAX_WAVES or column.low < 0:
@@ -204,7 +206,9 @@ def time_number(column: Profile) -> KindJudgement | None:
 
 
 def running_number(column: Profile) -> KindJudgement | None:
-    """Judge whether the column numbers the records in their order."""
+    """Judge whether a column's kind is a running number: of the records in their
+    order.
+    """
     if column.present < MIN_RECORDS or not _may_number_records(column):
         return None
     steps = column.steps
@@ -219,7 +223,9 @@ def running_number(column: Profile) -> KindJudgement | None:
 
 
 def named_identifier(column: Profile) -> KindJudgement | None:
-    """Judge whether name and number of values tell that numbers identify something."""
+    """Judge by name and number of values whether a column's kind is an identifier, of
+    numbers.
+    """
     if column.present < MIN_RECORDS or not ID_NAME.search(column.name):
         return None
     least = max(MIN_VALUES, LARGE_SHARE * column.present)
@@ -231,7 +237,8 @@ def named_identifier(column: Profile) -> KindJudgement | None:
 
 
 def unnamed_identifier(column: Profile) -> KindJudgement | None:
-    """Judge whether all integers differ though chance would have made some equal.
+    """Judge whether a column's kind is an identifier: all integers differ though chance
+    would have made some equal.
 
     Of n numbers drawn from a range of r, n^2 / (2 r) pairs are expected to be equal.
     """
@@ -255,7 +262,7 @@ def _may_number_records(column: Profile) -> bool:
 
 
 def dates(column: Profile) -> KindJudgement | None:
-    """Judge whether the column holds dates or times."""
+    """Judge whether a column's kind is a date: dates or times."""
     are_dates = column.values > 2 and _nearly_all(DATE, column.labels)
     if column.form == "date" or are_dates:
         return KindJudgement("date", f"{column.values:,} dates or times")
@@ -263,14 +270,16 @@ def dates(column: Profile) -> KindJudgement | None:
 
 
 def time_text(column: Profile) -> KindJudgement | None:
-    """Judge whether texts name years, waves or months of the collection."""
+    """Judge whether a column's kind is a time: texts name years, waves or months of the
+    collection.
+    """
     if not TIME_NAME.search(column.name) or column.values > MAX_WAVES:
         return None
     return KindJudgement("time", f"its name: {COLLECTED}")
 
 
 def long_texts(column: Profile) -> KindJudgement | None:
-    """Judge whether the column holds texts of several words that rarely repeat."""
+    """Judge whether a column's kind is free text: several words that rarely repeat."""
     if column.values <= MIN_RECORDS and not _differ_in_nearly_all(column):
         return None
     words = float(np.mean([label.count(" ") + 1 for label in column.labels[:1000]]))
@@ -281,7 +290,9 @@ def long_texts(column: Profile) -> KindJudgement | None:
 
 
 def text_identifier(column: Profile) -> KindJudgement | None:
-    """Judge whether texts identify something, by their number or their name."""
+    """Judge whether a column's kind is an identifier: texts, by their number or their
+    name.
+    """
     counts = f"{column.values:,} values in {column.present:,} records"
     if column.values > MIN_VALUES and ID_NAME.search(column.name):
         return KindJudgement("identifier", f"its name, and {counts}")
@@ -291,7 +302,7 @@ def text_identifier(column: Profile) -> KindJudgement | None:
 
 
 def many_texts(column: Profile) -> KindJudgement | None:
-    """Judge whether the column holds too many texts to be answers."""
+    """Judge whether a column's kind is free text: too many to be answers."""
     if column.values > 1000 and column.values > 0.3 * column.present:
         reason = f"{column.values:,} texts in {column.present:,} records"
         return KindJudgement("free text", reason)

@@ -115,8 +115,8 @@ class RecordChoice:
         return None if mask.all() else mask
 
     def _add(self, keys: Keys) -> None:
-        """Add a sorted run of new people's keys; runs of similar length are merged, so
-        O(log n) remain.
+        """Add a sorted run of new people's keys to the choice; runs of similar length
+        are merged, so O(log n) remain.
         """
         if len(keys):
             self._seen.append(keys)
@@ -125,7 +125,9 @@ class RecordChoice:
 
 
 def _hash(value: Any, fields: bool) -> int | None:
-    """Return the key of a person from the identifier, None if it is missing."""
+    """Return the key of a person of whom a record is chosen from the identifier, None
+    if it is missing.
+    """
     if value is None or value != value:  # NaN
         return None
     if fields and field_key(value) is None:

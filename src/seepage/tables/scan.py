@@ -171,7 +171,7 @@ class TableScan:
         self._end_pass()
 
     def _start_pass(self) -> None:
-        """Forget the records and values of the pass over the table before."""
+        """Forget the records and values of the scan's pass before."""
         self.rows_read = 0
         self.rows_dropped = 0
         self._complete = False

@@ -259,13 +259,13 @@ def readable(name: str, kind: pa.DataType) -> Iterator[None]:
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is numeric; booleans are not."""
+    """Return whether an Arrow type of a source is numeric; booleans are not."""
     tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
     return any(is_of(kind) for is_of in tests)
 
 
 def is_text_type(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is a string."""
+    """Return whether an Arrow type of a source is a string."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

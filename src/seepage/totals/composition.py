@@ -33,8 +33,8 @@ def merged_totals(
     level: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other
-    attributes.
+    """Return composed totals, eps_k + bound(P(Z given X_k), sum of the others' eps), Z
+    all other attributes.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def _population_limit(data: Records, target: int, budget: float, c: float) -> fl
 
 
 def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the sum of the direct leakages (DPL) of all attributes, the same for every
-    target.
+    """Return composed totals, the sum of the direct leakages (DPL) of all attributes,
+    the same for every target.
 
     Returns
     -------
@@ -159,7 +159,8 @@ def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
 
 
 def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return DPL plus the CPL of every source [paper, equation for L-bar].
+    """Return composed totals, DPL plus the CPL of every source [paper, equation for
+    L-bar].
 
     Parameters
     ----------
@@ -185,8 +186,8 @@ def _row_sums(own: Floats, others: Floats) -> Floats:
 
 
 def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the largest sum over sources of the log-ratios of one pair of target
-    values.
+    """Return composed totals, the largest sum over sources of the log-ratios of one
+    pair of target values.
 
     max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is
     the largest log-ratio ln p(y given x) / p(y given x') of a report of j

@@ -160,7 +160,7 @@ class Experience(Result):
         }
 
     def _headline(self) -> str:
-        """Return the realised losses of drawn people in one line."""
+        """Return what drawn people experience in one line."""
         private = [k for k in self.measured if np.isfinite(self.epsilons[k])]
         if not private:
             return (
@@ -175,7 +175,7 @@ class Experience(Result):
         )
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the realised losses of drawn people in long form."""
+        """Return the columns of what drawn people experience in long form."""
         columns: dict[str, Any] = {
             "attribute": list(self.attributes),
             "epsilon": self.epsilons,

@@ -153,8 +153,8 @@ def calibrate(
 
 
 def plan_of(calibration: Calibration) -> Plan:
-    """Return the plan of a calibration: one form, which asks everyone for everything
-    collected.
+    """Return the plan of a calibration within limits: one form, which asks everyone for
+    everything collected.
     """
     problem = calibration.problem
     totals = calibration.totals

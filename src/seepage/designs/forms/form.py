@@ -300,7 +300,7 @@ def form_of_words(forms: Iterable[Form], words: NDArray[np.uint64]) -> Integers:
 
 
 def integer_shares(shares: Iterable[float]) -> list[int]:
-    """Return integer shares of forms with sum 2^64 in proportion to these shares.
+    """Return integer shares of the forms with sum 2^64 in proportion to these shares.
 
     Rounded down; the remainder is added to the largest share.
 
