@@ -10,8 +10,9 @@ from searches import find_design
 from seepage.channel.domain import Attribute, Domain, for_each
 from seepage.channel.pairs import PairCounts
 from seepage.collection.cell_sums import add_reports
-from seepage.collection.report_batches import open_reports, reports_schema
+from seepage.collection.report_files import open_reports
 from seepage.collection.report_leakage import PairSums
+from seepage.collection.report_schema import reports_schema
 from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.designs.forms.question import Question

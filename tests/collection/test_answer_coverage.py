@@ -12,7 +12,7 @@ import seepage as sp
 from plan_examples import plan_for
 from real_data import real_data
 from seepage.collection.perturb_table import drawn_forms, perturbed_columns
-from seepage.collection.report_batches import reports_schema
+from seepage.collection.report_schema import reports_schema
 from seepage.mechanisms.randomness import randomness
 from seepage.tables.read import as_records
 

@@ -31,8 +31,8 @@ from seepage.collection.perturb_table import (
     perturb_file,
     perturbed_columns,
 )
-from seepage.collection.report_batches import reports_schema
 from seepage.collection.report_leakage import analyse_reports
+from seepage.collection.report_schema import reports_schema
 from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.direct import GRR

@@ -34,7 +34,7 @@ from seepage.collection.identified_people import (
     new_key,
 )
 from seepage.collection.perturb_table import drawn_forms, perturb_file
-from seepage.collection.report_batches import open_reports
+from seepage.collection.report_files import open_reports
 from seepage.designs.forms.form import cumulative, form_of_words
 from seepage.mechanisms.randomness import randomness
 

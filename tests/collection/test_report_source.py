@@ -16,7 +16,7 @@ import seepage as sp
 from plan_examples import counts, people, plan_for
 from seepage._core.errors import InputError
 from seepage.collection.perturb_table import perturb_file
-from seepage.collection.report_batches import open_reports
+from seepage.collection.report_files import open_reports
 from seepage.mechanisms.reports import METADATA
 
 PLAN = plan_for(counts(), 1.0, "oue")

@@ -11,8 +11,8 @@ import msgspec
 from seepage._core import checks
 from seepage._core.errors import InputError, SeepageError
 from seepage._core.files import writable
+from seepage.app.database_files import FileLock, OpenedFiles, create_private
 from seepage.app.local_folder import check_local
-from seepage.app.opened_files import FileLock, OpenedFiles, create_private
 from seepage.collection.report_lines import MALFORMED, LineChecker, LineError
 from seepage.collection.stored_reports import (
     APPLICATION,

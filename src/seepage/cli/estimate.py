@@ -72,7 +72,7 @@ def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
       seepage estimate reports.parquet --plan plan.json --report results.html --check
       2026.csv seepage estimate reports.db --plan plan.json
     """
-    from seepage.collection.report_batches import open_reports
+    from seepage.collection.report_files import open_reports
     from seepage.pages.results_page import write_results
     from seepage.workflow.plan import Plan
 

@@ -29,7 +29,7 @@ from seepage._core.results import Result, json_ready
 from seepage.channel.domain import Attribute, Domain
 from seepage.collection.cell_sums import CellSums, add_reports
 from seepage.collection.estimated_cells import Estimated
-from seepage.collection.report_batches import open_reports
+from seepage.collection.report_files import open_reports
 from seepage.designs.want import warn_of_midpoints
 from seepage.mechanisms.base import Estimate
 from seepage.plan.content import PlanContent, wanted_of

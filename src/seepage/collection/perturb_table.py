@@ -30,8 +30,8 @@ from seepage.collection.identified_people import (
     derived_forms,
     read_identifiers,
 )
-from seepage.collection.report_batches import reports_schema, spread_reports
-from seepage.collection.report_file import write_report_file
+from seepage.collection.report_files import write_report_file
+from seepage.collection.report_schema import reports_schema, spread_reports
 from seepage.designs.forms.form import form_of_words
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.plan.content import PerturbOptions, PlanContent

@@ -42,7 +42,8 @@ from seepage.collection.profile_likelihood import (
     maximise,
 )
 from seepage.collection.regression_result import Regression, finite_covariance
-from seepage.collection.report_batches import ReportSource, open_reports
+from seepage.collection.report_batches import ReportSource
+from seepage.collection.report_files import open_reports
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.published_randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse

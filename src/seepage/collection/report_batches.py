@@ -1,8 +1,6 @@
 """Reports in memory or in files, as batches of the `Reports` of a plan's mechanisms."""
 
-import os
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,141 +13,26 @@ from seepage._core.errors import InputError
 from seepage.collection.report_frames import (
     described_table,
     is_described,
-    table_of_csv,
-    table_of_frame,
     table_of_parquet,
+)
+from seepage.collection.report_schema import (
+    FORM,
+    check_schema,
+    report_column,
+    reports_schema,
 )
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import (
     DamagedReportError,
     Reports,
-    described_reports,
     open_parquet,
     reports_from_arrow,
 )
 from seepage.plan.content import PlanContent
-from seepage.tables.sources import PARQUET, find_files, first_bytes, suffix_of
-
-COLLECTION = b"seepage.collection"
-"""The key of the collection's digest in the metadata of a file of reports."""
-
 
 BATCH_ROWS = 1 << 16
 """Number of reports that are read at once."""
-
-
-LINES = "JSON Lines"
-"""The format of files with one report per line."""
-
-
-DATABASE = "SQLite"
-
-
-COMMAS = "CSV"
-"""The format of files that a frame of reports was written to as text."""
-
-
-FORMATS: dict[str, str] = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".jsonl": LINES,
-    ".ndjson": LINES,
-    ".csv": COMMAS,
-    ".db": DATABASE,
-    ".sqlite": DATABASE,
-    ".sqlite3": DATABASE,
-}
-"""Formats of reports by suffix.  A file of another suffix is a database if it begins as
-one, lines if it begins with a brace or is gzip, and Parquet otherwise."""
-
-
-GZIP = b"\x1f\x8b"
-"""First bytes of gzip files."""
-
-
-DATABASE_START = b"SQLite f"
-"""The first 8 bytes of every SQLite database."""
-
-
-FORM = "form"
-"""The column of the number of each person's form, from 1; absent if all have the
-same."""
-
-
-def report_column(plan: PlanContent, index: int, name: str) -> str:
-    """Return the name of a column of reports, from the index of its form and the
-    report's name.
-
-    The attribute's name if everyone is asked the same; else `"<form>:<attribute>"`, or
-    `"<form>:report"` for one report of all answers.
-    """
-    if plan.is_single:
-        return name
-    return f"{index + 1}:{name}"
-
-
-def report_columns(plan: PlanContent) -> list[tuple[str, int, str]]:
-    """Return (column, index of the form, name of the report) for each column of
-    reports.
-
-    If everyone is asked the same, they are in the order of the plan's attributes.
-    """
-    if plan.is_single:
-        return [(report_column(plan, 0, name), 0, name) for name in plan.mechanisms]
-    columns = []
-    for index, mechanisms in enumerate(plan.form_mechanisms):
-        columns += [
-            (report_column(plan, index, name), index, name) for name in mechanisms
-        ]
-    return columns
-
-
-def reports_schema(plan: PlanContent) -> pa.Schema:
-    """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the
-    collection.
-    """
-    nobody = np.zeros(0, dtype=np.int64)
-    fields = []
-    if not plan.is_single:
-        fields.append(pa.field(FORM, pa.uint16(), nullable=False))
-    for column, index, name in report_columns(plan):
-        reports = plan.form_mechanisms[index][name].perturb(nobody)
-        fields.append(reports.field(column).with_nullable(not plan.is_single))
-    return pa.schema(fields, metadata={COLLECTION: plan.collection})
-
-
-def spread_reports(
-    plan: PlanContent, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
-) -> list[pa.Array]:
-    """Return the reports of some people as the Arrow columns of a batch, in the order
-    of `reports_schema`.
-
-    A column of one form is null for people with another form.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    forms
-        The index of each person's form.
-    reports_of
-        Function from (index of a form, name of a report, rows of its people) to their
-        reports.
-    """
-    if plan.is_single:
-        return [
-            reports_of(form, name, slice(None))
-            for _, form, name in report_columns(plan)
-        ]
-    columns = [pa.array((forms + 1).astype(np.uint16))]
-    for form, mechanisms in enumerate(plan.form_mechanisms):
-        rows = np.flatnonzero(forms == form)
-        positions = np.full(len(forms), -1, dtype=np.int64)
-        positions[rows] = np.arange(len(rows))
-        indices = pa.array(positions, mask=positions < 0)
-        columns += [reports_of(form, name, rows).take(indices) for name in mechanisms]
-    return columns
 
 
 class ReportSource:
@@ -366,121 +249,3 @@ def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
                 f"{part} is damaged: it does not have as many reports as it states"
             )
         return parquet.schema_arrow, sum(groups)
-
-
-def _warn(note: str) -> None:
-    """Warn of reports that are left out."""
-    warnings.warn(note, stacklevel=6)
-
-
-def open_reports(
-    plan: PlanContent, reports: Any, note: Callable[[str], None] = _warn
-) -> ReportSource:
-    """Return a plan's reports as a source of batches.
-
-    Parameters
-    ----------
-    plan
-        The plan that they were collected with.
-    reports
-        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file,
-        of a CSV file, of JSON Lines or of a receiver's database, of a folder of such, a
-        glob, a list of paths, or a `ReportSource`.  Columns that are no attributes of
-        the plan are ignored.
-    note
-        Called with a sentence on the lines that are skipped; a warning by default.
-    """
-    if isinstance(reports, ReportSource):
-        return reports
-    if isinstance(reports, pa.RecordBatch):
-        reports = pa.Table.from_batches([reports])
-    if isinstance(reports, pa.Table):
-        return ReportSource(plan, [reports])
-    if not isinstance(reports, (str, os.PathLike, list, tuple)):
-        return ReportSource(plan, [table_of_frame(reports_schema(plan), reports)])
-    kind, files = find_files(reports, FORMATS, _format_of)
-    if kind == PARQUET:
-        return ReportSource(plan, files)
-    if kind == COMMAS:
-        return ReportSource(plan, [table_of_csv(reports_schema(plan), files)])
-    table, notes = _sent_reports(plan, kind, files)
-    for sentence in notes:
-        note(sentence)
-    return ReportSource(plan, [table], are_lines=True)
-
-
-def _sent_reports(
-    plan: PlanContent, kind: str, files: Sequence[Path]
-) -> tuple[pa.Table, list[str]]:
-    """Return batches of reports that clients sent, as lines or in a database, and notes
-    on those left out.
-    """
-    if kind == DATABASE:
-        from seepage.collection.stored_reports import read_databases
-
-        return read_databases(plan, files)
-    from seepage.collection.report_lines import read_report_lines
-
-    return read_report_lines(plan, files)
-
-
-def _format_of(file: Path) -> str:
-    """Return the format of a file of reports by its suffix, else by its first bytes.
-
-    A file with a known suffix is not opened: closing a database would release the locks
-    of a receiver in this process.
-    """
-    suffix = suffix_of(file)
-    if suffix in FORMATS:
-        return FORMATS[suffix]
-    start = first_bytes(file)
-    if start == DATABASE_START:
-        return DATABASE
-    if start.lstrip().startswith((b"{", GZIP)):
-        return LINES
-    return PARQUET
-
-
-def check_schema(plan: PlanContent, schema: pa.Schema, where: str) -> None:
-    """Raise an InputError if the schema of batches is not that of the plan's
-    reports.
-    """
-    stated = (schema.metadata or {}).get(COLLECTION)
-    if stated is not None and stated.decode(errors="replace") != plan.collection:
-        raise InputError(
-            f"{where} holds reports of another plan: its attributes, values or "
-            "mechanisms differ"
-        )
-    for expected in reports_schema(plan):
-        if schema.get_field_index(expected.name) < 0:
-            raise InputError(
-                f"{where} must have one column of reports {expected.name!r}"
-            )
-        field = schema.field(expected.name)
-        if expected.name == FORM and not plan.is_single:
-            _check_form_column(field, where)
-        else:
-            _check_report_column(field, expected, where)
-
-
-def _check_form_column(field: pa.Field, where: str) -> None:
-    """Raise an InputError if a batch's column of the numbers of forms holds no
-    integers.
-    """
-    if not pa.types.is_integer(field.type):
-        raise InputError(
-            f"column {FORM!r} of {where} must hold integers, got {field.type}"
-        )
-
-
-def _check_report_column(field: pa.Field, expected: pa.Field, where: str) -> None:
-    """Raise an InputError if a batch's column does not hold reports of its
-    mechanism.
-    """
-    stated = described_reports(field)
-    required = described_reports(expected)
-    if stated != required or field.type != expected.type:
-        raise InputError(
-            f"column {field.name!r} of {where} must hold reports of {required}, "
-            f"got {stated or field.type}"
-        )

@@ -44,7 +44,8 @@ from seepage._core.odds import odds_above
 from seepage._core.results import Result
 from seepage.collection.cell_sums import add_reports
 from seepage.collection.ratio_intervals import ratio_intervals
-from seepage.collection.report_batches import ReportSource, open_reports
+from seepage.collection.report_batches import ReportSource
+from seepage.collection.report_files import open_reports
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.pair_leak import Leak
 from seepage.mechanisms.release import Release

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from seepage._core import checks
 from seepage._core.errors import InputError
-from seepage.collection.report_batches import GZIP, reports_schema, spread_reports
+from seepage.collection.report_files import GZIP
+from seepage.collection.report_schema import reports_schema, spread_reports
 from seepage.designs.forms.form_channels import REPORT
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports

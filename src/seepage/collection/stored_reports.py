@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from seepage._core.errors import InputError
 from seepage._core.files import whole_file
-from seepage.collection.report_batches import DATABASE, FORMATS, LINES
-from seepage.collection.report_file import write_report_file
+from seepage.collection.report_files import DATABASE, FORMATS, LINES, write_report_file
 from seepage.collection.report_lines import LineGatherer
 from seepage.plan.content import PlanContent
 from seepage.tables.sources import PARQUET, suffix_of

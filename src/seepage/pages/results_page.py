@@ -14,7 +14,7 @@ from seepage._core.percent import percent_text
 from seepage._core.text import rounded_people
 from seepage.collection.estimated_table import Table
 from seepage.collection.frequencies import Frequencies
-from seepage.collection.report_batches import open_reports
+from seepage.collection.report_files import open_reports
 from seepage.pages.dot_rows import in_two_columns
 from seepage.pages.plan_page import STYLES, long_date, plan_title
 from seepage.pages.plan_view import promised_odds

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from seepage._core.errors import InputError
-from seepage.app.opened_files import FileIdentity, FileLock, create_private
+from seepage.app.database_files import FileIdentity, FileLock, create_private
 
 
 @pytest.mark.posix

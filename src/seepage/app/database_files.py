@@ -26,7 +26,7 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileIdentity":
-        """Return the identity of an opened file from its status."""
+        """Return the identity of a database's file from its status."""
         return cls(status.st_dev, status.st_ino)
 
 
@@ -57,7 +57,7 @@ def create_private(path: Path) -> FileIdentity:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Synchronise the names of opened files in a folder, where the system can."""
+    """Synchronise the names of a database's files in a folder, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -90,7 +90,7 @@ class OpenedFiles:
             raise OSError(f"{path.name} was replaced while it was opened")
 
     def check(self) -> None:
-        """Raise an OSError unless each name still leads to the file that was opened.
+        """Raise an OSError unless each name still leads to the database's opened file.
 
         A file that is smaller than before was truncated by somebody else: SQLite
         shrinks neither file while it is open in this way.
