@@ -20,7 +20,7 @@ from plan_examples import (
     product,
     three_forms,
 )
-from seepage.pages.results_view import finding
+from seepage.pages.results_view import finding, together_view
 from seepage.plan.promises import answer_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:numbers of .* count as the midpoints")
@@ -270,3 +270,21 @@ def test_the_command_writes_page_and_csv(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "shares.csv").read_text() == PLAN.estimate(REPORTS).to_csv()
     assert "on 3,000 other records" in (tmp_path / "page.html").read_text()
+
+
+def test_a_share_in_a_group_lies_in_its_own_interval(tmp_path):
+    """Few reports with much noise: unbiased estimates are below 0 and above 1."""
+    people = PEOPLE.select(["sex", "job"]).slice(0, 60)
+    plan = sp.calibrate(people, 0.7, scope="table", mechanism="grr")
+    outside = 0
+    for seed in range(8):
+        table = plan.table(plan.perturb(people, rng=seed), "sex", by="job")
+        values = table.shares().values
+        outside += int(((values < 0) | (values > 1)).sum())
+        view = together_view(table, 20)
+        for block in view.blocks:
+            for row in block.rows:
+                value = float(row.value.removesuffix(" %"))
+                low, high = map(float, row.interval.split(" to "))
+                assert low <= value <= high
+    assert outside

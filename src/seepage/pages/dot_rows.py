@@ -14,7 +14,8 @@ LIMITED = 100.0
 class DotRow:
     """One share: a dot for the estimate, a band for its interval, and both in words.
 
-    Places are in % of the axis, cut at its ends; the words are not cut.
+    Places are in % of the axis, cut at its ends; the words are cut where the interval
+    is, see `possible_share`.
     """
 
     label: str
@@ -34,6 +35,30 @@ class DotBlock:
     rows: tuple[DotRow, ...]
 
 
+def possible_share(share: Estimated) -> float:
+    """Return the estimate of a share that stands beside its interval.
+
+    An unbiased estimate may be below 0 or above 1.  Where its interval is one of
+    possible shares, cut to [0, 1], so is the estimate: the possible share nearest to
+    it, which the interval contains.  A normal interval is not cut, nor is its middle.
+
+    Examples
+    --------
+    >>> possible_share(Estimated(1.006, 0.1, (0.805, 1.0)))
+    1.0
+    >>> possible_share(Estimated.normal(-0.004, 0.005))
+    -0.004
+    """
+    low, high = share.interval
+    if low < 0.0 or high > 1.0:
+        return share.value
+    if share.value > 1.0:
+        return 1.0
+    if share.value < 0.0:
+        return 0.0
+    return share.value
+
+
 def dot_row(label: str, share: Estimated) -> DotRow:
     """Return a share as a row with a dot.
 
@@ -47,7 +72,7 @@ def dot_row(label: str, share: Estimated) -> DotRow:
     left = _on_axis(low)
     return DotRow(
         label=label,
-        value=f"{percent_text(share.value)} %",
+        value=f"{percent_text(possible_share(share))} %",
         interval=f"{percent_text(low)} to {percent_text(high)}",
         dot=_on_axis(share.value),
         left=left,

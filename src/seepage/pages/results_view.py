@@ -14,7 +14,7 @@ from seepage.collection.estimated_table import Table
 from seepage.collection.frequencies import Frequencies
 from seepage.designs.search_progress import NORMAL
 from seepage.leakage.pair_leak import Leak
-from seepage.pages.dot_rows import DotBlock, dot_row
+from seepage.pages.dot_rows import DotBlock, dot_row, possible_share
 from seepage.plan.content import PlanContent
 from seepage.plan.plan_check import PlanCheck
 from seepage.plan.plan_precision import joint_half_width
@@ -287,7 +287,8 @@ def _cell_text(table: Table, answer: str, group: str) -> str:
     """
     share = table[answer, group]
     low, high = share.interval
-    return f"{percent_text(share.value)} ({percent_text(low)} to {percent_text(high)})"
+    value = possible_share(share)
+    return f"{percent_text(value)} ({percent_text(low)} to {percent_text(high)})"
 
 
 State = Literal["yes", "no", "open"]
