@@ -33,6 +33,12 @@ def search_until_stopped(*, progress):
         return best
 
 
+def sketch_and_wait(*, progress):
+    progress.sketch([(0.6, ("coffee", "sleep")), (0.4, ("sleep",))])
+    while True:
+        time.sleep(0.05)
+
+
 def print_much(*, progress):
     print("libraries print" * 10_000)
     return "whole"

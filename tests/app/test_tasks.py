@@ -87,6 +87,15 @@ def test_how_far_it_is_in_words(tmp_path):
     task.kill()
 
 
+def test_the_best_so_far_is_drawn(tmp_path):
+    task = BackgroundTask.start("searching", tmp_path, app_work.sketch_and_wait)
+    end = time.monotonic() + 60
+    while not task.sketch and time.monotonic() < end:
+        time.sleep(0.02)
+    assert [row.asked for row in task.best.rows] == ["100", "60"]
+    task.kill()
+
+
 def test_temporary_files_are_in_the_private_folder(tmp_path):
     task = BackgroundTask.start("naming", tmp_path, app_work.temporary_folder).wait(60)
     assert task.result == str(tmp_path)

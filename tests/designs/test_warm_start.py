@@ -170,6 +170,24 @@ def test_the_first_plan_is_told_before_the_first_round(people, monkeypatch):
     assert all(text.startswith("best so far: ") for text in texts if text != "pairs")
 
 
+def test_the_groups_of_the_best_so_far_are_told(people):
+    sketches = []
+
+    class Progress:
+        def __call__(self, done, total):
+            pass
+
+        def sketch(self, groups):
+            sketches.append(groups)
+
+    sp.design(people, 2.0, progress=Progress(), **OPTIONS)
+    assert sketches
+    for groups in sketches:
+        assert math.fsum(share for share, _ in groups) == pytest.approx(1)
+        asked = {name for _, names in groups for name in names}
+        assert asked == set(people.column_names)
+
+
 def test_progress_of_the_best_so_far_gets_no_worse(people):
     texts = []
 

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import IO, Any
 
 from seepage._core.errors import SeepageError
@@ -15,6 +16,9 @@ from seepage.app.tasks import Fault
 
 INTERVAL = 0.2
 """Least seconds between two messages on progress."""
+
+SKETCHING = 1.0
+"""Least seconds between two sketches of the best so far."""
 
 
 def run_task(orders: IO[bytes], answers: IO[bytes]) -> None:
@@ -58,6 +62,7 @@ class SentProgress:
         """Send the progress of a task from its process."""
         self._answers = answers
         self._last = 0.0
+        self._sketched = -SKETCHING
 
     def __call__(self, done: int, total: int | None) -> None:
         """Send from the task's process the number of steps done and their total, None
@@ -71,6 +76,15 @@ class SentProgress:
     def describe(self, text: str) -> None:
         """Send from the task's process how far the work is, in words."""
         self._send("words", text)
+
+    def sketch(self, groups: Sequence[tuple[float, Sequence[str]]]) -> None:
+        """Send from the task's process the groups of the best so far, by share, with
+        their questions; at most every `SKETCHING` seconds.
+        """
+        now = time.monotonic()
+        if now - self._sketched >= SKETCHING:
+            self._sketched = now
+            self._send("sketch", groups)
 
     def _send(self, kind: str, value: Any) -> None:
         """Send a message from the task's process."""

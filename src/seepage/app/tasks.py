@@ -15,12 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from seepage._core.errors import SeepageError
+from seepage.pages.mosaic import Mosaic, sketched_mosaic
 
 PATIENCE = 60.0
 """Seconds that a stopped task has for its result, until it is killed."""
@@ -60,6 +61,8 @@ class BackgroundTask:
         Steps done, and their number, None if unknown.
     words
         How far it is, in words: "best so far: 3,490 people".
+    sketch
+        The groups of the best so far, by share, with their questions.
     stopping
         Whether it was asked to stop.
     """
@@ -72,6 +75,7 @@ class BackgroundTask:
     done: int = 0
     total: int | None = None
     words: str = ""
+    sketch: Sequence[tuple[float, Sequence[str]]] = ()
     stopping: bool = False
     started: float = field(default_factory=time.monotonic)
 
@@ -109,6 +113,13 @@ class BackgroundTask:
     def seconds(self) -> float:
         """Seconds since the start of the task."""
         return time.monotonic() - self.started
+
+    @property
+    def best(self) -> Mosaic | None:
+        """The picture of the best so far of a task; None before there is one."""
+        if not self.sketch:
+            return None
+        return sketched_mosaic(self.sketch)
 
     @property
     def share(self) -> float | None:
@@ -157,6 +168,8 @@ class BackgroundTask:
                     self.done, self.total = value
                 elif kind == "words":
                     self.words = value
+                elif kind == "sketch":
+                    self.sketch = value
                 elif kind == "done":
                     self.result = value
                     state = "done"

@@ -427,6 +427,9 @@ class DesignSearch:
         work = self.work
         if progress is not None:
             progress(int(min(work.share, 1.0) * work.limit), math.ceil(work.limit))
+        sketch = getattr(progress, "sketch", None)
+        if sketch is not None and not self.inner:
+            sketch(self.pool.sketch())
         describe = getattr(progress, "describe", None)
         if describe is None:
             return

@@ -5,9 +5,10 @@ alike.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
+from typing import Protocol
 
 from seepage._core.percent import percent_of_people
 from seepage._core.text import short_list, two_digits
@@ -43,6 +44,9 @@ LABELLED = 2.5
 LABELLED_ON_PHONES = 8.0
 """Width of a group in % from which its letter also fits on a phone."""
 
+MOST_SKETCHED = 100
+"""Maximum number of groups that are drawn while a search runs."""
+
 NAMED_GROUPS = 6
 """Maximum number of groups without a letter that are named."""
 
@@ -51,6 +55,50 @@ SHOWN_PEOPLE = 50.0
 
 APART = 0.9
 """Width of a group in % from which a gap tells it from the next one."""
+
+
+class AskedForm(Protocol):
+    """A set of questions that some people are asked."""
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The questions of a form."""
+
+    @property
+    def share(self) -> float:
+        """The share of the people who are asked a form."""
+
+    @property
+    def chance(self) -> float:
+        """A number in proportion to the share of a form."""
+
+
+class AskedPlan(Protocol):
+    """Forms that people are divided among: a plan, or a sketch of one."""
+
+    @property
+    def forms(self) -> Sequence[AskedForm]:
+        """The forms that people are divided among."""
+
+
+@dataclass(frozen=True)
+class SketchedForm:
+    """A form of a search's best so far."""
+
+    share: float
+    attributes: tuple[str, ...]
+
+    @property
+    def chance(self) -> float:
+        """The share of a sketched form."""
+        return self.share
+
+
+@dataclass(frozen=True)
+class SketchedPlan:
+    """The forms of a search's best so far."""
+
+    forms: tuple[SketchedForm, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,8 +284,35 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
     >>> [row.name for row in view.rows], view.groups[0].description
     (['coffee', 'sleep'], 'Group A, 100 of 100 people: coffee, sleep')
     """
+    hits = [
+        {name: _truthful(plan, number, name) for name in form.attributes}
+        for number, form in enumerate(plan.forms)
+    ]
+    return _mosaic(plan, hits)
+
+
+def sketched_mosaic(sketch: Sequence[tuple[float, Sequence[str]]]) -> Mosaic:
+    """Return the mosaic of a search's best so far: groups by share, with their
+    questions.
+
+    Examples
+    --------
+    >>> view = sketched_mosaic([(0.6, ("coffee", "sleep")), (0.4, ("sleep",))])
+    >>> [group.description for group in view.groups]
+    ['Group A, 60 of 100 people: coffee, sleep', 'Group B, 40 of 100 people: sleep']
+    """
+    forms = tuple(SketchedForm(share, tuple(names)) for share, names in sketch)
+    plan = SketchedPlan(forms)
+    if len(forms) > MOST_SKETCHED:
+        return Mosaic(rows=(), groups=(), density="tall", lottery=lottery_of(plan))
+    return _mosaic(plan, None)
+
+
+def _mosaic(plan: AskedPlan, hits: Sequence[Mapping[str, int | None]] | None) -> Mosaic:
+    """Return a mosaic; `hits` are the numbers in the boxes of each form, if known."""
     order = similar_forms(plan)
     everything = questions_in_blocks(plan, order)
+    asked = shares_asked(plan)
     names = everything[:MOST_ROWS]
     density = _density(len(names))
     height = ROW_HEIGHTS[density]
@@ -245,20 +320,20 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
     groups = list[Group]()
     left = 0.0
     for letter_number, form_number in enumerate(order):
-        share = plan.forms[form_number].share
-        hits = {
-            name: _truthful(plan, form_number, name)
-            for name in plan.forms[form_number].attributes
-        }
+        form = plan.forms[form_number]
+        share = form.share
+        told = None
+        if hits is not None and density != "dense":
+            told = hits[form_number]
         cells = tuple(
             Cell(
                 top=tops[name],
                 baseline=tops[name] + height / 2 + 2.5,
-                truthful=None if density == "dense" else hits[name],
-                is_shaped=hits[name] is None and density != "dense",
+                truthful=None if told is None else told[name],
+                is_shaped=told is not None and told[name] is None,
             )
             for name in names
-            if name in plan.forms[form_number].attributes
+            if name in form.attributes
         )
         groups.append(
             Group(
@@ -275,7 +350,7 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
         QuestionRow(
             name=name,
             top=tops[name],
-            asked=percent_of_people(share_asked(plan, name)),
+            asked=percent_of_people(asked[name]),
         )
         for name in names
     )
@@ -290,7 +365,7 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
     )
 
 
-def lottery_of(plan: PlanContent) -> Lottery:
+def lottery_of(plan: AskedPlan) -> Lottery:
     """Return the mosaic's who is asked what in words, and how many people are asked how
     many questions.
     """
@@ -298,7 +373,7 @@ def lottery_of(plan: PlanContent) -> Lottery:
     for form in plan.forms:
         number = len(form.attributes)
         people_of[number] = people_of.get(number, 0.0) + 100 * form.share
-    shares = [share_asked(plan, name) for name in plan.collected.names]
+    shares = list(shares_asked(plan).values())
     largest = max(form.share for form in plan.forms)
     each = _range_of(f"{number:,}" for number in sorted(people_of))
     asked = _range_of(_of_people(share) for share in sorted(shares))
@@ -339,7 +414,7 @@ def _range_of(texts: Iterable[str]) -> str:
     return f"{first} to {others[-1]}"
 
 
-def _group_questions(plan: PlanContent, number: int, names: Sequence[str]) -> str:
+def _group_questions(plan: AskedPlan, number: int, names: Sequence[str]) -> str:
     """Return the questions of a group of the mosaic in words, in the order of some
     names.
     """
@@ -363,7 +438,7 @@ def group_letter(number: int) -> str:
     return f"{letter}{turn + 1}"
 
 
-def similar_forms(plan: PlanContent) -> list[int]:
+def similar_forms(plan: AskedPlan) -> list[int]:
     """Return the numbers of the forms in the mosaic's order, the largest first, each
     followed by the one most like it.
     """
@@ -379,7 +454,7 @@ def similar_forms(plan: PlanContent) -> list[int]:
     return order
 
 
-def _overlap(names: set[str], plan: PlanContent, number: int) -> tuple[float, int]:
+def _overlap(names: set[str], plan: AskedPlan, number: int) -> tuple[float, float]:
     """Return for the mosaic the Jaccard similarity of a form's questions to others,
     then its share.
     """
@@ -388,7 +463,7 @@ def _overlap(names: set[str], plan: PlanContent, number: int) -> tuple[float, in
     return len(names & asked) / len(names | asked), form.chance
 
 
-def questions_in_blocks(plan: PlanContent, order: Sequence[int]) -> list[str]:
+def questions_in_blocks(plan: AskedPlan, order: Sequence[int]) -> list[str]:
     """Return the questions in the mosaic's order: by the first group that is asked,
     then by their share.
     """
@@ -396,7 +471,8 @@ def questions_in_blocks(plan: PlanContent, order: Sequence[int]) -> list[str]:
     for position, number in enumerate(order):
         for name in plan.forms[number].attributes:
             first.setdefault(name, position)
-    return sorted(first, key=lambda name: (first[name], -share_asked(plan, name)))
+    asked = shares_asked(plan)
+    return sorted(first, key=lambda name: (first[name], -asked[name]))
 
 
 def _density(questions: int) -> str:
@@ -415,6 +491,15 @@ def share_asked(plan: PlanContent, name: str) -> float:
     asked.
     """
     return math.fsum(form.share for _, form in plan[name].asking)
+
+
+def shares_asked(plan: AskedPlan) -> dict[str, float]:
+    """Return the share of people who are asked each question of a mosaic."""
+    shares = dict[str, list[float]]()
+    for form in plan.forms:
+        for name in form.attributes:
+            shares.setdefault(name, []).append(form.share)
+    return {name: math.fsum(each) for name, each in shares.items()}
 
 
 def _truthful(plan: PlanContent, number: int, name: str) -> int | None:

@@ -49,6 +49,10 @@ FINAL_MINIMAX_ROUNDS = 300
 """The same for the final solution."""
 
 
+MIN_SKETCHED = 1e-4
+"""Minimum share of people of a form in a sketch of the best so far."""
+
+
 class FormPool:
     """The columns of the restricted master problem: forms, their precisions, and their
     shares.
@@ -111,6 +115,20 @@ class FormPool:
             return False
         self.keys.add(key)
         return True
+
+    def sketch(self) -> list[tuple[float, tuple[str, ...]]]:
+        """Return the sets of questions of the pool's forms that some people get, with
+        the share of the people, the largest first.
+        """
+        shares = dict[tuple[str, ...], float]()
+        for form, share in zip(self.forms, self.shares.tolist(), strict=True):
+            if share >= MIN_SKETCHED:
+                names = tuple(form.attributes)
+                shares[names] = shares.get(names, 0.0) + share
+        whole = math.fsum(shares.values())
+        return sorted(
+            ((share / whole, names) for names, share in shares.items()), reverse=True
+        )
 
     def solve_master(self, tolerance: float, max_updates: int) -> ShareSolution:
         """Improve the shares of the forms in the pool; those with share 0 and a
