@@ -268,8 +268,8 @@ def _leak_lines(leak: Any, matrix: Any) -> list[str]:
     groups = [" = ".join(names) for names in (leak.sources, leak.targets) if names]
     ends = " -> ".join(groups) or f"{leak.source} -> {leak.target}"
     most = odds_above(float(matrix.epsilons[matrix.domain.index(leak.source)]))
-    told = f"{odds_above(leak.leakage)}{delta_text(leak.delta)}"
-    line = f"  {ends}: {told} of at most {most}"
+    odds = f"{odds_above(leak.leakage)}{delta_text(leak.delta)}"
+    line = f"  {ends}: {odds} of at most {most}"
     if leak.interval:
         line += (
             f", {odds_below(leak.lower)} to {odds_above(leak.upper)} in the population"

@@ -516,8 +516,8 @@ def largest_joint_ratios(
     upper = np.log(bounds.upper)
     lower = np.log(bounds.lower)
     spread = [
-        _differences(upper[:, one], lower[:, one], own)
-        for one in map(slice, starts, [*starts[1:], number])
+        _differences(upper[:, values], lower[:, values], own)
+        for values in map(slice, starts, [*starts[1:], number])
     ]
     best = np.zeros(len(starts))
     if enough is not None:
@@ -586,8 +586,8 @@ def largest_joint_excess(
         flat = order[done : done + batch]
         flat = flat[bound[flat] > best]
         reports, pair = np.divmod(flat, len(first))
-        found = ratios.excesses(reports, first[pair], second[pair], c, factors[pair])
-        best = max(best, float((found / raised[pair]).max()))
+        excesses = ratios.excesses(reports, first[pair], second[pair], c, factors[pair])
+        best = max(best, float((excesses / raised[pair]).max()))
         done += batch
         batch = MAX_BATCH
     return best

@@ -188,7 +188,7 @@ def _joint_total(
             weights[-1] * edges,
             weights[0] * edges,
         )
-        found = largest_joint_ratios(
+        limits = largest_joint_ratios(
             ratios,
             np.zeros(1, dtype=np.int64),
             c,
@@ -196,7 +196,7 @@ def _joint_total(
             enough=best,
             own=own,
         )
-        best = np.maximum(best, found)
+        best = np.maximum(best, limits)
     return float(best[0])
 
 

@@ -131,11 +131,11 @@ class Leak:
 
     def __repr__(self) -> str:
         """Return the leak of a pair in one line."""
-        told = f"odds change {odds_above(self.leakage)}{delta_text(self.delta)}"
+        odds = f"odds change {odds_above(self.leakage)}{delta_text(self.delta)}"
         if self.interval is not None:
             lower, upper = self.interval
-            told += f", {odds_below(lower)} to {odds_above(upper)} in the population"
-        return f"Leak({self.source!r} -> {self.target!r}, {told})"
+            odds += f", {odds_below(lower)} to {odds_above(upper)} in the population"
+        return f"Leak({self.source!r} -> {self.target!r}, {odds})"
 
 
 def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:

@@ -198,11 +198,11 @@ def _people_picture(analysis: Analysis) -> Markup | None:
     """Return the picture of promised epsilons and realised losses on an analysis's
     page, None where none was measured.
     """
-    found = analysis.experienced
-    if found is None or not found.measured:
+    experience = analysis.experienced
+    if experience is None or not experience.measured:
         return None
     return inline_svg(
-        found.chart(analysis.name), "Promised epsilon and realised loss, in nats"
+        experience.chart(analysis.name), "Promised epsilon and realised loss, in nats"
     )
 
 

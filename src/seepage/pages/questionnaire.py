@@ -114,18 +114,20 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     if path is None:
         return texts
     try:
-        given = msgspec.json.decode(read_small(checks.path(path)), type=dict[str, str])
+        translated = msgspec.json.decode(
+            read_small(checks.path(path)), type=dict[str, str]
+        )
     except msgspec.MsgspecError as error:
         rule = "an object of texts, as JSON"
         raise InputError(
             f"texts must be {rule}: {path} ({error})", parameter="texts"
         ) from None
-    if unknown := sorted(given.keys() - texts.keys()):
+    if unknown := sorted(translated.keys() - texts.keys()):
         raise InputError(
             f"texts must have keys of the page's texts, got {unknown[0]!r}",
             parameter="texts",
         )
-    return texts | given
+    return texts | translated
 
 
 def questionnaire_page(

@@ -206,11 +206,11 @@ def _leaks(plan: Plan, source: Any) -> list[LeakRow]:
     no two attributes are together.
     """
     try:
-        found = plan.analyse(source)
+        leakages = plan.analyse(source)
     except InputError:
         return []
     rows = []
-    for leak in found.strongest(SHOWN_LEAKS):
+    for leak in leakages.strongest(SHOWN_LEAKS):
         limit = plan[leak.target].limit
         most = math.inf if limit is None else limit
         is_open = "within" if leak.upper <= most else "not decided"

@@ -317,11 +317,11 @@ def _of_kinds(
     judgements: Sequence[KindJudgement],
 ) -> list[Profile]:
     """Return the profiles of the checked columns of some kinds."""
-    chosen = list[Profile]()
+    of_kinds = list[Profile]()
     for profile, judgement in zip(profiles, judgements, strict=True):
         if judgement.kind in kinds:
-            chosen.append(profile)
-    return chosen
+            of_kinds.append(profile)
+    return of_kinds
 
 
 def _profiles(table: pa.Table, source: Source, options: TableOptions) -> list[Profile]:

@@ -62,18 +62,18 @@ def minimax_shares(
     >>> 0 <= found.gap < 0.01
     True
     """
-    found = _measured(rows, scale, weights, shares)
+    best = _measured(rows, scale, weights, shares)
     used = scale > 0
     for _ in range(rounds):
         start = shares + REENTERING
         shares = best_shares(rows, weights, start, TOLERANCE, MAX_UPDATES).shares
         new = _measured(rows, scale, weights, shares)
-        if new.largest < found.largest:
-            found = new
+        if new.largest < best.largest:
+            best = new
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = np.where(used, weights * scale / (shares @ rows), 0.0)
         weights = np.maximum(grown / grown.max(), MIN_WEIGHT * used)
-    return found
+    return best
 
 
 def _measured(

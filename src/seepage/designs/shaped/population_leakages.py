@@ -81,9 +81,9 @@ def population_leakages(
     leakages = dict.fromkeys(table.targets, 0.0)
     if names:
         ratios, starts = _likelihoods(channel.T, table, names)
-        found = largest_joint_ratios(ratios, starts, level, rounds=ROUNDS)
-        found = np.where(found > 0, found + ROUNDING, 0.0)
-        leakages.update(zip(names, found.tolist(), strict=True))
+        limits = largest_joint_ratios(ratios, starts, level, rounds=ROUNDS)
+        limits = np.where(limits > 0, limits + ROUNDING, 0.0)
+        leakages.update(zip(names, limits.tolist(), strict=True))
     return leakages
 
 
