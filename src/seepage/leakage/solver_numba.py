@@ -121,8 +121,8 @@ def _maximise_block(matrix, single, first, epsilon, start):
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
 def _maximise_blocks(matrix, single, first, end, epsilon, start, values, pairs):
-    """Write the largest log-ratio above `start` of each block of target values in the
-    compiled solver, with x and x'.
+    """Write the compiled solver's largest log-ratio above `start` of each block of
+    target values, with x and x'.
     """
     for block in numba.prange(first, end):
         value, likelier, other = _maximise_block(

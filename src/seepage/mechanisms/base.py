@@ -228,8 +228,8 @@ class Mechanism(ABC):
 
     @property
     def one_hot_map(self) -> tuple[float, float]:
-        """(a, b) such that (c - b) / a is an unbiased one-hot vector for a contribution
-        c to the mechanism's tally.
+        """(a, b) of the mechanism's tally such that (c - b) / a is an unbiased one-hot
+        vector for a contribution c.
         """
         return 1.0, 0.0
 

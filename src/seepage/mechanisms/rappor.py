@@ -73,9 +73,7 @@ class BasicRAPPOR(UnaryEncoding):
     name = "basic-rappor"
 
     def __init__(self, k: int, f: float = 0.5, p: float = 0.5, q: float = 0.75) -> None:
-        """Set the probabilities of the permanent and the instantaneous bits of basic
-        RAPPOR.
-        """
+        """Set the probabilities of basic RAPPOR's permanent and instantaneous bits."""
         self.f = checks.probability(f, "f")
         self.p = checks.probability(p, "p")
         self.q = checks.probability(q, "q")

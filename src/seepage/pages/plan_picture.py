@@ -6,8 +6,8 @@ from seepage.plan.content import PlanContent
 
 
 def plan_picture(plan: PlanContent) -> Any:
-    """Return an Altair chart of forms with their budgets and shares, totals and
-    limits.
+    """Return the picture of a plan, an Altair chart of forms with their budgets and
+    shares, totals and limits.
     """
     from seepage.charts.result_charts import forms_chart
 

@@ -185,9 +185,7 @@ def joint_half_width(variances: Sequence[Floats], people: int) -> float:
     errors = errors[errors > 0]
 
     def excess(width: float) -> float:
-        """Return how much too often some share would be outside a half-width of the
-        plan.
-        """
+        """Return how much too often a share of the plan is outside a half-width."""
         return float(2 * ndtr(-width / errors).sum()) - UNCOVERED
 
     largest = float(errors.max())

@@ -26,7 +26,8 @@ def gather_local(
     new_gathering: Callable[[], Gathering],
     part: RandomPart | None = None,
 ) -> tuple[Domain, int, Codes, Integers]:
-    """Return the domain of a table, the number of its records, and the gathered ones.
+    """Return what is gathered of a table on this machine: its domain, the number of its
+    records, and the gathered ones.
 
     These in codes of the domain, shape (attributes, records), and their multiplicities.
 

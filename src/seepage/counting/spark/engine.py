@@ -70,7 +70,8 @@ def gather_with_spark(
     new_gathering: Callable[[], Gathering],
     part: RandomPart | None = None,
 ) -> tuple[Domain, int, Codes, Integers]:
-    """Return the domain of a table, the number of its records, and the gathered ones.
+    """Return what Spark gathers of a table: its domain, the number of its records, and
+    the gathered ones.
 
     These in codes of the domain, shape (attributes, records), and their multiplicities.
 
