@@ -257,7 +257,7 @@ def curve_panels(
     diagonal: str = "",
     top: float | None = None,
 ) -> Any:
-    """Return lines in the common style, one panel for each value of `panel`.
+    """Return lines in the common style of charts, one panel for each value of `panel`.
 
     Parameters
     ----------

@@ -145,8 +145,8 @@ class Precisions:
         return 1 / (self._moment(j, epsilon) - self.squares[j])
 
     def largest_to_mean(self, j: int, precision: float) -> float:
-        """Return the largest variance of an answer over the mean of all, for GRR
-        reports of a precision.
+        """Return for GRR reports of a precision the largest variance of an answer over
+        the mean of all.
 
         v_u = alpha + beta f_u - f_u^2 for answer u, noise and sampling together; 1 for
         another statistic.

@@ -194,7 +194,7 @@ def _after_flip(
 
 
 def _power_below(base: Fraction, count: int) -> Fraction:
-    """Return base^count, for 0 <= base <= 1, rounded down."""
+    """Return base^count for RAPPOR's reports, for 0 <= base <= 1, rounded down."""
     if base in (0, 1):
         return base
     exponent = count * log_nearest(base)
