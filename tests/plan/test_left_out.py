@@ -148,3 +148,27 @@ def test_a_limit_of_one_answer_alone_makes_no_plan():
     table = PEOPLE[["female", "smoker"]].assign(hiv="no")
     with pytest.raises(sp.InputError, match="attribute with two answers or more"):
         sp.design(table, {"hiv": 2.0}, keep=["hiv"], effort=0.05)
+
+
+def test_rare_answers_that_count_with_a_common_one_are_said():
+    """With two common answers and a rare one, nobody estimates the rare one."""
+    rng = np.random.default_rng(3)
+    people = 4_000
+    table = pd.DataFrame(
+        {
+            "hiv": rng.choice(
+                ["negative", "untested", "positive"], people, p=[0.6, 0.37, 0.03]
+            ),
+            "race": rng.choice(
+                ["white", "black", "x", "y"], people, p=[0.5, 0.35, 0.08, 0.07]
+            ),
+            "sex": rng.choice(["F", "M"], people),
+        }
+    )
+    plan = sp.design(table, 2.0, effort=0.02, shape="never")
+    assert "rare answers count with a common one: hiv ('untested or other')" in (
+        left_out_sentence(plan)
+    )
+    assert "race" not in left_out_sentence(plan)
+    kept = sp.design(table, 2.0, effort=0.02, shape="never", bins={"hiv": "none"})
+    assert "rare answers" not in left_out_sentence(kept).replace("has rare answers", "")

@@ -25,6 +25,10 @@ NOTABLE = 0.9
 """Factor of the people without a rare question up to which its price is named."""
 
 
+OR_OTHER = " or other"
+"""How an answer ends that a common one and rare ones share."""
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """The columns of a plan's table by what the plan does with them.
@@ -139,6 +143,7 @@ def left_out_sentence(plan: PlanContent) -> str:
     left_out = left_out_of(plan)
     clauses = [
         *_dear_clauses(plan),
+        *_joined_clauses(plan),
         *_protected_clauses(plan, left_out),
         *_unpromised_clauses(left_out),
     ]
@@ -168,6 +173,22 @@ def _dear_clauses(plan: PlanContent) -> list[str]:
     if len(dear) > SHOWN:
         return [*dear[:SHOWN], f"{len(dear) - SHOWN:,} more have rare answers"]
     return dear
+
+
+def _joined_clauses(plan: PlanContent) -> list[str]:
+    """Return which questions count rare answers with a common one.
+
+    "Untested or other" is true for a person who is positive, but no share of those who
+    are is estimated: it is the user who says whether that matters.
+    """
+    joined = list[str]()
+    for planned in plan.attributes:
+        label = planned.attribute.catch_all
+        if planned.asking and label is not None and label.endswith(OR_OTHER):
+            joined.append(f"{planned.name} ({label!r})")
+    if not joined:
+        return []
+    return [f"rare answers count with a common one: {short_list(joined, SHOWN)}"]
 
 
 def _has_rare_answers(planned: PlannedAttribute) -> bool:
