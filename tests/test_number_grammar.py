@@ -9,8 +9,8 @@ from seepage._core.number_grammar import is_count, number_of_text
 from seepage.auditing.report_keys import exact_text, python_key
 from seepage.channel.domain import Attribute
 from seepage.cli.parsing import as_number
-from seepage.collection.clear_columns import clear_columns
 from seepage.collection.formula import cell_variables, parse_formula
+from seepage.collection.unperturbed_columns import clear_columns
 from seepage.collection.weights import checked_weights
 from seepage.designs.want import attribute_scores
 from seepage.mechanisms.published_randomiser import read_content

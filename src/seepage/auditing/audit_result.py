@@ -82,18 +82,20 @@ class Audit(Result):
     version: str = __version__
 
     def __getitem__(self, name: str) -> AuditedClaim:
-        """Return the audited claim about one attribute, by name."""
+        """Return the claim about one attribute in an audit's result, by name."""
         by_attribute = {claim.attribute: claim for claim in self.claims}
         return by_attribute[checks.choice(name, "name", by_attribute)]
 
     @property
     def decisive(self) -> AuditedClaim:
-        """The audited claim with the gravest verdict, and of these the one exceeded
-        most.
+        """The claim with the gravest verdict in an audit's result, and of these the one
+        exceeded most.
         """
 
         def gravity(claim: AuditedClaim) -> tuple[int, float]:
-            """Return the place of an audited claim in the order of gravity."""
+            """Return the place of a claim of an audit's result in the order of
+            gravity.
+            """
             unspent = (claim.claim or 0.0) - claim.epsilon
             return STATES.index(claim.verdict), unspent
 
@@ -101,42 +103,48 @@ class Audit(Result):
 
     @property
     def verdict(self) -> State:
-        """The gravest verdict of an audit: `"holds"` only if every claim does."""
+        """The gravest verdict of an audit's result: `"holds"` only if every claim
+        does.
+        """
         return self.decisive.verdict
 
     @property
     def epsilon(self) -> float:
-        """The realised epsilon of an audit's decisive claim: exact, or what samples
-        prove.
+        """The realised epsilon of the decisive claim in an audit's result: exact, or
+        what samples prove.
         """
         return self.decisive.epsilon
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Lower and upper limit of the realised epsilon of an audit's decisive
-        claim.
+        """Lower and upper limit of the realised epsilon of the decisive claim in an
+        audit's result.
         """
         return self.decisive.lower, self.decisive.upper
 
     @property
     def delta(self) -> float:
-        """The delta that an audit's decisive attribute realises at the claimed
-        epsilon.
+        """The delta that the decisive attribute in an audit's result realises at the
+        claimed epsilon.
         """
         return self.decisive.delta
 
     @property
     def witness(self) -> str:
-        """The most telling report of an audit's decisive claim, in words."""
+        """The most telling report of the decisive claim in an audit's result, in
+        words.
+        """
         return self.decisive.sentence
 
     def assert_holds(self) -> None:
-        """Raise an AssertionError unless every claim of an audit holds; for tests."""
+        """Raise an AssertionError unless every claim in the audit's result holds; for
+        tests.
+        """
         if self.verdict != "holds":
             raise AssertionError("\n".join(self.sentences()))
 
     def sentences(self) -> list[str]:
-        """Return the verdict of an audit on every claim in words."""
+        """Return the audit's result on every claim in words."""
         lines = []
         for claim in self.claims:
             verdict = claim.claim_words
@@ -150,7 +158,9 @@ class Audit(Result):
         return [*lines, *self.notes]
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the page of the analysis, headed by the audit; needs `data`."""
+        """Write the page of the analysis, headed by the audit's result; needs
+        `data`.
+        """
         from seepage.pages.analysis_page import report_page
 
         if self.analysis is None or self.claimed is None:
@@ -161,7 +171,7 @@ class Audit(Result):
         write_text(path, report_page(analysis, audit=self))
 
     def chart(self) -> Any:
-        """Return the realised epsilons of an audit and its claims as an Altair
+        """Return the realised epsilons of an audit's result and its claims as an Altair
         chart.
         """
         from seepage.charts.result_charts import audit_chart
@@ -169,8 +179,8 @@ class Audit(Result):
         return audit_chart([claim.row for claim in self.claims], self.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as JSON-compatible data; the analyses of the data are left
-        out.
+        """Return the audit's result as JSON-compatible data; the analyses of the data
+        are left out.
         """
         content = {
             "format": FORMAT,
@@ -186,13 +196,13 @@ class Audit(Result):
         return dict(json_ready(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the audit as JSON, see `to_dict`; `load` reads it."""
+        """Write the audit's result as JSON, see `to_dict`; `load` reads it."""
         write_text(path, json_text(self.to_dict()) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Audit":
-        """Return a saved audit: claims, verdicts, witnesses and leakages, without the
-        analyses.
+        """Return the saved result of an audit: claims, verdicts, witnesses and
+        leakages, without the analyses.
 
         Examples
         --------
@@ -214,7 +224,7 @@ class Audit(Result):
             raise InputError(f"{str(file)!r} is no saved audit: {problem}") from None
 
     def _headline(self) -> str:
-        """Return an audit in one line."""
+        """Return the result of an audit in one line."""
         worst = self.decisive
         name = escaped(worst.attribute)
         budgets = f"{worst.claim_words}, epsilon {worst.epsilon_words}"
@@ -223,6 +233,6 @@ class Audit(Result):
         )
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the columns of an audit in long form."""
+        """Return the columns of an audit's result in long form."""
         rows = [claim.row for claim in self.claims]
         return {name: [row[name] for row in rows] for name in rows[0]}

@@ -119,7 +119,9 @@ class ExactPrivacy:
 
     @cached_property
     def one_report(self) -> float:
-        """The exact epsilon of one outcome: the largest log-ratio, rounded up."""
+        """The exact epsilon of one audited outcome: the largest log-ratio, rounded
+        up.
+        """
         mechanism = self.attribute.mechanism
         if mechanism is None:
             assert self._outcomes is not None
@@ -132,8 +134,8 @@ class ExactPrivacy:
 
     @cached_property
     def pure(self) -> float:
-        """The exact epsilon of all reports with delta 0: infinite where a report
-        excludes a value.
+        """The exact epsilon of all audited reports with delta 0: infinite where a
+        report excludes a value.
         """
         if self.repeats == 1 or math.isinf(self.one_report):
             return self.one_report
@@ -163,8 +165,8 @@ class ExactPrivacy:
         return product
 
     def _ones_of_two_bits(self) -> Floats | None:
-        """Return the exact P(numbers of 1s in the bits of two values given one or the
-        other).
+        """Return the exact P(numbers of 1s in two audited bits given the one value or
+        the other).
 
         The other bits have one distribution under both, and the order of reports that
         repeat a stored bit tells nothing.  None if there are too many numbers.
@@ -178,7 +180,7 @@ class ExactPrivacy:
         return np.stack([np.outer(true, other).ravel(), np.outer(other, true).ravel()])
 
     def delta(self, epsilon: float) -> RealisedDelta:
-        """Return the smallest exact delta known to hold with this epsilon.
+        """Return the smallest exact delta known to hold with this epsilon for an audit.
 
         Notes
         -----
@@ -195,7 +197,7 @@ class ExactPrivacy:
         return RealisedDelta(bound, is_exact=bound == 0)
 
     def _hockey_stick(self, epsilon: float) -> float:
-        """Return the exact delta of all reports at an epsilon."""
+        """Return the exact delta of all audited reports at an epsilon."""
         assert self.all_reports is not None
         return _hockey_stick(
             self.all_reports, pure=self.pure, factors=self.repeats, epsilon=epsilon
@@ -219,8 +221,8 @@ class ExactPrivacy:
         )
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest exact epsilon found with at most this delta, rounded
-        up.
+        """Return the smallest exact epsilon found with at most this delta for an audit,
+        rounded up.
         """
         if delta == 0:
             return self.pure
@@ -266,7 +268,7 @@ class ExactPrivacy:
 def _hockey_stick(
     reports: Floats, *, pure: float, factors: int, epsilon: float
 ) -> float:
-    """Return the exact delta of a matrix of reports at an epsilon, rounded up.
+    """Return the exact delta of a matrix of audited reports at an epsilon, rounded up.
 
     Each of its cells is a product of so many `factors`, which have rounding errors.
     """
@@ -300,8 +302,8 @@ def record_delta(attributes: Sequence[ExactPrivacy], epsilon: float) -> float:
 
 
 def _product_matrix(attributes: Sequence[ExactPrivacy]) -> Floats | None:
-    """Return the exact P(reports of all attributes given their values), where that is
-    small.
+    """Return the exact P(audited reports of all attributes given their values), where
+    that is small.
     """
     matrices = []
     for privacy in attributes:
@@ -318,8 +320,8 @@ def _product_matrix(attributes: Sequence[ExactPrivacy]) -> Floats | None:
 def _composed_delta(
     attributes: Sequence[ExactPrivacy], pure: float, epsilon: float
 ) -> float:
-    """Return the sum of the exact deltas at shares of epsilon in proportion to the pure
-    epsilons.
+    """Return the sum of the exact deltas of an audit at shares of epsilon in proportion
+    to the pure epsilons.
     """
     deltas = []
     for privacy in attributes:

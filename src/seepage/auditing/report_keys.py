@@ -67,8 +67,8 @@ NAN_BITS = struct.pack(">d", math.nan)
 
 
 def exact_text(report: Any) -> str:
-    r"""Return the exact text of a report, different for reports of another type or
-    value.
+    r"""Return the exact text of a report, the key that differs for other types or
+    values.
 
     Raises an InputError for an object of which no text tells all values apart.
 
@@ -86,7 +86,7 @@ def exact_text(report: Any) -> str:
 
 
 def _exact_text(report: Any) -> str:
-    """Return the exact text of a report, or of one of its items."""
+    """Return the exact text of a report, or of one of its items, for its key."""
     kind = type(report)
     if report is None or kind in EXACT_BY_REPR:
         return repr(report)
@@ -104,7 +104,9 @@ def _exact_text(report: Any) -> str:
 
 
 def _float_text(number: float) -> str:
-    """Return a float of a report as exact text, with the bits of an unusual NaN."""
+    """Return a float as the exact text of a report's key, with the bits of an unusual
+    NaN.
+    """
     bits = struct.pack(">d", number)
     if math.isnan(number) and bits != NAN_BITS:
         return f"nan({bits.hex()})"
@@ -112,7 +114,7 @@ def _float_text(number: float) -> str:
 
 
 def _sequence_text(reports: Any, brackets: tuple[str, str]) -> str:
-    """Return a list or tuple of a report as exact text, in brackets."""
+    """Return a list or tuple as the exact text of a report's key, in brackets."""
     texts = [_exact_text(report) for report in reports]
     if isinstance(reports, (set, frozenset)):
         texts.sort()
@@ -120,15 +122,15 @@ def _sequence_text(reports: Any, brackets: tuple[str, str]) -> str:
 
 
 def _mapping_text(report: Mapping[Any, Any]) -> str:
-    """Return a mapping of a report as exact text, its keys in their order, which an
-    adversary sees.
+    """Return a mapping as the exact text of a report's key, its keys in their order,
+    which an adversary sees.
     """
     items = [f"{_exact_text(key)}: {_exact_text(report[key])}" for key in report]
     return f"{{{', '.join(items)}}}"
 
 
 def _numpy_text(report: Any) -> str:
-    """Return a NumPy array or number of a report as exact text."""
+    """Return a NumPy array or number as the exact text of a report's key."""
     name = report.dtype.name
     if report.dtype.kind not in "biufcSU":
         raise _no_report(report)
@@ -140,8 +142,8 @@ def _numpy_text(report: Any) -> str:
 
 
 def _text_of_subclass(report: Any) -> str:
-    """Return the exact text of a report of a class of the randomiser's own, with its
-    name.
+    """Return the exact text of a report's key where its class is the randomiser's own,
+    with its name.
     """
     content = _text_of_parts(report)
     if content is None:
@@ -150,7 +152,9 @@ def _text_of_subclass(report: Any) -> str:
 
 
 def _text_of_parts(report: Any) -> str | None:
-    """Return the exact text of the parts of a report; None if it has no parts."""
+    """Return the exact text of the parts of a report for its key; None if it has no
+    parts.
+    """
     if dataclasses.is_dataclass(report) and not isinstance(report, type):
         fields = [field.name for field in dataclasses.fields(report)]
         return _mapping_text({field: getattr(report, field) for field in fields})
@@ -165,8 +169,8 @@ def _text_of_parts(report: Any) -> str | None:
 
 
 def _text_of_scalar(report: Any) -> str:
-    """Return the exact text of a report that is a number, a text or bytes; any other
-    raises.
+    """Return the exact text of a report for its key: a number, a text or bytes; any
+    other raises.
     """
     if isinstance(report, float):
         return _float_text(float(report))
@@ -177,7 +181,9 @@ def _text_of_scalar(report: Any) -> str:
 
 
 def _no_report(report: Any) -> InputError:
-    """Return the error for an object that cannot be a report of a randomiser."""
+    """Return the error for an object that has no key, as it cannot be a report of a
+    randomiser.
+    """
     return InputError(
         "a report must be a number, a text, bytes, None, or a list, tuple, set or "
         f"mapping of these, got {type(report).__qualname__}; "
@@ -198,7 +204,7 @@ BRACKETS = 2
 
 
 def encoded_report(report: Any) -> EncodedReport:
-    """Return a report as it is sent from a child process.
+    """Return a report, with the text of its key, as it is sent from a child process.
 
     Examples
     --------
@@ -216,7 +222,7 @@ def encoded_report(report: Any) -> EncodedReport:
 
 
 def whole_text(report: EncodedReport) -> str:
-    """Return the exact text of a report that a child process sent."""
+    """Return the exact text of the key of a report that a child process sent."""
     if isinstance(report, str):
         return report
     return f"{report[0]}{', '.join(report[BRACKETS:])}{report[1]}"

@@ -245,7 +245,7 @@ def _score(pairs: PairCounts, panel: Panel, rng: int) -> MechanismScore:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of a benchmark's scores over attributes."""
+    """Return the mean of a mechanism's scores over attributes."""
     return float(np.mean(values))
 
 

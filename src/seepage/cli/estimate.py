@@ -118,7 +118,7 @@ def _survey_weights(
     """Return the weights of estimates: a column beside the reports by its name, or
     numbers from the covariates.
     """
-    from seepage.collection.clear_columns import (
+    from seepage.collection.unperturbed_columns import (
         clear_columns,
         column_names,
         column_texts,

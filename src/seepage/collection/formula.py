@@ -12,7 +12,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.number_grammar import number_of_text
 from seepage.channel.domain import Attribute
-from seepage.collection.clear_columns import column_texts
+from seepage.collection.unperturbed_columns import column_texts
 from seepage.designs.want import attribute_scores, warn_of_midpoints
 
 

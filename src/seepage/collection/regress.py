@@ -15,12 +15,6 @@ from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute
 from seepage.collection.cell_sums import read_vectors, sum_table, undetermined
-from seepage.collection.clear_columns import (
-    clear_columns,
-    column_names,
-    column_texts,
-    named_weights,
-)
 from seepage.collection.corrected_equations import checked_inverse, fit_linear
 from seepage.collection.entry_likelihood import EntryLikelihood
 from seepage.collection.estimated_table import check_asked_together
@@ -44,6 +38,12 @@ from seepage.collection.profile_likelihood import (
 from seepage.collection.regression_result import Regression, finite_covariance
 from seepage.collection.report_batches import ReportSource
 from seepage.collection.report_files import open_reports
+from seepage.collection.unperturbed_columns import (
+    clear_columns,
+    column_names,
+    column_texts,
+    named_weights,
+)
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.published_randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse

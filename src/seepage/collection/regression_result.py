@@ -23,7 +23,6 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage._core.results import Result, json_ready
 from seepage.channel.domain import Attribute
-from seepage.collection.clear_columns import clear_columns, column_texts
 from seepage.collection.estimated_cells import (
     NORMAL_QUANTILE,
     Estimated,
@@ -31,6 +30,7 @@ from seepage.collection.estimated_cells import (
 )
 from seepage.collection.formula import Formula, Variable
 from seepage.collection.profile_likelihood import ProfileLikelihood
+from seepage.collection.unperturbed_columns import clear_columns, column_texts
 
 AGREEMENT = 0.1
 """Largest difference of the ends of nearly normal intervals from normal ones, in widths

@@ -192,7 +192,9 @@ def leakage_interval(terms: PairTerms, sets: LikelySets, confidence: float) -> L
 
 
 def _upper_limit(terms: PairTerms, sets: LikelySets, level: float) -> float:
-    """Return the largest upper limit of l(x, x', S), at a one-sided level."""
+    """Return the largest upper limit of a leakage l(x, x', S) from reports, at a
+    one-sided level.
+    """
     largest = -np.inf
     for x in range(terms.marginal.shape[1]):
         limits = _limits(terms, x, _orders(terms, x, sets), sets, level)

@@ -11,7 +11,7 @@ from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, SeepageWarning
 from seepage._core.number_grammar import number_of_text
-from seepage.collection.clear_columns import (
+from seepage.collection.unperturbed_columns import (
     clear_columns,
     column_texts,
     named_weights,

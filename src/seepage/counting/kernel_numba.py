@@ -40,7 +40,9 @@ intrinsic: Any = extending.intrinsic
 
 @intrinsic
 def popcount(typing_context, word):
-    """Return the number of bits set (LLVM `ctpop`, which vectorises)."""
+    """Return the number of bits set in compiled code (LLVM `ctpop`, which
+    vectorises).
+    """
 
     def generate(context, builder, signature, arguments):
         """Generate the LLVM instruction of the number of bits set."""
@@ -51,7 +53,7 @@ def popcount(typing_context, word):
 
 @intrinsic
 def pointer(typing_context, address):
-    """Return an address as a pointer."""
+    """Return an address as a pointer, in compiled code."""
 
     def generate(context, builder, signature, arguments):
         """Generate the LLVM instruction that makes an address a pointer."""
@@ -62,7 +64,9 @@ def pointer(typing_context, address):
 
 @intrinsic
 def equal_bits(typing_context, codes, word, value):
-    """Return the bitmap of `codes[64 * word : 64 * word + 64] == value` as a uint64."""
+    """Return the bits of `codes[64 * word : 64 * word + 64] == value` as a uint64, in
+    compiled code.
+    """
 
     def generate(context, builder, signature, arguments):
         """Generate the LLVM instructions that compare 64 codes at once."""
@@ -246,7 +250,9 @@ def _pack(codes, bits):
 
 @compiled
 def _add_bitmaps(bits, words, bitmaps, totals):
-    """Add the popcount of each bitmap to the marginal count of its code."""
+    """Add in compiled code the popcount of each bitmap to the marginal count of its
+    code.
+    """
     for bitmap in range(len(bits)):
         count = np.uint64(0)
         for word in range(words):
@@ -257,8 +263,8 @@ def _add_bitmaps(bits, words, bitmaps, totals):
 
 @compiled
 def _compare(bits, words, bitmaps, totals):
-    """Add the popcount of each two bitmaps' common bits to the count of their codes, in
-    tiles.
+    """Add in compiled code the popcount of each two bitmaps' common bits to the count
+    of their codes, in tiles.
     """
     for tile in range(0, len(bits), TILE):
         stop = 0
@@ -285,8 +291,8 @@ def _cell(first, second, totals):
 
 @compiled
 def _compare_tile(bits, tile, other, words):
-    """Return the number of common bits of one bitmap with each of the eight of a
-    tile.
+    """Return in compiled code the number of common bits of one bitmap with each of the
+    eight of a tile.
     """
     a = b = c = d = e = f = g = h = np.uint64(0)
     for word in range(words):

@@ -48,14 +48,14 @@ class UnaryEncoding(SetMechanism):
 
     @cached_property
     def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q with which a bit is drawn: p rounded down, q up, to
-        2^-64.
+        """The probabilities p and q with which a unary bit is drawn: p rounded down, q
+        up, to 2^-64.
         """
         true = Fraction(chance(self.true), CERTAIN)
         return true, min(Fraction(math.ceil(self.other * CERTAIN), CERTAIN), true)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
-        """Return the one-hot vector of each value with every bit perturbed."""
+        """Return the unary code (one-hot vector) of each value, every bit perturbed."""
         bits = BitReports.pack_blocks(
             self.k, codes, lambda block: self._bits(block, source)
         )
@@ -95,7 +95,7 @@ class RAPPOR(UnaryEncoding):
     name = "rappor"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        """Set the probabilities of the bits of one-time RAPPOR."""
+        """Set the probabilities of symmetric unary encoding (one-time RAPPOR)."""
         flip = 1 / (1 + exp_below(checks.epsilon(epsilon) / 2))
         super().__init__(k, 1 - flip, flip, epsilon=epsilon)
 

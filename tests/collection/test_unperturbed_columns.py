@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.collection.clear_columns import clear_columns, column_texts
+from seepage.collection.unperturbed_columns import clear_columns, column_texts
 
 
 def texts(data, name="a"):
