@@ -26,7 +26,7 @@ LAYERS = [
     "channel.merging",
     "channel.pooling",
     "counting.spark",
-    "tables.distinct_records",
+    "tables.table_records",
     "datasets",
     "tables.read",
     "tables.check",
@@ -57,7 +57,7 @@ LAYERS = [
 
 KNOTS = {
     "tables.table_options": {"tables"},
-    "channel.records": {"tables.distinct_records"},
+    "channel.records": {"tables.table_records"},
     "datasets.published_file": {"tables.read"},
     "tables": {"counting.spark"},
     "tables.data_check": {"pages"},

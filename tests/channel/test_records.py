@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seepage._core.errors import DomainError, InputError
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
-from seepage.counting.distinct import pack
+from seepage.counting.distinct_records import pack
 from seepage.counting.record_samples import MIN_BUFFER
 from seepage.tables.read import count_pairs
 from strategies import attribute

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from seepage._core.errors import InputError, TableError
-from seepage.datasets.catalogue import DATASETS, dataset, fetch
+from seepage.datasets.catalogue import DATASETS, dataset
+from seepage.datasets.download import fetch
 from seepage.datasets.published_file import PublishedFile
 
 CONTENT = b"a,b\n1,2\n"

@@ -24,7 +24,7 @@ from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.channel.record_origin import STATED, RecordOrigin
 from seepage.counting.accumulate import PairAccumulator
-from seepage.counting.distinct import (
+from seepage.counting.distinct_records import (
     distinct,
     pack,
     runs,
@@ -169,7 +169,7 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        from seepage.tables.distinct_records import distinct_records
+        from seepage.tables.table_records import distinct_records
 
         check_keywords(table, cls.from_data)
         options = RecordOptions(

@@ -57,7 +57,8 @@ def datasets(context: click.Context, form: str) -> None:
 @click.argument("name")
 def fetch_files(name: str) -> None:
     """Download the dataset NAME, where its owner allows it; checksums are verified."""
-    from seepage.datasets.catalogue import dataset, fetch
+    from seepage.datasets.catalogue import dataset
+    from seepage.datasets.download import fetch
 
     known = dataset(name)
     if not known.files:

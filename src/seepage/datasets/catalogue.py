@@ -1,11 +1,7 @@
-"""The real datasets (`catalogue.toml`): their files, downloads and tables; bundled pair
-counts.
-"""
+"""The real datasets (`catalogue.toml`): their files and tables; bundled pair counts."""
 
 import io
 import tomllib
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import resources
@@ -14,11 +10,8 @@ from typing import Any
 
 from seepage._core import checks
 from seepage._core.errors import TableError
-from seepage._core.files import whole_file
-from seepage._core.progress import Progress
 from seepage.channel.pairs import PairCounts
-from seepage.datasets.download import download_file
-from seepage.datasets.published_file import Dataset, PublishedFile, download_folder
+from seepage.datasets.published_file import Dataset, PublishedFile
 from seepage.datasets.survey import make_survey
 
 __all__ = ["BUNDLED", "DATASETS", "Dataset", "dataset", "load_pairs", "make_survey"]
@@ -30,59 +23,6 @@ FOLDER = resources.files("seepage.datasets")
 
 BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
 """Files of the pair counts bundled with the package, by dataset name."""
-
-
-def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
-    """Download the missing files of a dataset to `download_folder()`; return the paths
-    of all.
-
-    A file is kept only if its checksum is that of the published file.  A dataset
-    without an `archive` raises a TableError with the instructions `by_hand`.
-
-    Parameters
-    ----------
-    dataset
-        The dataset.
-    progress
-        Called with the number of bytes received and their total, None if unknown.
-    """
-    missing = dataset.missing
-    if missing:
-        if dataset.archive is None:
-            raise TableError(
-                f"dataset {dataset.name!r} cannot be downloaded automatically "
-                f"(licence: {dataset.licence}); {dataset.by_hand}; see "
-                f"{dataset.address}"
-            )
-        archive = download_file(dataset, dataset.archive, progress)
-        for file in missing:
-            _extract(archive, file)
-    return [file.locate() for file in dataset.files]
-
-
-def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
-    """Extract one file of the catalogue from a zip archive into `download_folder()`,
-    its checksum verified.
-    """
-    name = Path(file.path).name
-    try:
-        with zipfile.ZipFile(archive) as members:
-            member = next((m for m in members.namelist() if Path(m).name == name), None)
-            if member is None:
-                raise TableError(f"the downloaded archive does not contain {name}")
-            content = members.read(member)
-    except (zipfile.BadZipFile, zlib.error):
-        raise TableError(
-            "the downloaded archive is truncated or not a zip file"
-        ) from None
-    file.check(content, name)
-    final = download_folder() / file.path
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise TableError(f"cannot write {str(final)!r}: {reason.strerror}") from None
-    with whole_file(final) as output:
-        output.write(content)
 
 
 def _adult_text(data: bytes, test: bytes) -> bytes:

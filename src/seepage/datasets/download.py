@@ -1,11 +1,15 @@
 """Download of published files, with checksums."""
 
 import io
+import zipfile
+import zlib
+from pathlib import Path
 
 from seepage._core import checks
 from seepage._core.errors import TableError
+from seepage._core.files import whole_file
 from seepage._core.progress import Progress
-from seepage.datasets.published_file import Dataset, download_folder
+from seepage.datasets.published_file import Dataset, PublishedFile, download_folder
 
 TIMEOUT = 60
 """Timeout of a download, in seconds without a response."""
@@ -35,10 +39,63 @@ class _ProgressBar:
         """End the progress of a download: nothing, required by Pooch."""
 
 
+def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
+    """Download the missing files of a dataset to `download_folder()`; return the paths
+    of all.
+
+    A file is kept only if its checksum is that of the published file.  A dataset
+    without an `archive` raises a TableError with the instructions `by_hand`.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    progress
+        Called with the number of bytes received and their total, None if unknown.
+    """
+    missing = dataset.missing
+    if missing:
+        if dataset.archive is None:
+            raise TableError(
+                f"dataset {dataset.name!r} cannot be downloaded automatically "
+                f"(licence: {dataset.licence}); {dataset.by_hand}; see "
+                f"{dataset.address}"
+            )
+        archive = download_file(dataset, dataset.archive, progress)
+        for file in missing:
+            _extract(archive, file)
+    return [file.locate() for file in dataset.files]
+
+
+def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
+    """Extract one file of a downloaded zip archive into `download_folder()`, its
+    checksum verified.
+    """
+    name = Path(file.path).name
+    try:
+        with zipfile.ZipFile(archive) as members:
+            member = next((m for m in members.namelist() if Path(m).name == name), None)
+            if member is None:
+                raise TableError(f"the downloaded archive does not contain {name}")
+            content = members.read(member)
+    except (zipfile.BadZipFile, zlib.error):
+        raise TableError(
+            "the downloaded archive is truncated or not a zip file"
+        ) from None
+    file.check(content, name)
+    final = download_folder() / file.path
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise TableError(f"cannot write {str(final)!r}: {reason.strerror}") from None
+    with whole_file(final) as output:
+        output.write(content)
+
+
 def download_file(
     dataset: Dataset, address: str, progress: Progress | None
 ) -> io.BytesIO:
-    """Return the archive of a dataset."""
+    """Return the downloaded archive of a dataset."""
     checks.need("pooch", "pooch", "a download")
     import pooch
     from requests.exceptions import RequestException

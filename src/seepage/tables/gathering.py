@@ -8,7 +8,7 @@ import numpy as np
 from seepage._core.arrays import Codes, Integers
 from seepage._core.errors import TableError
 from seepage.channel.domain import Domain
-from seepage.counting.distinct import DistinctRecords, RecordSample
+from seepage.counting.distinct_records import DistinctRecords, RecordSample
 from seepage.counting.record_samples import RandomPart
 from seepage.tables.table_options import DataOptions
 

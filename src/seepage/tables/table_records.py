@@ -10,7 +10,7 @@ from seepage.channel.domain import Domain
 from seepage.channel.pooling import pool_rare
 from seepage.channel.record_origin import RecordOrigin
 from seepage.channel.records import Records
-from seepage.counting.distinct import DistinctRecords, RecordSample
+from seepage.counting.distinct_records import DistinctRecords, RecordSample
 from seepage.counting.record_samples import own_seed
 from seepage.tables.answer_rule import with_markers
 from seepage.tables.fixed_domain import fix_domain
@@ -61,7 +61,7 @@ def distinct_records(data: Any, options: RecordOptions) -> Records:
 
 
 def _new_gathering(sample: int | None, seed: int) -> Callable[[], Gathering]:
-    """Return the constructor of what gathers all distinct records, or those of a
+    """Return the constructor of what gathers all records of a table, or those of a
     sample.
     """
     if sample is None:
@@ -70,7 +70,7 @@ def _new_gathering(sample: int | None, seed: int) -> Callable[[], Gathering]:
 
 
 def _with_all_markers(domain: Domain, options: TableOptions) -> Domain:
-    """Return a domain for distinct records that codes what means missing as missing,
-    see `with_markers`.
+    """Return a domain for the records of a table that codes what means missing as
+    missing, see `with_markers`.
     """
     return Domain(with_markers(attribute, options) for attribute in domain)

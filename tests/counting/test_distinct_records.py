@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seepage.counting import record_samples as module
-from seepage.counting.distinct import DistinctRecords, RecordSample, runs
+from seepage.counting.distinct_records import DistinctRecords, RecordSample, runs
 
 SIZES = (3, 4, 2)
 RNG = np.random.default_rng(5)
