@@ -266,7 +266,7 @@ def make_app_picture(folder: Path) -> None:
         page.wait_for_selector("#verdict h1", timeout=60_000)
         page.click("text=Find a plan that keeps it")
         page.click("button:has-text('Search')")
-        page.wait_for_selector(".mosaic", timeout=120_000)
+        page.wait_for_selector(".plan-pictures", timeout=120_000)
         page.screenshot(path=folder / "app.png")
         browser.close()
 

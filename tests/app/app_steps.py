@@ -44,7 +44,7 @@ def _base64(path):
 def search(page):
     """Search a plan, and wait for it."""
     page.click("form.controls button:has-text('Search')")
-    page.wait_for_selector(".mosaic", timeout=STEP_TIME)
+    page.wait_for_selector(".plan-pictures", timeout=STEP_TIME)
 
 
 def is_too_wide(page):

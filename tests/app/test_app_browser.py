@@ -48,7 +48,7 @@ def test_from_a_table_to_a_zip(visit, people, tmp_path):
     for _ in range(4):
         visit.keyboard.press("ArrowRight")
     visit.click("button:has-text('Search')")
-    visit.wait_for_selector(".mosaic", timeout=STEP_TIME)
+    visit.wait_for_selector(".plan-pictures", timeout=STEP_TIME)
     assert re.match(r"Ask [\d,]+ people", visit.inner_text(".card h1"))
     assert "19 of 20 tries" in visit.inner_text("form.controls")
 

@@ -195,7 +195,7 @@ def test_with_the_keyboard_alone(visit, tmp_path):
     press_until("document.activeElement.name === 'goal'")
     press_until(focused("Search"))
     visit.keyboard.press("Enter")
-    visit.wait_for_selector(".mosaic", timeout=STEP_TIME)
+    visit.wait_for_selector(".plan-pictures", timeout=STEP_TIME)
     press_until(focused("Download everything"))
     with visit.expect_download() as download:
         visit.keyboard.press("Enter")
@@ -317,8 +317,8 @@ def test_a_stopped_search_keeps_its_best(visit):
     visit.click("button:has-text('Search')")
     visit.wait_for_selector("#task:has-text('Best so far')", timeout=STEP_TIME)
     visit.click("button:has-text('Stop')")
-    visit.wait_for_selector(".mosaic, main [role=alert]:visible", timeout=STEP_TIME)
-    assert visit.locator(".mosaic").count() == 1
+    visit.wait_for_selector(".plan-pictures, main [role=alert]:visible", timeout=STEP_TIME)
+    assert visit.locator(".plan-pictures").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -467,7 +467,7 @@ def test_a_newcomer_decides_five_things_at_most(visit):
         ("button[aria-label='Open survey']", "table.columns"),
         ("text=What do they give away?", "#verdict h1"),
         ("text=Find a plan that keeps it", "form.controls"),
-        ("form.controls button:has-text('Search')", ".mosaic"),
+        ("form.controls button:has-text('Search')", ".plan-pictures"),
     ]:
         visit.click(click)
         visit.wait_for_selector(result, timeout=STEP_TIME)
