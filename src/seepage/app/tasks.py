@@ -23,8 +23,9 @@ from typing import Any, Literal
 from seepage._core.errors import SeepageError
 from seepage.pages.mosaic import Mosaic, sketched_mosaic
 
-PATIENCE = 60.0
-"""Seconds that a stopped task has for its result, until it is killed."""
+PATIENCE = 600.0
+"""Seconds that a stopped task has for its result, until it is killed: the prices of
+changes of a plan of 1,500 questions take minutes on a busy machine."""
 
 State = Literal["running", "done", "failed"]
 
