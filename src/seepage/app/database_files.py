@@ -130,8 +130,8 @@ class FileLock:
         self._descriptor: int | None = descriptor
 
     def _take(self, descriptor: int) -> None:
-        """Lock an opened file; one that another process has locked raises an
-        InputError.
+        """Lock the opened file beside a database; one that another process has locked
+        raises an InputError.
         """
         try:
             import fcntl

@@ -43,8 +43,8 @@ def run_task(orders: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def _interrupt_on_order(orders: IO[bytes]) -> None:
-    """Raise KeyboardInterrupt in the main thread when told to stop; end the process
-    when the app has ended.
+    """Interrupt the main thread of the task's process when told to stop; end the
+    process when the app has ended.
     """
     import _thread
 

@@ -62,15 +62,15 @@ class AskedForm(Protocol):
 
     @property
     def attributes(self) -> Sequence[str]:
-        """The questions of a form."""
+        """The questions of a form of the mosaic."""
 
     @property
     def share(self) -> float:
-        """The share of the people who are asked a form."""
+        """The share of the people who are asked a form, its width in the mosaic."""
 
     @property
     def chance(self) -> float:
-        """A number in proportion to the share of a form."""
+        """A number in proportion to the share of a form of the mosaic."""
 
 
 class AskedPlan(Protocol):
@@ -78,7 +78,7 @@ class AskedPlan(Protocol):
 
     @property
     def forms(self) -> Sequence[AskedForm]:
-        """The forms that people are divided among."""
+        """The forms that people are divided among, the columns of the mosaic."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class SketchedForm:
 
     @property
     def chance(self) -> float:
-        """The share of a sketched form."""
+        """The share of a sketched form of the mosaic."""
         return self.share
 
 
@@ -116,8 +116,8 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What stands in a box that is wide enough: the number, or + if it is sent with
-        the others of its group.
+        """What stands in a box of the mosaic that is wide enough: the number, or + if
+        it is sent with the others of its group.
         """
         if self.truthful is not None:
             return str(self.truthful)
@@ -253,7 +253,9 @@ class Mosaic:
 
     @property
     def unlabelled(self) -> str:
-        """The groups that are too narrow for their letter, in words; empty for none."""
+        """The groups of the mosaic that are too narrow for their letter, in words;
+        empty for none.
+        """
         narrow = [group for group in self.groups if not group.is_labelled]
         if not narrow:
             return ""
@@ -264,7 +266,7 @@ class Mosaic:
 
     @property
     def has_narrow_groups(self) -> bool:
-        """Whether a group is too narrow for its letter on a phone."""
+        """Whether a group of the mosaic is too narrow for its letter on a phone."""
         return not all(group.is_labelled_on_phones for group in self.groups)
 
     @property
@@ -392,7 +394,8 @@ def lottery_of(plan: AskedPlan) -> Lottery:
 
 
 def _of_people(share: float) -> str:
-    """Return a share of people in words, small ones as one of so many.
+    """Return a share of people beside the mosaic in words, small ones as one of so
+    many.
 
     Examples
     --------

@@ -113,8 +113,8 @@ def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
 
 
 def _blocks(received: Batches, names: Sequence[str], columns: Sequence[str]) -> Batches:
-    """Yield the columns of Spark's batches, joined into blocks of at least `BLOCK_ROWS`
-    rows.
+    """Yield the columns of a shard's batches, joined into blocks of at least
+    `BLOCK_ROWS` rows.
     """
     ids = [column_id(names.index(name)) for name in columns]
     buffer = list[pa.RecordBatch]()
@@ -131,8 +131,8 @@ def _blocks(received: Batches, names: Sequence[str], columns: Sequence[str]) -> 
 
 
 def column_id(index: int) -> str:
-    """Return the name of a column in `Input.frame`: Spark does not distinguish `A` from
-    `a`.
+    """Return the name of a column in `Input.frame`, for shards: Spark does not
+    distinguish `A` from `a`.
     """
     return f"c{index}"
 
@@ -184,7 +184,8 @@ class Input:
 
 
 def open_input(data: Any) -> Input:
-    """Return the input of Spark's jobs: shards of files, or a DataFrame.
+    """Return the input of Spark's jobs: shards of files, or a DataFrame, sharded by
+    partition.
 
     A DataFrame is never replaced by the files that it reads: no public interface of
     Spark tells whether it also filters or changes their records.
@@ -232,7 +233,7 @@ def _cores(session: "SparkSession") -> int:
 
 
 def _mapped(frame: "DataFrame", task: Callable[[Batches], Batches]) -> "DataFrame":
-    """Return a DataFrame of the results of a task on each partition."""
+    """Return a DataFrame of the results of a task on each partition, a shard."""
     with without_pandas_warning():
         return frame.mapInArrow(task, "shard bigint, content binary")
 
@@ -283,7 +284,7 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
 
 
 def run(table: Input, columns: Sequence[str], work: TaskWork) -> Any:
-    """Return the merged results of all tasks; raise the error of a task.
+    """Return the merged results of the tasks of all shards; raise the error of a task.
 
     Parameters
     ----------
