@@ -317,7 +317,8 @@ def test_a_stopped_search_keeps_its_best(visit):
     visit.click("button:has-text('Search')")
     visit.wait_for_selector("#task:has-text('Best so far')", timeout=STEP_TIME)
     visit.click("button:has-text('Stop')")
-    visit.wait_for_selector(".plan-pictures, main [role=alert]:visible", timeout=STEP_TIME)
+    ended = ".plan-pictures, main [role=alert]:visible"
+    visit.wait_for_selector(ended, timeout=STEP_TIME)
     assert visit.locator(".plan-pictures").count() == 1
 
 
