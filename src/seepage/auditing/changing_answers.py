@@ -144,7 +144,7 @@ def _joint_given_stored(
 
 
 def _constant_sequence(report: int, m: int, rounds: int) -> int:
-    """Return the same report in all rounds as a number to the base m."""
+    """Return one report for all rounds of a changing answer, a number to the base m."""
     return sum(report * m**place for place in range(rounds))
 
 

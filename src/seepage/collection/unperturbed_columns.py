@@ -19,12 +19,12 @@ from seepage.tables.table_options import TableOptions
 
 
 def column_names(data: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame or file."""
+    """Return the names of the columns of an unperturbed frame or file."""
     return tuple(open_source(data, TableOptions()).names)
 
 
 def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return columns of a frame or file: numbers as floats, anything else as texts.
+    """Return unperturbed columns of a frame or file: numbers as floats, others as texts.
 
     Texts of a file are numbers if all of them are.  A missing value raises an
     InputError.

@@ -74,7 +74,7 @@ class Estimate(Result):
     consistent: bool
 
     def _headline(self) -> str:
-        """Return frequencies estimated from reports in one line."""
+        """Return a mechanism's estimated frequencies in one line."""
         error = f"largest standard error {self.standard_errors.max():.3g}"
         return (
             f"Estimate({len(self.frequencies)} values from {self.records:,} reports, "
@@ -82,7 +82,7 @@ class Estimate(Result):
         )
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of frequencies estimated from reports in long form."""
+        """Return the columns of a mechanism's estimated frequencies in long form."""
         return {
             "value": list(range(len(self.frequencies))),
             "frequency": self.frequencies.tolist(),

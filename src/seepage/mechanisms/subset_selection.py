@@ -123,8 +123,7 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
 
 
 def best_mechanism(k: int, epsilon: float) -> GRR | SubsetSelection:
-    """Return the pure direct mechanism with the lowest variance: GRR or subset
-    selection.
+    """Return GRR or subset selection, the pure mechanism with the lowest variance.
 
     Parameters
     ----------

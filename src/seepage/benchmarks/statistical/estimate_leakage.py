@@ -200,8 +200,8 @@ def _check_replicas(settings: EstimateSettings, records: int) -> None:
 def mechanisms_of(
     domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
 ) -> list[Mechanism]:
-    """Return the mechanism of each attribute to estimate; raise an InputError if an
-    attribute has none.
+    """Return the mechanism of each attribute whose leakage is estimated; raise an
+    InputError if an attribute has none.
     """
     mechanisms = []
     released = releases(domain, epsilon, mechanism, delta)
