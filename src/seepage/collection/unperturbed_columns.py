@@ -24,7 +24,7 @@ def column_names(data: Any) -> tuple[str, ...]:
 
 
 def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return unperturbed columns of a frame or file: numbers as floats, others as texts.
+    """Return unperturbed columns of a frame or file: numbers as floats, or texts.
 
     Texts of a file are numbers if all of them are.  A missing value raises an
     InputError.

@@ -175,7 +175,7 @@ class BasicRAPPOR(UnaryEncoding):
 
 
 def _binomial(p: Fraction, count: int) -> list[Fraction]:
-    """Return the binomial distribution of the number of 1s in `count` RAPPOR reports."""
+    """Return the binomial distribution of the number of 1s in some RAPPOR reports."""
     return [
         math.comb(count, ones) * p**ones * (1 - p) ** (count - ones)
         for ones in range(count + 1)
