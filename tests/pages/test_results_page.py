@@ -288,3 +288,10 @@ def test_a_share_in_a_group_lies_in_its_own_interval(tmp_path):
                 low, high = map(float, row.interval.split(" to "))
                 assert low <= value <= high
     assert outside
+
+
+def test_headings_of_many_shares_are_in_order(tmp_path, opened, axe_violations):
+    """Questions with more than two answers have headings below that of the shares."""
+    plan = sp.calibrate(PEOPLE.select(["job"]), 2.0, scope="table", mechanism="grr")
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
+    assert axe_violations(opened(page)) == []
