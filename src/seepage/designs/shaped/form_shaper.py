@@ -293,11 +293,18 @@ class FormShaper:
     def shape_all(
         self, pool: FormPool, forms: Sequence[Form]
     ) -> Iterator[ShareSolution]:
-        """Shape forms that may gain, and yield the solution; none for none."""
-        able = list(filter(self.can_improve, forms))
-        if able and not self.work.expired():
-            pool.add(self.shaped(able, pool.solution.prices, ROUGH))
-            yield pool.solve_master(1e-4, 4000)
+        """Shape forms that may gain, the most promising first, and yield the solution
+        after each round, until one gains little.
+        """
+        left = self._best(filter(self.can_improve, forms), pool.solution)
+        while left and not self.work.expired():
+            before = pool.solution
+            pool.add(self.shaped(left[:MAX_SHAPED_PER_ROUND], before.prices, ROUGH))
+            after = pool.solve_master(1e-4, 4000)
+            yield after
+            if after.objective > before.objective * (1 - MIN_ROUND_DECREASE):
+                return
+            left = self._best(left[MAX_SHAPED_PER_ROUND:], after)
 
     def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
         """Shape the shaped forms of the solution again, with `FINE` effort at its
