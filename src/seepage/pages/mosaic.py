@@ -301,7 +301,7 @@ def sketched_mosaic(sketch: Sequence[tuple[float, Sequence[str]]]) -> Mosaic:
     --------
     >>> view = sketched_mosaic([(0.6, ("coffee", "sleep")), (0.4, ("sleep",))])
     >>> [group.description for group in view.groups]
-    ['Group A, 60 of 100 people: coffee, sleep', 'Group B, 40 of 100 people: sleep']
+    ['Group A, 60 of 100 people: sleep, coffee', 'Group B, 40 of 100 people: sleep']
     """
     forms = tuple(SketchedForm(share, tuple(names)) for share, names in sketch)
     plan = SketchedPlan(forms)
