@@ -7,7 +7,7 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
-from seepage.benchmarks.analysers import analyser_of_name
+from seepage.benchmarks.analyser_registry import analyser_of_name
 from seepage.benchmarks.baselines import triad, triad_leakage
 
 DATASETS = ("adult",)

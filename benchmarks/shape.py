@@ -12,7 +12,7 @@ import seepage as sp
 from benchmarks import Figure, declared, seconds
 from benchmarks.design import error_of
 from seepage._core.arrays import Floats
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.certified_report import certified_report, select_report

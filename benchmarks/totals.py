@@ -14,7 +14,7 @@ from seepage.channel.records import Records
 from seepage.mechanisms.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.mechanisms.release import Release, releases
 from seepage.totals.exact_total import exact_totals
-from seepage.totals.sampled import sampled_totals
+from seepage.totals.sampled_total import sampled_totals
 from seepage.totals.total_settings import TotalSettings
 from seepage.totals.witness_search import search_witness
 

@@ -29,8 +29,8 @@ from seepage.datasets.catalogue import BUNDLED, dataset, load_pairs
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.tables.read import count_pairs
-from seepage.totals.result import TotalLeakage
 from seepage.totals.total import total_leakage
+from seepage.totals.total_result import TotalLeakage
 
 REPLICAS = 50
 """Reports per record in a statistical estimate [paper, section III-B]."""

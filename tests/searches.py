@@ -4,8 +4,8 @@ plan.
 
 import numpy as np
 
+from seepage.calibration.calibration import calibrated
 from seepage.calibration.calibration_options import CalibrationOptions
-from seepage.calibration.safe import calibrated
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.design_search import designed
 

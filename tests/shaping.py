@@ -5,7 +5,7 @@ forms.
 import numpy as np
 
 import seepage as sp
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import AnswerCounts, product_reports
 from seepage.designs.shaped.certified_report import certified_report, select_report

@@ -284,11 +284,11 @@ def test_a_private_name_stays_in_its_folder():
 @pytest.mark.parametrize(
     "code",
     [
-        "from seepage.leakage.solver import _ratios",
-        "def f():\n    from seepage.leakage.solver import _ratios",
-        "import seepage.leakage.solver as s; s._ratios",
-        "from seepage.leakage.leakage import solver; solver._ratios",
-        "import seepage.leakage.solver; seepage.leakage.solver._ratios",
+        "from seepage.leakage.dinkelbach import _ratios",
+        "def f():\n    from seepage.leakage.dinkelbach import _ratios",
+        "import seepage.leakage.dinkelbach as s; s._ratios",
+        "from seepage.leakage.leakage import dinkelbach; dinkelbach._ratios",
+        "import seepage.leakage.dinkelbach; seepage.leakage.dinkelbach._ratios",
         "from seepage import _checks; _checks._nonnegative",
     ],
 )

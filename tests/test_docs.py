@@ -18,7 +18,7 @@ import pytest
 
 import seepage as sp
 from pictures import script
-from seepage.benchmarks.analysers import ANALYSERS
+from seepage.benchmarks.analyser_registry import ANALYSERS
 from seepage.cli import group, main
 from seepage.mechanisms.mechanism_registry import MECHANISMS
 

@@ -32,7 +32,7 @@ def texts_of(module):
     ]
 
 
-WRITE_COMMANDS = ("app/equivalent.py", "pages/check_view.py")
+WRITE_COMMANDS = ("app/equivalent_commands.py", "pages/check_view.py")
 """Modules that show commands as such: what to type for what was done or is advised."""
 
 

@@ -60,15 +60,15 @@ from .mechanisms.two_level import SetMechanism as SetMechanism
 from .mechanisms.two_level import TwoLevelMechanism as TwoLevelMechanism
 from .totals.total import total_leakage as total_leakage
 from .totals.stream import stream_leakage as stream_leakage
-from .totals.result import TotalLeakage as TotalLeakage
-from .totals.experienced import Experience as Experience
+from .totals.total_result import TotalLeakage as TotalLeakage
+from .totals.experienced_loss import Experience as Experience
 from .benchmarks.statistical.estimate_leakage import (
     estimate_leakage as estimate_leakage,
 )
 from .benchmarks.correlation import correlation_matrix as correlation_matrix
 from .benchmarks.analyser_benchmark import benchmark_analysers as benchmark_analysers
 from .benchmarks.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
-from .benchmarks.analysers import register_analyser as register_analyser
+from .benchmarks.analyser_registry import register_analyser as register_analyser
 from .benchmarks.correlation import CorrelationMatrix as CorrelationMatrix
 from .benchmarks.statistical.estimates import LeakageEstimate as LeakageEstimate
 from .benchmarks.statistical.estimates import LeakageEstimates as LeakageEstimates

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.benchmarks.analysers import (
+from seepage.benchmarks.analyser_registry import (
     ANALYSERS,
     analyse_with,
     analyser_of_name,

@@ -327,7 +327,7 @@ def test_a_mechanism_object_is_a_reference_too() -> None:
 
 
 def test_every_registered_analyser_has_a_mark_of_its_own() -> None:
-    from seepage.benchmarks.analysers import ANALYSERS
+    from seepage.benchmarks.analyser_registry import ANALYSERS
     from seepage.charts.benchmark_charts import SHAPES
 
     assert len(set(SHAPES)) == len(SHAPES) >= len(ANALYSERS)

@@ -8,7 +8,7 @@ import pytest
 
 import seepage as sp
 from searches import find_budgets
-from seepage.calibration import safe
+from seepage.calibration import calibration
 from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.calibration.calibration_problem import (
     CalibrationProblem,
@@ -96,8 +96,8 @@ def test_a_search_reads_counts_and_builds_its_options_once(monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
 
-    counting(safe, "settle")
-    counting(safe, "as_counted")
+    counting(calibration, "settle")
+    counting(calibration, "as_counted")
     counting(CalibrationOptions, "__post_init__")
     counting(PairCounts, "__init__")
     counting(CalibrationProblem, "totals")

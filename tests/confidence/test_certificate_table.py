@@ -22,10 +22,10 @@ import pandas as pd
 import pytest
 
 from real_data import real_data, table_of
-from seepage.calibration.root import largest_within
+from seepage.calibration.largest_within import largest_within
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.mean_limits import kl_interval
 from seepage.confidence.proportion_limits import clopper_pearson
 from seepage.confidence.total_limits import form_total_limits

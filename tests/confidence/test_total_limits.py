@@ -12,7 +12,7 @@ from scipy.stats import binom
 import seepage as sp
 from seepage._core.errors import InputError
 from seepage.confidence import total_limits as population_module
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.mean_limits import kl_inf_interval, mixture_radius
 from seepage.confidence.total_limits import (
     MAX_ATOMS,

@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
-from seepage.designs.forms.a_optimal import best_shares, evaluate
+from seepage.designs.forms.a_optimal_shares import best_shares, evaluate
 from seepage.designs.forms.balanced_shares import MAX_COST, balanced_shares
 
 

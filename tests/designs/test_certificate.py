@@ -15,7 +15,7 @@ import seepage as sp
 from seepage.calibration.largest_budget import largest_budget
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.total_limits import form_total_limits
 from seepage.designs.shaped.admissible_reports import AnswerCounts
 from seepage.designs.shaped.population_leakages import kept_share

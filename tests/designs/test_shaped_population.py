@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 import seepage as sp
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped import certified_report as certified_module
 from seepage.designs.shaped.admissible_reports import AnswerCounts, RatioLimit

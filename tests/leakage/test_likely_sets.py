@@ -121,7 +121,7 @@ def test_blocks_change_nothing(monkeypatch, cells):
         for e in budgets
     ]
     whole = [sets.best_pair(channel) for sets in families for channel in channels]
-    monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
+    monkeypatch.setattr("seepage.leakage.dinkelbach.BLOCK", cells)
     parts = [sets.best_pair(channel) for sets in families for channel in channels]
     for one, other in zip(whole, parts, strict=True):
         assert one.value == other.value

@@ -21,7 +21,7 @@ from seepage.mechanisms.release import View
 from seepage.tables.opened_table import OpenTable, merged_reading
 from seepage.tables.read import as_counted, as_pairs, is_counted, is_dataset, path_of
 from seepage.tables.table_options import SPARK, TableKeywords, check_keywords
-from seepage.totals.experienced import Experience, default_people, experience_of
+from seepage.totals.experienced_loss import Experience, default_people, experience_of
 from seepage.totals.guarantees import GUARANTEES
 from seepage.totals.total import FROM_PAIRS, compare_totals
 

@@ -31,8 +31,12 @@ from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
 from seepage.leakage.uncertainty import RowsWithin
-from seepage.totals.experienced import Experience
-from seepage.totals.result import TotalLeakage, TotalsComparison, largest_total_odds
+from seepage.totals.experienced_loss import Experience
+from seepage.totals.total_result import (
+    TotalLeakage,
+    TotalsComparison,
+    largest_total_odds,
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -19,10 +19,10 @@ from seepage.channel.domain import Domain
 from seepage.channel.pairs import PairCounts
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.mechanisms.release import View
-from seepage.totals.experienced import Experience
+from seepage.totals.experienced_loss import Experience
 from seepage.totals.guarantees import Kind
 from seepage.totals.joint_witness import JointWitness
-from seepage.totals.result import TotalLeakage, TotalsComparison
+from seepage.totals.total_result import TotalLeakage, TotalsComparison
 
 HINT = "an analysis is written as JSON"
 """Hint of messages about files that are no saved analysis."""

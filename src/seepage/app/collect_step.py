@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from seepage._core.errors import InputError
 from seepage.app import collect_work
 from seepage.app.codebook_choices import codebook_of
-from seepage.app.equivalent import (
+from seepage.app.equivalent_commands import (
     collect_command,
     collect_python,
     plan_command,

@@ -25,7 +25,7 @@ from seepage.app.summaries import AnswerShares, CheckedColumn, CheckSummary
 from seepage.channel.domain import MISSING
 from seepage.tables.data_check import ColumnCheck
 from seepage.tables.fixed_domain import FixedDomain
-from seepage.tables.opening import open_source
+from seepage.tables.open_source import open_source
 from seepage.tables.read import table_of
 from seepage.tables.table_options import TableOptions
 

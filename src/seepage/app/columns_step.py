@@ -21,7 +21,7 @@ from seepage.app.column_choices import (
     reading_keywords,
     shown_bins,
 )
-from seepage.app.equivalent import check_command, check_python
+from seepage.app.equivalent_commands import check_command, check_python
 from seepage.app.form_entries import entry, entry_at, form_entries
 from seepage.app.step_pages import is_part_wanted, page_part, redirect_to, step_page
 from seepage.app.study import Study, shown_counts

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from seepage.channel.records import Records
 from seepage.tables.fixed_domain import FixedDomain, fix_domain, read_part
-from seepage.tables.opening import open_source
+from seepage.tables.open_source import open_source
 from seepage.tables.read import table_of
 from seepage.tables.table_options import RecordOptions
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from seepage._core.odds import least_odds, limit_in_nats
 from seepage._core.text import factor
 from seepage.app import leak_work
-from seepage.app.equivalent import analyse_command, analyse_python
+from seepage.app.equivalent_commands import analyse_command, analyse_python
 from seepage.app.form_entries import entry_at
 from seepage.app.plan_wish import LIMIT_ODDS
 from seepage.app.step_pages import page_part, redirect_to, saved_page, step_page

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from seepage._core.errors import InputError
 from seepage.app import plan_work
-from seepage.app.equivalent import plan_command, plan_python
+from seepage.app.equivalent_commands import plan_command, plan_python
 from seepage.app.form_entries import entry, entry_at, form_entries
 from seepage.app.looks import LOOKS
 from seepage.app.plan_wish import (

@@ -21,7 +21,7 @@ from seepage.collection.stored_reports import (
     VERSION,
     check_collection,
 )
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 BUSY_SECONDS = 10.0
 """Seconds to wait for another program that writes to the database."""

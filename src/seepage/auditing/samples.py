@@ -33,7 +33,7 @@ from seepage.auditing.report_keys import (
     shown_keys,
 )
 from seepage.mechanisms.published_randomiser import SINGLE
-from seepage.tables.opening import open_source
+from seepage.tables.open_source import open_source
 from seepage.tables.table_options import TableOptions
 
 

@@ -10,7 +10,11 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage.benchmarks.analysers import analyse_with, as_analysers, reference_leakages
+from seepage.benchmarks.analyser_registry import (
+    analyse_with,
+    as_analysers,
+    reference_leakages,
+)
 from seepage.benchmarks.baselines import Analyser
 from seepage.benchmarks.benchmark import (
     Benchmark,

@@ -7,7 +7,7 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage.calibration.calibration_problem import CalibrationProblem
 from seepage.calibration.largest_budget import bisected_budget, largest_budget
-from seepage.totals.result import TotalLeakage
+from seepage.totals.total_result import TotalLeakage
 
 TOLERANCE = 1e-9
 """Accuracy of a budget in nats; relative to the limit if that is below 1."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from seepage._core.errors import InputError
-from seepage.calibration.root import NothingWithinError, largest_within
+from seepage.calibration.largest_within import NothingWithinError, largest_within
 
 
 def largest_budget(

@@ -331,7 +331,7 @@ def _totals_text(analysis: Any) -> str:
     legend.
     """
     from seepage.totals.guarantees import GUARANTEES
-    from seepage.totals.result import odds_of_total
+    from seepage.totals.total_result import odds_of_total
 
     comparison = analysis.totals
     matrix = analysis.matrix
@@ -418,7 +418,7 @@ def _experience_text(experience: Any) -> str:
     """Return the realised losses of an analysis's people as text, the most affected
     attributes first.
     """
-    from seepage.totals.experienced import ESTIMATE
+    from seepage.totals.experienced_loss import ESTIMATE
 
     rows = [
         ["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]

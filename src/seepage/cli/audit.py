@@ -187,7 +187,7 @@ def _audit_text(result: Any) -> str:
 
 def _largest_totals(analysis: Any) -> str:
     """Return the largest total under each guarantee of an audited table's analysis."""
-    from seepage.totals.result import largest_total_odds
+    from seepage.totals.total_result import largest_total_odds
 
     return ", ".join(
         f"{total.guarantee} {largest_total_odds(total)}"

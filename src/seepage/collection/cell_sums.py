@@ -25,7 +25,7 @@ import numpy as np
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError
 from seepage.collection.report_batches import ReportSource
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.report_vectors import (
     FormVectors,
     check_cells,

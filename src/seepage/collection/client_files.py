@@ -24,7 +24,7 @@ from seepage.collection.reference_client import (
     perturb_record,
 )
 from seepage.mechanisms.randomness import Randomness
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.wire import Wire
 
 CLIENT = Path(__file__).with_name("client")

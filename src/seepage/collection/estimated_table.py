@@ -32,7 +32,7 @@ from seepage.collection.frequencies import score_error
 from seepage.collection.ratio_intervals import SharePair, ratio_intervals, within_unit
 from seepage.collection.report_files import open_reports
 from seepage.designs.want import attribute_scores, warn_of_midpoints
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.report_vectors import joint_variances, summing_matrix
 from seepage.tables.labels import value_label
 

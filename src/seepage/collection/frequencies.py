@@ -32,7 +32,7 @@ from seepage.collection.estimated_cells import Estimated
 from seepage.collection.report_files import open_reports
 from seepage.designs.want import warn_of_midpoints
 from seepage.mechanisms.base import Estimate
-from seepage.plan.content import PlanContent, wanted_of
+from seepage.plan.plan_content import PlanContent, wanted_of
 
 STANDARD_ERRORS = (
     "of the unbiased estimates, for the population; "

@@ -21,7 +21,7 @@ from seepage._core.files import read_small
 from seepage.designs.forms.form import form_of_words
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.randomness import Randomness
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.tables.scan import CodedBatch
 
 FIXED = ("domain", "bins", "pool", "missing")

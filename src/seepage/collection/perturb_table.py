@@ -34,8 +34,8 @@ from seepage.collection.report_files import write_report_file
 from seepage.collection.report_schema import reports_schema, spread_reports
 from seepage.designs.forms.form import form_of_words
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
-from seepage.plan.content import PerturbOptions, PlanContent
-from seepage.tables.opening import open_source
+from seepage.plan.plan_content import PerturbOptions, PlanContent
+from seepage.tables.open_source import open_source
 from seepage.tables.read import table_of
 from seepage.tables.scan import TableScan, columns_of
 from seepage.tables.sources import find_files

@@ -47,7 +47,7 @@ from seepage.collection.unperturbed_columns import (
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.published_randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.report_vectors import (
     FormVectors,
     check_cells,

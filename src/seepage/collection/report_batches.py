@@ -29,7 +29,7 @@ from seepage.mechanisms.reports import (
     open_parquet,
     reports_from_arrow,
 )
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 BATCH_ROWS = 1 << 16
 """Number of reports that are read at once."""

@@ -13,7 +13,7 @@ from seepage.collection.report_batches import ReportSource
 from seepage.collection.report_frames import table_of_csv, table_of_frame
 from seepage.collection.report_schema import FORM, report_columns, reports_schema
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.tables.sources import PARQUET, find_files, first_bytes, suffix_of
 
 LINES = "JSON Lines"

@@ -49,7 +49,7 @@ from seepage.collection.report_files import open_reports
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.pair_leak import Leak
 from seepage.mechanisms.release import Release
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.report_vectors import informative_forms
 
 GROUPS = 64
@@ -232,7 +232,7 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     prefix.
 
     For sets of any size, by decreasing likelihood ratio of x against x'; for sets of
-    one size, the best set comes first [`seepage.leakage.solver`].
+    one size, the best set comes first [`seepage.leakage.dinkelbach`].
     """
     correlation = terms.correlation()
     if sets.kind == "singletons":

@@ -26,7 +26,7 @@ from seepage.designs.forms.form_channels import REPORT
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
 from seepage.mechanisms.subset_selection import SubsetSelection
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is malformed, and never in memory as a whole."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from seepage._core.arrays import Integers
 from seepage._core.errors import InputError
 from seepage.mechanisms.reports import described_reports
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 COLLECTION = b"seepage.collection"
 """The key of the collection's digest in the metadata of a file of reports."""

@@ -20,7 +20,7 @@ from seepage._core.errors import InputError
 from seepage._core.files import whole_file
 from seepage.collection.report_files import DATABASE, FORMATS, LINES, write_report_file
 from seepage.collection.report_lines import LineGatherer
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.tables.sources import PARQUET, suffix_of
 
 APPLICATION = 0x73656570

@@ -14,7 +14,7 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.number_grammar import number_of_text
 from seepage.tables.labels import BOOLEANS, number_label
-from seepage.tables.opening import open_source
+from seepage.tables.open_source import open_source
 from seepage.tables.table_options import TableOptions
 
 

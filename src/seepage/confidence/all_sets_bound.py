@@ -148,8 +148,8 @@ class _Fractions(NamedTuple):
         is larger.
 
         Dinkelbach's iteration on all branches; the value is a valid bound wherever it
-        stops. `seepage.leakage.solver` knows no constants in the ratio and no values
-        fixed in S.
+        stops. `seepage.leakage.dinkelbach` knows no constants in the ratio and no
+        values fixed in S.
         """
         ratio = np.exp(np.minimum(attained, 600.0))
         for iteration in range(DINKELBACH_ROUNDS + 1):

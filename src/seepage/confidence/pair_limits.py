@@ -12,7 +12,7 @@ which need only the largest and smallest limits over x: O(m) for each S.  A set 
 complement share a statement.  All sets of up to 12 values are enumerated, and up to
 4,096 sets of one size, with Clopper-Pearson limits.  The sets of larger alphabets are
 bounded by straight lines above and below the kl limits, which turn the maximum over S
-into Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
+into Dinkelbach's problem of `dinkelbach` [theory-population: The bound over all sets].
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ from seepage.confidence.proportion_limits import (
     clopper_pearson,
 )
 from seepage.confidence.set_limits import largest_of_rows, ranked_limits, set_limits
+from seepage.leakage.dinkelbach import best_sets
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.solver import best_sets
 
 MAX_VALUES = 12
 """Maximum alphabet size whose 2^t sets are all enumerated; beyond, straight lines."""

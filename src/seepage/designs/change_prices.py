@@ -15,7 +15,7 @@ import numpy as np
 
 from seepage._core.arrays import Booleans, Floats
 from seepage.designs.changes import Change, ChangeKind
-from seepage.designs.forms.a_optimal import best_shares
+from seepage.designs.forms.a_optimal_shares import best_shares
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_pool import FormPool
 from seepage.designs.forms.form_problem import FormProblem, Indices

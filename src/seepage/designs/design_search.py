@@ -21,7 +21,7 @@ from seepage.channel.records import Records
 from seepage.designs.change_prices import change_prices
 from seepage.designs.design import Design, names_of
 from seepage.designs.design_options import DesignOptions
-from seepage.designs.forms.a_optimal import ShareSolution
+from seepage.designs.forms.a_optimal_shares import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form, remarks, with_shares
 from seepage.designs.forms.form_channels import MatrixChannel

@@ -13,9 +13,9 @@ sets S they allow:
 * subsets: exactly omega inputs (subset selection);
 * all: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
 
-The latter two are solved by Dinkelbach's iteration (`solver`), of which two or three
-rounds of O(m^2 t) suffice.  The paper sorts the inputs of every pair, O(m^2 t log t);
-here only pairs that raise the ratio are sorted.
+The latter two are solved by Dinkelbach's iteration (`dinkelbach`), of which two or
+three rounds of O(m^2 t) suffice.  The paper sorts the inputs of every pair, O(m^2 t log
+t); here only pairs that raise the ratio are sorted.
 """
 
 import math
@@ -31,8 +31,8 @@ from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.log_ratios import log_ratio
 from seepage._core.rounding import UNIT, round_up
 from seepage.channel.channel import Channel, as_matrix
+from seepage.leakage.dinkelbach import Pair, best_of_pairs, dinkelbach
 from seepage.leakage.leakage import Leakage, named_witness
-from seepage.leakage.solver import Pair, best_of_pairs, dinkelbach
 
 PAIR_CELLS = 1 << 16
 """Cells per block in `best_by_pair`, so that it fits a core's cache."""

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from seepage._core.percent import percent_of_people
 from seepage._core.text import short_list, two_digits
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16, "dense": 13}
 """Height of a question's row in px, by density; the style sheet has the same."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 
 def plan_picture(plan: PlanContent) -> Any:

@@ -15,7 +15,7 @@ from seepage.pages.mosaic import (
     similar_forms,
 )
 from seepage.plan.attributes import PlannedAttribute
-from seepage.plan.content import PlanContent, wanted_of
+from seepage.plan.plan_content import PlanContent, wanted_of
 from seepage.plan.plan_precision import Precision
 from seepage.plan.promises import answer_text, merged_text
 

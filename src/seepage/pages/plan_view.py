@@ -26,7 +26,7 @@ from seepage.plan.advice import (
     precision_sentence,
     proportion_sentence,
 )
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.plan_precision import (
     NO_BETTER,
     THIS_PLAN,

@@ -17,7 +17,7 @@ from seepage.pages.plan_view import (
 )
 from seepage.pages.render import render_page
 from seepage.plan.advice import is_estimated
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.plan_precision import Precision, pairs_together, plan_precision
 from seepage.plan.promises import form_sizes
 

@@ -28,7 +28,7 @@ from seepage.pages.results_view import (
     together_view,
 )
 from seepage.plan.advice import is_estimated
-from seepage.plan.content import wanted_of
+from seepage.plan.plan_content import wanted_of
 from seepage.plan.plan_precision import pairs_together, plan_precision
 from seepage.plan.promises import answer_text, statements
 from seepage.plan.report_vectors import informative_forms

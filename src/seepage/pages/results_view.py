@@ -15,8 +15,8 @@ from seepage.collection.frequencies import Frequencies
 from seepage.designs.search_progress import NORMAL
 from seepage.leakage.pair_leak import Leak
 from seepage.pages.dot_rows import DotBlock, dot_row, possible_share
-from seepage.plan.content import PlanContent
 from seepage.plan.plan_check import PlanCheck
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.plan_precision import joint_half_width
 from seepage.plan.promises import answer_text, promised
 

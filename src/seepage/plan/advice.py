@@ -4,7 +4,7 @@ import math
 
 from seepage._core.text import factor, rounded_people, whole_points
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.plan_precision import NO_BETTER, Precision
 from seepage.plan.promises import (
     form_sizes,

@@ -41,7 +41,7 @@ from seepage.leakage.matrix import direct_leakage
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.release import Release
 from seepage.mechanisms.two_level import TwoLevelMechanism
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 RELATIVE_TOLERANCE = 1e-9
 """Relative difference of two totals that counts as rounding."""

@@ -11,7 +11,7 @@ from typing import Any
 from seepage._core.text import number_of, short_list
 from seepage.designs.changes import people_change
 from seepage.plan.attributes import PlannedAttribute
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 
 SHOWN = 5
 """Maximum number of names of a clause."""

@@ -35,12 +35,12 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import PUBLIC
 from seepage.mechanisms.exact_probabilities import exact_cells
 from seepage.plan.attributes import PlannedAttribute, weakest_kind
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.plan_margin import plan_margins
 from seepage.tables.read import as_counted, check_whole_table, is_counted
 from seepage.tables.table_options import DataOptions
-from seepage.totals.result import TotalLeakage
 from seepage.totals.total import FROM_PAIRS, total_leakage
+from seepage.totals.total_result import TotalLeakage
 
 FORMAT: Literal["seepage plan check"] = "seepage plan check"
 """First field of the JSON of the check of a plan."""

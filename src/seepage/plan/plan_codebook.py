@@ -7,7 +7,7 @@ from itertools import pairwise
 from seepage.channel.domain import ALL_OTHERS, MISSING
 from seepage.designs.forms.question import rounded_frequencies
 from seepage.plan.attributes import PlannedAttribute
-from seepage.plan.content import PlanContent
+from seepage.plan.plan_content import PlanContent
 from seepage.tables.codebooks import CodebookRow, Role, write_codebook
 
 

@@ -9,8 +9,8 @@ from seepage._core import checks
 from seepage._core.errors import InputError
 from seepage._core.files import read_small, whole_file
 from seepage.designs.forms.question import Stored
-from seepage.plan.content import PlanContent
 from seepage.plan.contradictions import check_totals
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.wire import Wire, undrawable
 
 # Files --------------------------------------------------------------------------------

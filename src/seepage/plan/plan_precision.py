@@ -24,7 +24,7 @@ from seepage._core.text import rounded_people
 from seepage.designs.design_options import DEFAULT_WIDTH
 from seepage.designs.search_progress import NORMAL
 from seepage.designs.strategies import NO_NOISE, Strategy
-from seepage.plan.content import BY_FORM, PlanContent
+from seepage.plan.plan_content import BY_FORM, PlanContent
 from seepage.plan.report_vectors import (
     informative_forms,
     joint_variances,

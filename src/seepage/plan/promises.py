@@ -18,8 +18,8 @@ from seepage._core.text import (
 )
 from seepage.channel.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.plan.attributes import PlannedAttribute
-from seepage.plan.content import PlanContent
 from seepage.plan.left_out import left_out_of
+from seepage.plan.plan_content import PlanContent
 from seepage.plan.provenance import StatedSettings
 from seepage.totals.guarantees import GUARANTEES, KINDS
 

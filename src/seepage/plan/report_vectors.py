@@ -29,7 +29,7 @@ from seepage.mechanisms.transition_matrix import (
     IDENTITY_TOLERANCE,
     least_squares_inverse,
 )
-from seepage.plan.content import PlanContent, wanted_of
+from seepage.plan.plan_content import PlanContent, wanted_of
 
 MAX_VECTOR_CELLS = 4096
 """Maximum number of cells of a table: its covariance has 128 MB."""

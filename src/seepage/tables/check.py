@@ -24,8 +24,8 @@ from seepage.tables.kinds import (
     kind_of,
 )
 from seepage.tables.missing_codes import codes_for_missing
+from seepage.tables.open_source import first_records
 from seepage.tables.opened_table import OpenTable
-from seepage.tables.opening import first_records
 from seepage.tables.profile import MIN_VALUES, Profile, profile_of
 from seepage.tables.rare_values import rare_below
 from seepage.tables.read import is_counted, is_dataset, open_table

@@ -27,7 +27,7 @@ from seepage.tables.interval_scores import with_scores
 from seepage.tables.kinds import kind_of
 from seepage.tables.missing_codes import codes_for_missing
 from seepage.tables.number_summary import NumberSummary
-from seepage.tables.opening import open_source
+from seepage.tables.open_source import open_source
 from seepage.tables.profile import profile_of
 from seepage.tables.rare_columns import ColumnCoder, LeastShares, interval_cuts
 from seepage.tables.rare_values import PROTECTED_PEOPLE

@@ -90,7 +90,7 @@ def read(data: Any, **table: Unpack[CodingKeywords]) -> OpenTable:
 
 def open_table(data: Any, options: TableOptions) -> OpenTable:
     """Return a table that is not counted, opened with the options of reading."""
-    from seepage.tables.opening import open_source
+    from seepage.tables.open_source import open_source
 
     if isinstance(data, OpenTable):
         return replace(data, keywords=data.reading(options.coding))

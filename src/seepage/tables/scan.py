@@ -18,7 +18,7 @@ from seepage.counting.record_samples import Priorities, RandomPart, record_prior
 from seepage.tables.column import Column
 from seepage.tables.labels import numbers_of
 from seepage.tables.number_summary import NumberSummary
-from seepage.tables.opening import open_source
+from seepage.tables.open_source import open_source
 from seepage.tables.record_choice import RecordChoice
 from seepage.tables.sources import Source
 from seepage.tables.table_options import TableOptions

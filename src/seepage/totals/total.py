@@ -17,7 +17,7 @@ from seepage._core.progress import begin_stage
 from seepage._core.text import sample_caution
 from seepage.channel.pairs import PairCounts
 from seepage.channel.records import Records
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.total_limits import (
     check_population_size,
     exact_population_totals,
@@ -39,8 +39,8 @@ from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import check_exact_size, exact_totals
 from seepage.totals.guarantees import GUARANTEES, KINDS, NEEDS_RECORDS
 from seepage.totals.joint_witness import JointWitness
-from seepage.totals.result import TotalLeakage, TotalsComparison
-from seepage.totals.sampled import sampled_totals
+from seepage.totals.sampled_total import sampled_totals
+from seepage.totals.total_result import TotalLeakage, TotalsComparison
 from seepage.totals.total_settings import TotalSettings
 from seepage.totals.witness_search import witness_totals
 

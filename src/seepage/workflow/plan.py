@@ -21,9 +21,9 @@ from seepage.collection.regress import regress_reports
 from seepage.collection.regression_result import Regression
 from seepage.collection.report_leakage import ReportAnalysis, analyse_reports
 from seepage.mechanisms.randomness import Seed
-from seepage.plan.content import PerturbOptions, PlanContent
 from seepage.plan.plan_check import PlanCheck, check_plan_on
 from seepage.plan.plan_codebook import save_plan_codebook
+from seepage.plan.plan_content import PerturbOptions, PlanContent
 from seepage.plan.plan_file import PlanFile, load_plan, save_plan
 from seepage.plan.plan_precision import people_for
 from seepage.plan.promises import headline

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from seepage._core.errors import DataWarning
 from seepage._core.progress import shown_progress
+from seepage.calibration.calibration import Calibration, calibrated
 from seepage.calibration.calibration_options import CalibrationOptions
-from seepage.calibration.safe import Calibration, calibrated
 from seepage.channel.records import Records
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms.form import Form, with_shares

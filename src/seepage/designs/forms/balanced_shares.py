@@ -7,7 +7,7 @@ around its minimum, so that a fiftieth of it buys a far smaller largest error.
 import numpy as np
 
 from seepage._core.arrays import Floats
-from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
+from seepage.designs.forms.a_optimal_shares import ShareSolution, best_shares, evaluate
 
 MAX_COST = 0.02
 """Maximum relative increase of the mean error."""

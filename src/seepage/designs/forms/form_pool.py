@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats
-from seepage.designs.forms.a_optimal import ShareSolution, best_shares, evaluate
+from seepage.designs.forms.a_optimal_shares import ShareSolution, best_shares, evaluate
 from seepage.designs.forms.balanced_shares import balanced_shares
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from seepage._core.arrays import Floats
-from seepage.designs.forms.a_optimal import ShareSolution
+from seepage.designs.forms.a_optimal_shares import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_pool import FormPool

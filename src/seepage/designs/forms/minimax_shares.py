@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._core.arrays import Floats
-from seepage.designs.forms.a_optimal import best_shares
+from seepage.designs.forms.a_optimal_shares import best_shares
 
 MIN_WEIGHT = 1e-9
 """Minimum weight of an error, relative to the largest: errors that have become small

@@ -10,7 +10,7 @@ import numpy as np
 from seepage._core.arrays import Booleans, Floats
 from seepage._core.errors import InputError
 from seepage._core.rounding import summed_up
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.total_limits import form_total_limits
 from seepage.designs.forms.form_counter import FormCounter, FormTable
 

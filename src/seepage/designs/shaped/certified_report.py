@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.mean_limits import mixture_radius
 from seepage.designs.forms.form_counter import FormCounter
 from seepage.designs.shaped.admissible_reports import (

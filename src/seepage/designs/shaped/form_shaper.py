@@ -24,9 +24,9 @@ import numpy as np
 
 from seepage._core.arrays import Floats
 from seepage.channel.records import Records
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.union_bound import halved
-from seepage.designs.forms.a_optimal import ShareSolution
+from seepage.designs.forms.a_optimal_shares import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_counter import FormCounter

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.calibration.root import NothingWithinError, largest_within
+from seepage.calibration.largest_within import NothingWithinError, largest_within
 
 
 @given(

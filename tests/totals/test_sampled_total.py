@@ -25,14 +25,14 @@ from seepage.channel.records import Records
 from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.mechanisms.release import releases
 from seepage.totals import drawn_reports
-from seepage.totals import sampled as sampled_module
+from seepage.totals import sampled_total as sampled_module
 from seepage.totals.drawn_reports import (
     IMPOSSIBLE,
     report_sums,
     rounding_error,
     value_offsets,
 )
-from seepage.totals.sampled import (
+from seepage.totals.sampled_total import (
     draw_reports,
     max_sample_mean,
     max_weights,

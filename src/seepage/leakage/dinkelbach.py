@@ -9,7 +9,7 @@ could overflow.
 The largest gain at H is the *hockey-stick profile* E(H) of the channel, from which the
 delta of every leakage follows: `delta_at`.
 
-NumPy does the work; for channels of at least `COMPILED_CELLS` cells `solver_numba`
+NumPy does the work; for channels of at least `COMPILED_CELLS` cells `dinkelbach_numba`
 (Numba) does. The shape of the channel and the budget alone decide, never what the
 process did before, so that the same channel always has the same value and witness.
 """
@@ -75,7 +75,9 @@ class Pair(NamedTuple):
     likely: Booleans
 
     def is_of(self, likelier: int, other: int) -> bool:
-        """Return whether the solver's best pair is the pair of these rows."""
+        """Return whether the best pair of Dinkelbach's iteration is the pair of these
+        rows.
+        """
         return self.likelier == likelier and self.other == other
 
 
@@ -94,7 +96,7 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
     `_hidden`, and so none exceeds `upper`.
     """
     if size is None and use_compiled(channel.shape, epsilon):
-        from seepage.leakage.solver_numba import best_rows_of_all_sets
+        from seepage.leakage.dinkelbach_numba import best_rows_of_all_sets
 
         first, second = best_rows_of_all_sets(channel, epsilon)
         value, likely = _best_set(channel[first], channel[second], epsilon)
@@ -137,7 +139,7 @@ def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
 
 @lru_cache(maxsize=256)
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
-    """Return the solver's constants 1 - e^-eps and e^-eps, both scaled as in
+    """Return Dinkelbach's constants 1 - e^-eps and e^-eps, both scaled as in
     `log_ratio`.
     """
     scale = one_minus_exp(epsilon) * ROOT_SCALE**2
@@ -206,8 +208,8 @@ def dinkelbach_rows(
 
 
 def _scaled_rows(rows: Floats, others: Floats, height: float) -> tuple[Floats, Floats]:
-    """Return the rows that the solver compares, G[x] and H G[x'] at H = exp(height),
-    both scaled down where H would overflow.
+    """Return the rows that Dinkelbach's iteration compares, G[x] and H G[x'] at H =
+    exp(height), both scaled down where H would overflow.
     """
     above = rows
     excess = min(max(0.0, height - LARGE_EPSILON), LARGE_EPSILON)
@@ -217,7 +219,7 @@ def _scaled_rows(rows: Floats, others: Floats, height: float) -> tuple[Floats, F
 
 
 def _hidden(value: float, epsilon: float, size: int | None) -> float:
-    """Return how far a pair rejected by the solver for its gain can exceed the
+    """Return how far a pair that Dinkelbach's iteration rejects can exceed the
     log-ratio, due to rounding.
 
     At H the gains of two pairs have errors of at most k UNIT times the masses that they
@@ -242,8 +244,8 @@ def _can_raise(gain: float, epsilon: float, value: float) -> bool:
 
 
 def _gains(scores: Floats, size: int | None) -> Floats:
-    """Return the gain of each pair in the solver, the sum of the scores over the best
-    S, flat; overwrites `scores`.
+    """Return the gain of each pair in Dinkelbach's problem, the sum of the scores over
+    the best S, flat; overwrites `scores`.
     """
     scores = scores.reshape(-1, scores.shape[-1])
     if size is not None:
@@ -257,13 +259,13 @@ def _gains(scores: Floats, size: int | None) -> Floats:
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
-    """Return the log-ratio of each pair of rows of the solver for its S."""
+    """Return the log-ratio of each pair of rows in Dinkelbach's iteration for its S."""
     gaps = np.where(likely, likelier - other, 0.0).sum(axis=-1)
     return log_ratio(gaps, np.where(likely, other, 0.0).sum(axis=-1), epsilon)
 
 
 def best_sets(scores: Floats, size: int | None) -> Booleans:
-    """Return the solver's best sets S by sums of scores: the inputs of positive score,
+    """Return Dinkelbach's best sets S by sums of scores: the inputs of positive score,
     or those of the `size` largest scores.
     """
     if size is None:
@@ -313,7 +315,7 @@ def _best_of_size(
     *,
     margin: float = 0.0,
 ) -> tuple[Floats, Booleans]:
-    """Return the solver's S of one size with the largest scores at `value`, and its
+    """Return Dinkelbach's S of one size with the largest scores at `value`, and its
     log-ratio.
 
     For each pair of rows, shape (n, t).  Each score is lowered by `margin` times the
@@ -359,8 +361,8 @@ def _best_set(
     value: float = 0.0,
     size: int | None = None,
 ) -> tuple[float, Booleans]:
-    """Return the log-ratio of two rows and its S as the solver finds it: the best S, or
-    that of one size with the largest scores at `value`.
+    """Return the log-ratio of two rows and its S by Dinkelbach's iteration: the best S,
+    or that of one size with the largest scores at `value`.
 
     Short rows are compared in pure Python, which is faster.
     """
@@ -377,7 +379,7 @@ def _best_set(
 def _best_prefix(
     likelier: Floats, other: Floats, epsilon: float
 ) -> tuple[float, Booleans]:
-    """Return the solver's `_best_prefixes` of two rows, in pure Python.
+    """Return Dinkelbach's `_best_prefixes` of two rows, in pure Python.
 
     In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of
     tiny mass can leave it unchanged before others raise it, so every prefix is tried.

@@ -1,8 +1,8 @@
 """Dinkelbach's iteration over all pairs of rows of a large channel, with Numba, on all
 cores.
 
-Imported for large channels only (`solver.use_compiled`): importing Numba and loading
-the cached kernels takes longer than most analyses.  Same values as NumPy up to
+Imported for large channels only (`dinkelbach.use_compiled`): importing Numba and
+loading the cached kernels takes longer than most analyses.  Same values as NumPy up to
 rounding, which tests check.
 """
 
@@ -50,8 +50,8 @@ def best_rows_of_all_sets(channel: Floats, epsilon: float) -> tuple[int, int]:
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def _excess(single, likelier, other, scale):
-    """Return the sum over u of max(0, scale G[x,u] - G[x',u]) in the compiled solver,
-    in single precision.
+    """Return the sum over u of max(0, scale G[x,u] - G[x',u]) in the compiled iteration
+    of Dinkelbach, in single precision.
     """
     total = np.float32(0.0)
     for source in range(single.shape[1]):
@@ -62,8 +62,8 @@ def _excess(single, likelier, other, scale):
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def _log_ratio_of_rows(matrix, likelier, other, scale, rest, weight, floor):
-    """Return the log-ratio of S = {u : G[x,u] > H G[x',u]} in the compiled solver,
-    scale = 1/H, rest = 1 - 1/H.
+    """Return the log-ratio of S = {u : G[x,u] > H G[x',u]} in the compiled iteration of
+    Dinkelbach, scale = 1/H, rest = 1 - 1/H.
     """
     gap = 0.0
     low = 0.0
@@ -77,8 +77,8 @@ def _log_ratio_of_rows(matrix, likelier, other, scale, rest, weight, floor):
 
 @numba.njit(cache=True, error_model="numpy")
 def _maximise_block(matrix, single, first, epsilon, start):
-    """Return the largest log-ratio above `start` in the compiled solver, with its x and
-    x', for a block of x.
+    """Return the largest log-ratio above `start` in the compiled iteration of
+    Dinkelbach, with its x and x', for a block of x.
 
     The block holds `ROWS_AT_ONCE` target values from `first` on; x is -1 where none
     exceeds `start`.
@@ -121,7 +121,7 @@ def _maximise_block(matrix, single, first, epsilon, start):
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
 def _maximise_blocks(matrix, single, first, end, epsilon, start, values, pairs):
-    """Write the compiled solver's largest log-ratio above `start` of each block of
+    """Write the compiled iteration's largest log-ratio above `start` of each block of
     target values, with x and x'.
     """
     for block in numba.prange(first, end):

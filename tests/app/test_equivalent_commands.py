@@ -6,7 +6,7 @@ import pytest
 
 from command import run
 from seepage._core.odds import limit_as_typed
-from seepage.app.equivalent import plan_command, plan_python
+from seepage.app.equivalent_commands import plan_command, plan_python
 
 KEYWORDS = {
     "columns": ("ill", "my age", "sex"),

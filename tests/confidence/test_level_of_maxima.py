@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from seepage._core.errors import InputError
-from seepage.confidence.maxima import level_of_maxima
+from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.proportion_limits import clopper_pearson
 
 RUNS = 400

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
-from seepage.designs.forms.a_optimal import best_shares, evaluate
+from seepage.designs.forms.a_optimal_shares import best_shares, evaluate
 from seepage.designs.report_precision import FAMILIES, Precisions
 from seepage.mechanisms.mechanism_registry import BUILT_IN
 

@@ -27,8 +27,8 @@ from seepage.channel.records import Records
 from seepage.tables.check import settle
 from seepage.tables.read import as_counted, check_whole_table
 from seepage.totals.guarantees import GUARANTEES
-from seepage.totals.result import TotalLeakage
 from seepage.totals.total import choose_guarantee
+from seepage.totals.total_result import TotalLeakage
 
 FOR_POPULATION = ("auto", "exact", "merged")
 """The guarantees that can be certified for the population."""

@@ -17,7 +17,7 @@ from seepage.totals.drawn_reports import (
     simulated_mechanisms,
     value_offsets,
 )
-from seepage.totals.experienced import (
+from seepage.totals.experienced_loss import (
     experience_of,
     permute_columns,
     realised_losses,
@@ -259,7 +259,7 @@ def test_a_thousand_people_of_a_large_survey_take_seconds():
 
 def test_a_sample_of_a_large_table_is_permuted(monkeypatch):
     people = sp.Records(domain_of([2, 2]), [[0, 0], [1, 1]], [4_000, 6_000])
-    monkeypatch.setattr("seepage.totals.experienced.MAX_PERMUTED", 1_000)
+    monkeypatch.setattr("seepage.totals.experienced_loss.MAX_PERMUTED", 1_000)
     other = permute_columns(people, np.random.default_rng(0))
     assert other.records == 1_000
     assert other.marginal(0)[0] == pytest.approx(400, abs=80)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from seepage import leakage_bound
 from seepage._core.log_ratios import log_ratio
-from seepage.leakage import solver
-from seepage.leakage.solver import (
+from seepage.leakage.dinkelbach import (
     COMPILED_CELLS,
     NEGLIGIBLE,
     _hidden,
@@ -40,7 +39,7 @@ def channels(draw):
 
 def by_numba(channel, budget):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solver, "COMPILED_CELLS", 0)
+        patch.setattr("seepage.leakage.dinkelbach.COMPILED_CELLS", 0)
         return dinkelbach(channel, budget)
 
 
@@ -76,7 +75,7 @@ def test_both_engines_have_the_same_witness_around_the_threshold(size):
     chosen = leakage_bound(channel, 1.0)
     for cells in (0, 1 << 62):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(solver, "COMPILED_CELLS", cells)
+            patch.setattr("seepage.leakage.dinkelbach.COMPILED_CELLS", cells)
             found = leakage_bound(channel, 1.0)
         assert found.value == pytest.approx(chosen.value, rel=1e-13)
         assert found.witness == chosen.witness
@@ -85,7 +84,7 @@ def test_both_engines_have_the_same_witness_around_the_threshold(size):
 NUMBERS = """
 import sys
 import numpy as np, seepage as sp
-from seepage.leakage.solver import COMPILED_CELLS
+from seepage.leakage.dinkelbach import COMPILED_CELLS
 
 def channel(size, zeros):
     counts = np.random.default_rng(size).integers(0, 3 if zeros else 1000, (size, size))
