@@ -318,15 +318,36 @@ def test_the_shares_of_a_leak_are_those_that_are_sent():
     assert f"{first.odds} times as often" in first.sentence
 
 
-def test_without_a_mechanism_the_shares_are_those_of_true_answers():
+def test_without_a_mechanism_the_shares_are_those_of_the_report_that_tells_most():
+    """It says only whether the answer is among the likely ones, with noise; the ratio
+    of the shares is the bound.
+    """
     found = sp.analyse("adult", 1.0)
+    (first, *_) = leak_pictures(found)
+    leakage = found.matrix.leak_among(first.target, first.source, 500)
+    channel = found.matrix.channel(first.target, first.source)
+    columns = [channel.output.code(str(value)) for value in leakage.witness.likely]
+    honest = math.e / (1 + math.e)
+    sent = []
+    for kind, percent in first.kinds:
+        share = channel.matrix[channel.given.code(kind)][columns].sum()
+        sent.append(honest * share + (1 - honest) * (1 - share))
+        assert percent == pytest.approx(100 * sent[-1], abs=0.5)
+    assert math.log(sent[0] / sent[1]) == pytest.approx(leakage.value, abs=1e-9)
+    assert "is sent by" in first.sentence
+    assert first.sentence.endswith(f": {first.odds} times as often.")
+
+
+def test_reports_that_are_no_answers_leave_the_true_shares():
+    found = sp.analyse("adult", 1.0, mechanism="oue")
     (first, *_) = leak_pictures(found)
     witness = found.matrix.leak_among(first.target, first.source, 500).witness
     channel = found.matrix.channel(first.target, first.source)
     columns = [channel.output.code(str(value)) for value in witness.likely]
     row = channel.matrix[channel.given.code(first.kinds[0][0])]
     assert first.kinds[0][1] == pytest.approx(100 * row[columns].sum(), abs=1)
-    assert "With the noise, a message that favours it" in first.sentence
+    assert "is true of" in first.sentence
+    assert f"after the noise, {first.odds} times as often" in first.sentence
 
 
 def test_totals_are_to_scale():

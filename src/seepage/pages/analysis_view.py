@@ -2,12 +2,14 @@
 what is told about each question as odds, and the strongest leaks.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from seepage._core.arrays import Floats
 from seepage._core.odds import least_odds, measured_odds, odds_text
 from seepage._core.percent import people_of_a_hundred
 from seepage._core.text import delta_text, factor, number_of, short_list
@@ -454,7 +456,8 @@ def leak_picture(
     """Return the view of one leak of an analysis by its witness; None if it has none.
 
     The shares are those of the noisy answers that are sent, where reports are single
-    answers; otherwise those of the answers behind them, before the noise.
+    answers or bounded for all mechanisms; otherwise those of the answers behind them,
+    before the noise.
     """
     witness = leakage.witness
     if witness is None:
@@ -465,26 +468,23 @@ def leak_picture(
         for value in (witness.likelier, witness.other)
     ]
     likely = [matrix.domain[source].code(str(value)) for value in witness.likely]
-    noise = _noise_of_answers(matrix, source)
+    sent = _sent_shares(matrix, source, rows, likely)
     times = f"{measured_odds(leakage.value)} times{delta_text(leakage.delta)}"
     kinds = (short(str(witness.likelier)), short(str(witness.other)))
-    answers = _quoted_answers(witness.likely)
-    if noise is None or len(likely) > 1:
+    answers = f"{_quoted_answers(witness.likely)} as {short(source)}"
+    if sent is None:
         shares = [people_of_a_hundred(float(row[likely].sum())) for row in rows]
-        sentence = (
-            f"{answers} is the answer to {short(source)} of {shares[0]} of 100 with "
-            f"{short(target)} “{kinds[0]}” and of {shares[1]} of 100 with "
-            f"“{kinds[1]}”. With the noise, a message that favours it is {times} as "
-            "frequent."
-        )
+        verb = "is true of"
+        ending = f"after the noise, {times} as often"
     else:
-        sent = noise[:, likely[0]]
-        shares = [people_of_a_hundred(float(row @ sent)) for row in rows]
-        sentence = (
-            f"{answers} as {short(source)} is sent by {shares[0]} of 100 with "
-            f"{short(target)} “{kinds[0]}” and by {shares[1]} of 100 with "
-            f"“{kinds[1]}”: {times} as often."
-        )
+        shares = [people_of_a_hundred(share) for share in sent]
+        verb = "is sent by"
+        ending = f"{times} as often"
+    others = "by" if sent else "of"
+    sentence = (
+        f"{answers} {verb} {shares[0]} of 100 with {short(target)} “{kinds[0]}” and "
+        f"{others} {shares[1]} of 100 with “{kinds[1]}”: {ending}."
+    )
     return LeakPicture(
         source=source,
         target=target,
@@ -494,7 +494,29 @@ def leak_picture(
     )
 
 
-def _noise_of_answers(matrix: LeakageMatrix, source: str) -> Any:
+def _sent_shares(
+    matrix: LeakageMatrix, source: str, rows: Sequence[Floats], likely: Sequence[int]
+) -> list[float] | None:
+    """Return how large a share of the people in each row sends one of some answers,
+    for the view of an analysis; None where reports are not answers.
+
+    A bound over all mechanisms is reached by the one that tells only whether the answer
+    is among these, truthfully with probability e^epsilon / (1 + e^epsilon).
+    """
+    release = matrix.releases[matrix.domain.index(source)]
+    if release.mechanism is None:
+        if release.delta:
+            return None
+        honest = 1 / (1 + math.exp(-release.epsilon))
+        true_shares = [float(row[likely].sum()) for row in rows]
+        return [honest * share + (1 - honest) * (1 - share) for share in true_shares]
+    noise = _noise_of_answers(matrix, source)
+    if noise is None or len(likely) > 1:
+        return None
+    return [float(row @ noise[:, likely[0]]) for row in rows]
+
+
+def _noise_of_answers(matrix: LeakageMatrix, source: str) -> Floats | None:
     """Return how often each answer is sent in place of each other, for the view of an
     analysis; None unless reports are single answers.
     """
