@@ -76,6 +76,15 @@ def test_groups_that_a_picture_cannot_show_are_a_sentence():
     assert not view.groups
 
 
+def test_a_long_diagonal_is_a_sentence():
+    """A box in each column and row says no more than that each is asked one."""
+    drawn = mosaic_of(one_question_each(20))
+    assert len(drawn.groups) == 20
+    assert drawn.lottery is None
+    assert mosaic_of(one_question_each(21)).lottery is not None
+    assert mosaic_of(one_question_each(21, extra=[1.0])).lottery is None
+
+
 def test_numbers_of_questions_are_drawn_where_they_differ():
     view = mosaic_of(one_question_each(200, extra=[50.0]))
     assert view.lottery.sentence.startswith("Each person is asked 1 to 2 of 200")

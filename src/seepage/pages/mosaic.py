@@ -44,6 +44,9 @@ LABELLED = 2.5
 LABELLED_ON_PHONES = 8.0
 """Width of a group in % from which its letter also fits on a phone."""
 
+MOST_ALONE = 20
+"""Maximum number of groups that are drawn where each is asked one question."""
+
 MOST_SKETCHED = 100
 """Maximum number of groups that are drawn while a search runs."""
 
@@ -312,6 +315,9 @@ def sketched_mosaic(sketch: Sequence[tuple[float, Sequence[str]]]) -> Mosaic:
 
 def _mosaic(plan: AskedPlan, hits: Sequence[Mapping[str, int | None]] | None) -> Mosaic:
     """Return a mosaic; `hits` are the numbers in the boxes of each form, if known."""
+    is_diagonal = all(len(form.attributes) == 1 for form in plan.forms)
+    if is_diagonal and len(plan.forms) > MOST_ALONE:
+        return Mosaic(rows=(), groups=(), density="tall", lottery=lottery_of(plan))
     order = similar_forms(plan)
     everything = questions_in_blocks(plan, order)
     asked = shares_asked(plan)
