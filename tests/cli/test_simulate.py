@@ -30,10 +30,13 @@ def test_the_table_names_direction_view_seed_and_interval():
 
 
 def test_the_mechanism_its_budget_and_its_delta_are_named():
-    assert "leakage (nats) of grr, epsilon 1, estimated" in run(*FEW).stdout
+    shown = run(*FEW).stdout
+    assert "a report of grr, epsilon 1 changes the odds, estimated" in shown
+    assert shown.count("nats") == 1
+    assert "(the same in nats: --format json)" in shown
     approximate = [*FEW, "--mechanism", "approximate-grr", "--delta", 0.001]
     done = run(*approximate)
-    assert "of approximate-grr, epsilon 1, delta 0.001, estimated" in done.stdout
+    assert "of approximate-grr, epsilon 1, delta 0.001 changes the odds" in done.stdout
     rows = list(
         csv.DictReader(io.StringIO(run(*approximate, "--format", "csv").stdout))
     )

@@ -7,6 +7,7 @@ import click
 
 from seepage._core import checks
 from seepage._core.errors import InputError
+from seepage._core.odds import odds_above, odds_below
 from seepage._core.progress import progress_bar
 from seepage.cli import console, options, reading
 from seepage.cli.file_command import FileCommand
@@ -116,16 +117,16 @@ def _estimates_text(estimates: Any, name: str, used: str) -> str:
     careful = []
     for row in estimated:
         pair = f"{row['source']} -> {row['target']}"
-        interval = f"{row['lower']:.4f} to {row['upper']:.4f}"
+        interval = f"{odds_below(row['lower'])} to {odds_above(row['upper'])}"
         chance = f"{row['p_value']:.2g}" if settings.surrogates else "-"
-        rows.append(
-            [pair, f"{row['corrected']:.4f}", interval, f"{row['plug_in']:.4f}", chance]
-        )
+        corrected = odds_above(row["corrected"])
+        rows.append([pair, corrected, interval, odds_above(row["plug_in"]), chance])
         if row["cautions"] and len(rows) <= SHOWN_PAIRS + 1:
             careful.append(f"  {pair}: {row['cautions']}")
     lines = [
-        f"{name}: leakage (nats) of {used}, estimated from {settings.replicas} reports "
-        f"per record, seed {settings.rng}; view: inferred; intervals for the table",
+        f"{name}: how many times a report of {used} changes the odds, estimated from "
+        f"{settings.replicas} reports per record, seed {settings.rng}; view: inferred; "
+        "intervals for the table (the same in nats: --format json)",
         console.aligned(rows, most=SHOWN_PAIRS),
     ]
     if settings.surrogates:
