@@ -20,7 +20,7 @@ from plan_examples import (
     product,
     three_forms,
 )
-from seepage.pages.results_view import finding, together_view
+from seepage.pages.results_view import finding, largest_difference, together_view
 from seepage.plan.promises import answer_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:numbers of .* count as the midpoints")
@@ -80,7 +80,7 @@ def test_no_band_has_a_negative_width_and_no_number_a_negative_half_width(tmp_pa
     assert any(re.search(r"<b>-[\d.]+ %</b>", page) for page in pages)
     for page in pages:
         assert "±" not in page
-        bands = re.findall(r'x="([^"]*)%" width="([^"]*)%" y="7"', page)
+        bands = re.findall(r'x="([^"]*)%" width="([^"]*)%" y="50%"', page)
         assert bands
         for left, width in bands:
             assert 0 <= float(left) <= 100
@@ -94,7 +94,8 @@ def test_the_page_begins_with_what_was_found(tmp_path):
     found, page = page_of(tmp_path)
     errors = [estimate.standard_errors.max() for estimate in found.estimates.values()]
     heading = re.search(r"<h1><bdi>(.*?)</bdi></h1>", page)[1]
-    assert heading == finding(found)
+    assert heading == finding(found).replace(" %", "\N{NO-BREAK SPACE}%")
+    heading = finding(found)
     share = found.share("sex", "M")
     assert heading.startswith(f"About {100 * share.value:.0f} % answer “M” to sex, ")
     lead = re.search(r'<p class="lead">(.*?)</p>', page)[1]
@@ -288,6 +289,37 @@ def test_a_share_in_a_group_lies_in_its_own_interval(tmp_path):
                 low, high = map(float, row.interval.split(" to "))
                 assert low <= value <= high
     assert outside
+
+
+def coins(shares, people=20_000):
+    """A table of two coins: the share of heads of the first by side of the second."""
+    drawn = np.random.default_rng(5).random(people)
+    sides = np.arange(people) % 2
+    heads = drawn < np.asarray(shares)[sides]
+    return pa.table(
+        {
+            "first": np.array(["no", "yes"])[heads.astype(int)],
+            "second": np.array(["left", "right"])[sides],
+        }
+    )
+
+
+@pytest.mark.parametrize(("shares", "differ"), [((0.2, 0.8), True), ((0.5, 0.5), 0)])
+def test_two_groups_differ_where_their_intervals_do_not_overlap(shares, differ):
+    people = coins(shares)
+    plan = sp.calibrate(people, 4.0, scope="table", guarantee="worst")
+    table = plan.table(plan.perturb(people, rng=2), "first", by="second")
+    sentence = largest_difference(table, ["yes"])
+    if not differ:
+        assert "No two groups of second differ by more than chance" in sentence
+        return
+    pattern = (
+        r"“yes” is the answer to first of ([\d.]+) % with second “right” and of "
+        r"([\d.]+) % with “left”\."
+    )
+    more, fewer = map(float, re.fullmatch(pattern, sentence).groups())
+    assert more == pytest.approx(80, abs=8)
+    assert fewer == pytest.approx(20, abs=8)
 
 
 def test_headings_of_many_shares_are_in_order(tmp_path, opened, axe_violations):

@@ -5,6 +5,7 @@ hold.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Literal
 
 from seepage._core.percent import percent_text
@@ -213,7 +214,8 @@ class TogetherView:
     """Two questions together: the shares of one in the groups of the other.
 
     `cells` are shares of all people with both ends of their intervals, by row and
-    column, for the folded table; `is_whole` tells whether all answers are drawn.
+    column, for the folded table; `difference` says whether two groups differ, and
+    `is_whole` whether all answers are drawn.
     """
 
     first: str
@@ -222,6 +224,7 @@ class TogetherView:
     answers: tuple[str, ...]
     groups: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
+    difference: str
     people: str
     clear: str
     is_whole: bool
@@ -259,9 +262,52 @@ def together_view(table: Table, most_rows: int) -> TogetherView:
         answers=tuple(map(answer_text, first.values)),
         groups=tuple(map(answer_text, second.values)),
         cells=cells,
+        difference=largest_difference(table, answers),
         people=f"{table.records:,}",
         clear=rounded_people(round(clear)) if math.isfinite(clear) else "all",
         is_whole=len(answers) == first.size or first.size == 2,
+    )
+
+
+def largest_difference(table: Table, answers: Sequence[str]) -> str:
+    """Return for the view of results which two groups differ most, if their intervals
+    do not overlap.
+
+    Whatever the correlation of two estimates, sd(a - b) <= sd(a) + sd(b): intervals
+    that do not overlap exclude that the shares are equal, at least 19 times of 20.
+    """
+    first, second = table.attributes
+    shares = table.shares()
+    gaps = [
+        (
+            shares[answer, most].interval[0] - shares[answer, least].interval[1],
+            answer,
+            most,
+            least,
+        )
+        for answer in answers
+        for most, least in permutations(second.values, 2)
+    ]
+    apart = [gap for gap in gaps if gap[0] > 0]
+    if not apart:
+        return (
+            f"No two groups of {second.name} differ by more than chance may explain: "
+            "their intervals overlap."
+        )
+    _, answer, most, least = max(apart)
+    more = percent_text(possible_share(shares[answer, most]))
+    fewer = percent_text(possible_share(shares[answer, least]))
+    text = (
+        f"“{_short(answer_text(answer))}” is the answer to {_short(first.name)} of "
+        f"{more} % with {_short(second.name)} “{_short(answer_text(most))}” and of "
+        f"{fewer} % with “{_short(answer_text(least))}”."
+    )
+    differences = len(gaps) // 2
+    if differences == 1:
+        return text
+    return (
+        f"{text} It is the clearest of {differences:,} differences: see it again "
+        "before you publish it."
     )
 
 
