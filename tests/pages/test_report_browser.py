@@ -93,7 +93,7 @@ def test_a_page_without_scripts_says_so(tab, tmp_path, adult_page):
         tab.goto(place.as_uri())
         assert "Allow scripts" in tab.inner_text("noscript")
         assert "Do not rely on this yet" in tab.inner_text("#verdict")
-        assert "times as frequent" in tab.inner_text("#leaks")
+        assert "times as often" in tab.inner_text("#leaks")
         assert "times" in tab.inner_text("#pair-odds")
     finally:
         tools.detach()
