@@ -1,4 +1,8 @@
-"""Logarithms of ratios, with the conventions for zero."""
+"""Logarithms of ratios, with the conventions for zero that are used everywhere.
+
+* An outcome that no input can produce (0/0) is excluded from maxima over outcomes.
+* An outcome possible under one input and impossible under another is an infinite ratio.
+"""
 
 from functools import lru_cache
 

@@ -1,11 +1,7 @@
-"""Log-ratios, safe rounding and small numerical tools, with the conventions for zero.
+"""Directed rounding, used everywhere: a bound up and a budget down.
 
-Conventions, used everywhere:
-
-* an outcome that no input can produce (0/0) is excluded from maxima over outcomes;
-* an outcome possible under one input and impossible under another is an infinite ratio;
-* a bound is rounded up and a budget down, by more than the rounding errors that went
-  into it, so that neither is ever on the leaking side.
+Each by more than the rounding errors that went into it, so that neither is ever on the
+leaking side.
 """
 
 import math

@@ -1,6 +1,4 @@
-"""`analyse`: the leakage of every pair and the totals of every attribute, as one
-object.
-"""
+"""`Analysis`: leakages and totals of a table as one result, to show and to save."""
 
 import base64
 import hashlib
@@ -32,11 +30,8 @@ from seepage.leakage.pair_leak import Leak
 from seepage.leakage.strongest_leaks import find_leaks
 from seepage.leakage.uncertainty import RowsWithin
 from seepage.totals.experienced_loss import Experience
-from seepage.totals.total_result import (
-    TotalLeakage,
-    TotalsComparison,
-    largest_total_odds,
-)
+from seepage.totals.total_result import TotalLeakage, largest_total_odds
+from seepage.totals.totals_comparison import TotalsComparison
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,1 +1,1 @@
-"""The receiver of reports."""
+"""The app that `seepage open` serves, and the receiver of reports."""

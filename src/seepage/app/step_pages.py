@@ -76,7 +76,9 @@ def is_part_wanted(request: Request) -> bool:
 
 
 def step_findings(study: Study) -> Mapping[str, str]:
-    """Return what each step of the study found, in few words, for its pages."""
+    """Return what every step's page shows beside each step: what it found, in few
+    words.
+    """
     findings = dict[str, str]()
     if study.source is not None:
         findings["data"] = study.source.name

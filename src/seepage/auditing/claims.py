@@ -26,7 +26,8 @@ RECORD = "(record)"
 
 
 def likelihood_ratio(epsilon: float) -> str:
-    """Return e^epsilon of a claim as text, rounded to nearest.
+    """Return the likelihood ratio of an audited claim as text: e^epsilon, rounded to
+    nearest.
 
     Examples
     --------
@@ -39,8 +40,8 @@ def likelihood_ratio(epsilon: float) -> str:
 
 
 def proven_likelihood_ratio(epsilon: float) -> str:
-    """Return e^epsilon that a claim realises as text, two digits rounded down, for a
-    lower limit.
+    """Return the likelihood ratio that an audit proves against a claim as text:
+    e^epsilon, two digits rounded down.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Analysers: published methods to quantify leakage, and ours, with one interface.
+"""Baselines: published methods to quantify leakage, as analysers, and ours.
 
 An analyser takes pair counts and one epsilon per attribute, and returns a leakage
 matrix: rows targets, columns sources.  `register_analyser` adds one.

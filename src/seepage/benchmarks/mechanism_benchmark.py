@@ -1,4 +1,4 @@
-"""The benchmarks of analysers and of mechanisms [paper, sections V-A and V-B]."""
+"""The benchmark of mechanisms: leakage against utility [paper, section V-B]."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
-"""Data about people: tables, domains, pair counts, distinct records, and the datasets.
-
-Here are `Domain` and `Attribute`, the columns of a table, their values, and the codes
-of these; and `Channel`, a row-stochastic matrix P(output given input) of two of them.
+"""`Domain` and `Attribute`: the columns of a table, their values and the codes of
+these.
 """
 
 import math
@@ -477,7 +475,9 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
 def _for_each_named(
     domain: Domain, settings: Mapping[str, Any], name: str
 ) -> list[Any]:
-    """Return the settings of a mapping by name in the domain's order."""
+    """Return the settings of a domain's attributes from a mapping by name, in the
+    domain's order.
+    """
     for attribute in settings:
         if attribute != ALL_OTHERS:
             domain.index(attribute)

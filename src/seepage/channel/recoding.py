@@ -1,4 +1,4 @@
-"""Counts and records in another domain: shards merged, rare values pooled; codebooks.
+"""Recoding: counts and records in another domain, for merged and pooled values.
 
 The frequency of a value is known only after a pass, so rare values are pooled in the
 counts or distinct records, which is exact and the same for every engine.  Tables coded

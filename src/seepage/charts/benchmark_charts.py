@@ -1,6 +1,4 @@
-"""Charts of leakage against epsilon and delta, and of the paper's figures, in
-panels.
-"""
+"""Charts of benchmarks: analysers by their errors, mechanisms by what they leak."""
 
 from typing import Any
 

@@ -1,10 +1,9 @@
-"""Every chart, as an Altair object made from rows of plain numbers and names.
+"""The common style of all charts: names that can be drawn, colours, panels and axes.
 
-Charts know nothing of the results that they draw: a result passes its rows, so this
-layer stands above all that compute.  Here is what they share.  Names and values come
-from a table, so `printable_names` escapes what Vega cannot draw.  `finish` applies the
-common style, and lets notebooks display a chart as SVG without a network.  `save_chart`
-writes SVG, PNG and PDF without a browser.
+A chart is an Altair object made from rows of plain numbers and names, and knows nothing
+of the result that it draws.  Names and values come from a table, so `printable_names`
+escapes what Vega cannot draw.  `finish` applies the style, and lets notebooks display a
+chart as SVG without a network.
 """
 
 import re

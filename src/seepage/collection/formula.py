@@ -1,4 +1,12 @@
-"""Formulas of regressions, and the columns of a design matrix that they name."""
+"""Formulas of regressions, and the columns of a design matrix that they name.
+
+The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction,
+`1` stands for the intercept alone, and `C(x)` treats numbers as categories.  A name is
+a column as it is written, also with dots, dashes or blanks (the longest known name
+counts), or in backticks. Categories have treatment coding: one column for each value
+but the first, `sex[T.m]`.  The outcome may name the value that counts, `job[nurse] ~
+age`.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,22 @@
-"""Confidence intervals of ratios and of functions of two estimated shares."""
+"""Confidence intervals of ratios and of functions of two estimated shares.
+
+A share r = a / m, a the cell and m its group, has the 95 % interval of those r for
+which
+
+    (a - r m)^2 <= z^2 (Var(a - r m) + (r m - a)(1 - 2 r) / n),
+
+that of Fieller [1954], with the sampling part of the variance taken at r instead of the
+estimate: without noise it is Wilson's score interval, and with noise a normal one, so
+that it also covers shares near 0 and 1, where a normal interval on the scale of shares
+fails without noise, and one on the logit scale with noise.  It is the whole range if m
+is not significantly above 0.
+
+Functions of two shares (difference, ratio, odds ratio) have the range of their values
+over the pairs of shares that are within z in the same sense jointly: e' V^-1 e <= z^2
+with e = (a1 - r1 m1, a2 - r2 m2) and V its covariance.  Where everything is precise
+this is the interval of the delta method; where a group or a share may be 0, it is
+wider, up to the whole range.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,12 +1,6 @@
-"""Regressions as users see them: the formula, "ill ~ age + sex", its columns, and the
-result.
+"""`Regression`: the coefficients of a formula such as "ill ~ age + sex", as a result.
 
-The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction,
-`1` stands for the intercept alone, and `C(x)` treats numbers as categories.  A name is
-a column as it is written, also with dots, dashes or blanks (the longest known name
-counts), or in backticks. Categories have treatment coding: one column for each value
-but the first, `sex[T.m]`.  The outcome may name the value that counts, `job[nurse] ~
-age`.  The estimator is in `logit_likelihood`.
+The grammar of formulas is in `formula`, the estimator in `logit_likelihood`.
 """
 
 from collections.abc import Collection, Mapping, Sequence

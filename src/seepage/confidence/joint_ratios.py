@@ -594,8 +594,8 @@ def largest_joint_excess(
 
 
 def _differences(upper: Floats, lower: Floats, own: Floats | None) -> Floats:
-    """Return the bounds of all log-ratios, flat: reports by pairs of values; 0 for a
-    value and itself.
+    """Return bounds of the joint ratios as differences of logarithms, flat: reports by
+    pairs of values; 0 for a value and itself.
     """
     differences = upper[:, :, None] - lower[:, None, :]
     if own is not None:

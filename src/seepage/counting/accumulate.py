@@ -1,8 +1,8 @@
-"""Counting: one pass over the records, pair counts summed over batches by several
+"""`PairAccumulator`: pair counts summed over the batches of one pass, by several
 threads.
 
 `kernel` counts one batch (NumPy, or Numba in `kernel_numba`), `PairAccumulator` sums
-batches, `distinct` keeps distinct or sampled records.
+batches, `distinct_records` keeps distinct or sampled records.
 
 The caller's thread decodes batches, mostly in PyArrow without the GIL, while worker
 threads count earlier batches, each into its own accumulator.  Only a few batches are in

@@ -1,9 +1,4 @@
-"""From limits to a collection: budgets, forms and shaped reports within limits, and an
-audit.
-
-Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checked
-without any data.
-"""
+"""Options of `design` as one object, checked without any data."""
 
 import os
 from collections.abc import Mapping, Sequence

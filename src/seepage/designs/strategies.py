@@ -1,4 +1,9 @@
-"""Strategies that a design is compared with, and the precision of each."""
+"""Strategies that a design is compared with, and the precision of each.
+
+The errors of other strategies within the same limit are closed-form variances, as in
+`forms.a_optimal_shares`.  SPL, which keeps a limit by its budgets alone, is not
+compared if attributes are public, since public values leak besides the reports.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

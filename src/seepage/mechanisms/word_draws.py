@@ -124,7 +124,9 @@ class SubsetDraw:
 
     @property
     def words(self) -> int:
-        """One word for `force` and one for each value of the subset."""
+        """The number of words that one draw of a subset takes: one for `force` and one
+        for each value.
+        """
         return 1 + self.size
 
     def to_wire(self) -> dict[str, Any]:
@@ -179,7 +181,7 @@ class BitsDraw:
 
     @property
     def words(self) -> int:
-        """One word for the bit of each value."""
+        """The number of words that one draw of bits takes: one for each value."""
         return self.k
 
     def to_wire(self) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""Bins of numbers: the summary of a column, rules, the edges that follow, labels, and
-codes.
-"""
+"""Bins of numbers: rules, the edges that follow from them, labels, and codes."""
 
 import math
 from collections.abc import Sequence

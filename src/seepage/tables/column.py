@@ -493,7 +493,7 @@ def _float_key(number: "np.floating[Any]") -> float | None:
 
 
 def _has_keys(kind: pa.DataType) -> bool:
-    """Return whether a column of a type has keys for its values: texts, numbers,
+    """Return whether a `Column` can code values of an Arrow type: texts, numbers,
     booleans, times.
     """
     is_kind = pa.types

@@ -1,4 +1,4 @@
-"""Distinct records of a table, gathered in one pass."""
+"""Gathering on this machine: one pass that keeps all distinct records, or a sample."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias

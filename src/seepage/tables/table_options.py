@@ -1,4 +1,4 @@
-"""The table layer: frames and files to coded columns.
+"""`TableOptions`: how a table is read, its columns, bins, missing values and format.
 
 `scan.open_scan` reads pandas, Polars and PyArrow frames, CSV, TSV, Parquet and Feather
 files, folders and globs, one batch at a time, and codes each column.  The same table
@@ -17,8 +17,7 @@ Text files have no types: a field that looks like a number is one, and a column 
 numeric if all its fields are.  Values that do not occur are not in the domain, except
 empty bins.
 
-Here is `TableOptions`: the columns, bins and missing values of a table, and the format
-of text files.  Importing it does not import PyArrow.
+Importing this module does not import PyArrow.
 """
 
 import codecs

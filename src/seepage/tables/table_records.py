@@ -1,4 +1,4 @@
-"""Distinct records of a table: its domain, and one pass that gathers them."""
+"""`distinct_records`: from a table to its `Records`, here or with Spark."""
 
 import secrets
 from collections.abc import Callable

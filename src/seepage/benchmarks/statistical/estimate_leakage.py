@@ -252,7 +252,9 @@ def _ordered_pairs(
 
 
 def _named_pairs(domain: Domain, pairs: Iterable[tuple[str, str]]) -> list[Key]:
-    """Return the indices of pairs of names to estimate, without duplicates."""
+    """Return the pairs (target, source) whose leakage is to be estimated, as indices
+    without duplicates.
+    """
     named = checks.items(pairs, "pairs")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
         raise checks.violation(

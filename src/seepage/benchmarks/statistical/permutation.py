@@ -1,4 +1,15 @@
-"""The permutation null distribution of an estimated leakage."""
+"""The permutation null distribution of an estimated leakage.
+
+The paper permutes the columns of the perturbed data set, which keeps the marginals and
+makes the columns independent: tables (target value, report) with both margins fixed.
+Each replica counts as a person, so with many replicas the null hypothesis is that the
+table itself is independent, which real tables hardly ever are.
+
+Many tables are drawn at once, row by row: one row of all tables has the shape (columns,
+size). `scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16
+and 42 x 42 tables, but takes 20 times as long for the 2 x 2 tables of binary
+attributes: 42 against 2 ms for 10,000 tables of 10 million reports.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

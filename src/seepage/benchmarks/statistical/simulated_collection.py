@@ -1,18 +1,7 @@
-"""Simulated collections of reports drawn from counts, and the permutation null
-distribution.
+"""Simulated collections: counts of reports, drawn from counts of a table.
 
 `simulate` draws the counts that the paper's three stages (perturb, infer, count)
 produce, at a cost independent of the number of records.
-
-The paper permutes the columns of the perturbed data set, which keeps the marginals and
-makes the columns independent: tables (target value, report) with both margins fixed.
-Each replica counts as a person, so with many replicas the null hypothesis is that the
-table itself is independent, which real tables hardly ever are.
-
-Many tables are drawn at once, row by row: one row of all tables has the shape (columns,
-size). `scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16
-and 42 x 42 tables, but takes 20 times as long for the 2 x 2 tables of binary
-attributes: 42 against 2 ms for 10,000 tables of 10 million reports.
 """
 
 from dataclasses import dataclass

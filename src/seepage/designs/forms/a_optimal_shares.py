@@ -1,5 +1,4 @@
-"""A-optimal designs: the best shares of people over forms, and other strategies to
-compare.
+"""A-optimal shares: the shares of people over forms that have the least mean error.
 
 A quantity is an attribute's frequencies, or the joint distribution of attributes that
 are asked together.  v_j(f) is the variance of the unbiased estimate of quantity j from
@@ -13,10 +12,6 @@ j], for n people its expected squared error is 1 / (n P_j), and the objective
 is convex: an A-optimal design [Silvey, Titterington and Torsney 1978; theory-forms].
 `FormPool` is the restricted master problem of column generation: the best shares over
 the forms found so far.
-
-The errors of other strategies within the same limit are closed-form variances of the
-same kind. SPL, which keeps a limit by its budgets alone, is not compared if attributes
-are public, since public values leak besides the reports.
 """
 
 from typing import NamedTuple

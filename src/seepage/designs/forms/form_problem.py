@@ -197,8 +197,8 @@ class FormProblem:
         """
 
         def excess(budget: float) -> float:
-            """Return the largest excess of a form with equal budgets over the problem's
-            limits.
+            """Return the largest excess of a form's totals with equal budgets over the
+            limits of the `FormProblem`.
             """
             budgets = self.capped_budgets(table.attributes, budget)
             return self.excess(self.scorer.totals(table, budgets), budgets)
