@@ -17,7 +17,7 @@ from seepage.channel.domain import MISSING
 from seepage.leakage.equivalent_attributes import equivalent_groups, same_attributes
 from seepage.leakage.exact_leakage import exact_leakage
 from seepage.leakage.strongest_leaks import find_leaks
-from seepage.totals.total_result import TotalsComparison
+from seepage.totals.totals_comparison import TotalsComparison
 
 
 def domain_of(sizes):

@@ -21,8 +21,8 @@ from plan_examples import (
 from seepage._core.errors import DomainError, InputError
 from seepage._core.log_ratios import nearest_distribution
 from seepage.collection import cell_sums
+from seepage.mechanisms.arrow_reports import reports_from_arrow
 from seepage.mechanisms.mechanism_registry import mechanism, registered
-from seepage.mechanisms.reports import reports_from_arrow
 
 NAMES = sorted(registered())
 FAMILIES = [

@@ -13,8 +13,8 @@ import pytest
 from plan_examples import counts, people, plan_for
 from seepage._core.errors import DomainError, InputError
 from seepage.collection.perturb_table import perturb_file
+from seepage.mechanisms.arrow_reports import reports_from_arrow
 from seepage.mechanisms.mechanism_registry import registered
-from seepage.mechanisms.reports import reports_from_arrow
 
 PLAN = plan_for(counts(), 1.0)
 NAMES = sorted(registered())

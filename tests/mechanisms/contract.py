@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from seepage.mechanisms.arrow_reports import open_parquet, reports_from_arrow
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import true_probability
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.mechanism_registry import mechanism, registered
-from seepage.mechanisms.reports import Reports, open_parquet, reports_from_arrow
+from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 MATRIX = "matrix"

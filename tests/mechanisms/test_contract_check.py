@@ -10,9 +10,9 @@ import pytest
 from contract import make
 
 import seepage as sp
+from seepage.mechanisms.goodness_of_fit import counts_fit
 from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.reports import ValueReports
-from seepage.mechanisms.support_independence import counts_fit
 
 
 class TwoLevelHadamard(sp.HadamardResponse):

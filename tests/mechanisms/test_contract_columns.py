@@ -23,9 +23,9 @@ from scipy.stats import chisquare
 
 from seepage._core.errors import InputError
 from seepage.designs.forms.question import Question
+from seepage.mechanisms.arrow_reports import reports_from_arrow
 from seepage.mechanisms.mechanism_registry import mechanism
 from seepage.mechanisms.randomness import ROWS
-from seepage.mechanisms.reports import reports_from_arrow
 
 # Odd columns --------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import pytest
 
 import seepage as sp
 from real_data import real_data
-from seepage.totals.total import DECLARED
+from seepage.totals.compute_total import DECLARED
 
 
 def _pooled_population(n, rare, rng):

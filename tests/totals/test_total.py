@@ -15,9 +15,9 @@ from seepage.datasets.survey import make_survey, survey_joint
 from seepage.tables.read import as_pairs
 from seepage.totals import exact_total as exact_module
 from seepage.totals.composition import independent_totals, sum_totals
-from seepage.totals.guarantees import GUARANTEES, KINDS
+from seepage.totals.guarantees import FROM_PAIRS, GUARANTEES, KINDS
 from seepage.totals.joint_witness import JointWitness
-from seepage.totals.total import FROM_PAIRS, choose_guarantee, total_leakage
+from seepage.totals.total import choose_guarantee, total_leakage
 
 
 def compare_totals(data, epsilon, guarantee="all", **options):

@@ -9,8 +9,8 @@ from plan_examples import plan_of_totals
 from seepage._core.errors import GuaranteeError, InputError
 from seepage.calibration.published import calibrate_as_the_paper
 from seepage.channel.records import Records
-from seepage.totals.total import compare_totals
 from seepage.totals.total_settings import TotalSettings
+from seepage.totals.totals_comparison import compare_totals
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
 CODES = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]

@@ -1,4 +1,4 @@
-"""`analyse`: leakage of every pair and totals of every attribute as one object."""
+"""`analyse`: from a table to its `Analysis`, every pair's leakage and every total."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from seepage.tables.opened_table import OpenTable, merged_reading
 from seepage.tables.read import as_counted, as_pairs, is_counted, is_dataset, path_of
 from seepage.tables.table_options import SPARK, TableKeywords, check_keywords
 from seepage.totals.experienced_loss import Experience, default_people, experience_of
-from seepage.totals.guarantees import GUARANTEES
-from seepage.totals.total import FROM_PAIRS, compare_totals
+from seepage.totals.guarantees import FROM_PAIRS, GUARANTEES
+from seepage.totals.totals_comparison import compare_totals
 
 MAX_HELD_RECORDS = 1 << 21
 """Maximum number of records that are held at once unless a guarantee asks for it."""

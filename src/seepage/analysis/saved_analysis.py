@@ -22,7 +22,8 @@ from seepage.mechanisms.release import View
 from seepage.totals.experienced_loss import Experience
 from seepage.totals.guarantees import Kind
 from seepage.totals.joint_witness import JointWitness
-from seepage.totals.total_result import TotalLeakage, TotalsComparison
+from seepage.totals.total_result import TotalLeakage
+from seepage.totals.totals_comparison import TotalsComparison
 
 HINT = "an analysis is written as JSON"
 """Hint of messages about files that are no saved analysis."""

@@ -25,7 +25,8 @@ from seepage.leakage.equivalent_attributes import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.strongest_leaks import find_leaks
 from seepage.totals.guarantees import GUARANTEES, NEEDS_RECORDS
-from seepage.totals.total_result import TotalLeakage, TotalsComparison
+from seepage.totals.total_result import TotalLeakage
+from seepage.totals.totals_comparison import TotalsComparison
 
 State = Literal["within", "exceeded", "not certifiable"]
 

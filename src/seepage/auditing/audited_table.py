@@ -27,8 +27,7 @@ from seepage.mechanisms.base import PUBLIC
 from seepage.mechanisms.exact_probabilities import RARE_OUTPUT
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.tables.read import as_counted
-from seepage.totals.guarantees import GUARANTEES
-from seepage.totals.total import FROM_PAIRS
+from seepage.totals.guarantees import FROM_PAIRS, GUARANTEES
 
 MAX_FRACTION_CELLS = 1 << 14
 """Maximum number of cells of a matrix whose thresholds are computed as exact

@@ -10,11 +10,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage.benchmarks.analyser_registry import (
-    analyse_with,
-    as_analysers,
-    reference_leakages,
-)
+from seepage.benchmarks.analyser_registry import analyse_with, as_analysers
 from seepage.benchmarks.baselines import Analyser
 from seepage.benchmarks.benchmark import (
     Benchmark,
@@ -22,6 +18,7 @@ from seepage.benchmarks.benchmark import (
     counted_tables,
     score_label,
 )
+from seepage.benchmarks.reference_leakages import reference_leakages
 from seepage.tables.table_options import DataOptions, TableKeywords
 
 TOLERANCE = 1e-6

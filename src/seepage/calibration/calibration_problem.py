@@ -28,7 +28,7 @@ from seepage.mechanisms.likelihood_columns import pure_columns
 from seepage.mechanisms.mechanism_registry import MECHANISMS
 from seepage.mechanisms.release import Release, View, releases
 from seepage.tables.read import as_pairs
-from seepage.totals.total import compute_total, population_total
+from seepage.totals.compute_total import compute_total, population_total
 from seepage.totals.total_result import TotalLeakage
 from seepage.totals.total_settings import TotalSettings
 

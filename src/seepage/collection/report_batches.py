@@ -22,13 +22,9 @@ from seepage.collection.report_schema import (
     reports_schema,
 )
 from seepage.collection.weights import checked_weights
+from seepage.mechanisms.arrow_reports import open_parquet, reports_from_arrow
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.reports import (
-    DamagedReportError,
-    Reports,
-    open_parquet,
-    reports_from_arrow,
-)
+from seepage.mechanisms.reports import DamagedReportError, Reports
 from seepage.plan.plan_content import PlanContent
 
 BATCH_ROWS = 1 << 16

@@ -16,7 +16,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from seepage._core.errors import InputError
-from seepage.mechanisms.reports import described_reports
+from seepage.mechanisms.arrow_reports import described_reports
 
 MAX_REASON = 200
 """Characters of the reason why a column holds no reports."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from seepage._core.arrays import Integers
 from seepage._core.errors import InputError
-from seepage.mechanisms.reports import described_reports
+from seepage.mechanisms.arrow_reports import described_reports
 from seepage.plan.plan_content import PlanContent
 
 COLLECTION = b"seepage.collection"

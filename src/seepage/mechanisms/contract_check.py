@@ -18,12 +18,10 @@ from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
 from seepage.leakage.delta import delta_of_reports
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.goodness_of_fit import counts_fit
 from seepage.mechanisms.mechanism_registry import MECHANISMS, MechanismFamily
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
-from seepage.mechanisms.support_independence import (
-    counts_fit,
-    supports_are_independent,
-)
+from seepage.mechanisms.support_independence import supports_are_independent
 
 K = 4
 """The alphabet size at which a class is checked."""

@@ -2,16 +2,12 @@
 
 import numpy as np
 
-from seepage._core.arrays import Floats, Integers
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.goodness_of_fit import counts_fit
 from seepage.mechanisms.two_level import TwoLevelMechanism
 
 INDEPENDENCE_DRAWS = 1 << 12
 """Reports drawn to see whether values are supported independently."""
-
-
-FALSE_ALARM = 1e-6
-"""Probability with which counts of the stated distribution do not fit."""
 
 
 def supports_are_independent(tested: Mechanism) -> bool:
@@ -34,19 +30,3 @@ def supports_are_independent(tested: Mechanism) -> bool:
         masks, [p] + [q] * (width - 1), [1 - p] + [1 - q] * (width - 1)
     ).prod(axis=1)
     return counts_fit(np.bincount(numbers, minlength=len(masks)), chances)
-
-
-def counts_fit(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts of supported values fit chances: each within 6 deviations,
-    and all by chi-square.
-    """
-    from scipy.special import chdtrc
-
-    expected = stated * seen.sum(axis=-1, keepdims=True)
-    possible = expected > 0
-    distance = np.abs(seen - expected)
-    slack = np.where(possible, 6 * np.sqrt(expected * (1 - stated)) + 6, 0.0)
-    statistic = float(np.sum(distance[possible] ** 2 / expected[possible]))
-    freedom = np.count_nonzero(possible) - np.atleast_2d(seen).shape[0]
-    likely = not freedom or chdtrc(freedom, statistic) >= FALSE_ALARM
-    return bool(likely and (distance <= slack).all())

@@ -6,13 +6,12 @@ Python computes every number; the page's script shows the pair that is chosen.
 
 import math
 import shlex
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from seepage._core.errors import InputError
-from seepage._core.odds import least_odds, limit_as_typed, measured_odds
+from seepage._core.odds import limit_as_typed
 from seepage._core.text import (
     delta_text,
     how_many,
@@ -37,7 +36,7 @@ from seepage.pages.analysis_view import (
     leak_pictures,
     total_bars,
 )
-from seepage.pages.odds_rows import State
+from seepage.pages.audit_heading import audit_heading
 from seepage.pages.pair_map import pair_map
 from seepage.pages.render import render_page, template_text
 from seepage.totals.guarantees import GUARANTEES, KINDS
@@ -153,45 +152,6 @@ def _remarks(pairs: PairCounts) -> list[str]:
         )
     remarks += [f"{skip}." for skip in skip_patterns(pairs)[:SHOWN_SKIPS]]
     return remarks
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditHeading:
-    """The verdict of an audit in the words of who decides."""
-
-    state: State
-    order: str
-    sentence: str
-    lead: str
-
-
-AUDIT_STATES: dict[str, tuple[State, str]] = {
-    "holds": ("within", "The claim holds"),
-    "refuted": ("over", "The claim does not hold"),
-    "not decided": ("open", "Not decided"),
-}
-"""State and order of each verdict of an audit."""
-
-
-def audit_heading(audit: Any) -> AuditHeading:
-    """Return the heading of the analysis's page for an audit: its verdict in the words
-    of who decides.
-    """
-    decisive = audit.decisive
-    state, order = AUDIT_STATES[audit.verdict]
-    is_exact = decisive.lower == decisive.upper
-    realised = f"at least {least_odds(decisive.lower)} times"
-    if is_exact:
-        realised = f"up to {measured_odds(decisive.upper)} times"
-    elif audit.verdict == "holds" and math.isfinite(decisive.upper):
-        realised = f"at most {measured_odds(decisive.upper)} times"
-    sentence = f"What is sent about {decisive.attribute} changes the odds {realised}."
-    lead = "No claim was stated."
-    if decisive.claim is None:
-        state, order = "told", "What the reports tell"
-    else:
-        lead = f"Claimed are at most {measured_odds(decisive.claim)} times."
-    return AuditHeading(state=state, order=order, sentence=sentence, lead=lead)
 
 
 def _people_picture(analysis: Analysis) -> Markup | None:

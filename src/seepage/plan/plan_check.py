@@ -39,7 +39,8 @@ from seepage.plan.plan_content import PlanContent
 from seepage.plan.plan_margin import plan_margins
 from seepage.tables.read import as_counted, check_whole_table, is_counted
 from seepage.tables.table_options import DataOptions
-from seepage.totals.total import FROM_PAIRS, total_leakage
+from seepage.totals.guarantees import FROM_PAIRS
+from seepage.totals.total import total_leakage
 from seepage.totals.total_result import TotalLeakage
 
 FORMAT: Literal["seepage plan check"] = "seepage plan check"

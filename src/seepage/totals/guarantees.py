@@ -72,3 +72,7 @@ _TEXTS = tomllib.loads(
 
 GUARANTEES = {name: Guarantee(name, **texts) for name, texts in _TEXTS.items()}
 """The guarantees by name, the strongest kind first."""
+
+
+FROM_PAIRS = ("worst", "independent", "sum")
+"""Guarantees that are computed from pair counts; the others need records."""

@@ -1,18 +1,18 @@
-"""Totals: the leakage of all reports together about each attribute, by guarantee.
+"""`TotalLeakage`: the leakage of all reports together about each attribute, by one
+guarantee, with its evidence.
 
-Here are the guarantees in words, and `TotalLeakage`: totals with guarantee and
-evidence.  They are computed by `total`, and of these by:
+Totals are computed by `compute_total`, which calls for each guarantee:
 
 | name | module |
 | --- | --- |
 | `worst`, `sum`, `independent`, `merged` | `composition` |
 | `exact` | `exact_total` |
-| `sampled` | `sampled`, `drawn_reports` |
+| `sampled` | `sampled_total`, `drawn_reports` |
 | `witness` | `witness_search` |
 
 Exact totals for the population that the records were drawn from, also of a form's
 reports: `confidence.total_limits`.  Realised losses, which are no guarantee:
-`experienced`.
+`experienced_loss`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,6 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats
-from seepage._core.errors import GuaranteeError
 from seepage._core.odds import odds_above, odds_below
 from seepage._core.results import Result, json_ready
 from seepage._core.rounding import summed_up
@@ -274,77 +273,3 @@ def _totals_as_odds(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[
 def largest_total_odds(total: TotalLeakage) -> str:
     """Return the largest total as odds, with the largest delta."""
     return f"{odds_of_total(total, int(np.argmax(total.values)))}{total.delta_text}"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TotalsComparison(Result):
-    """Totals under several guarantees: certified first, then statistical, assumed,
-    lower bounds.
-
-    Parameters
-    ----------
-    totals
-        The totals, in that order.
-    unavailable
-        The guarantees that could not be computed, with the reason and an alternative.
-    refuted
-        For each assumed guarantee the attributes whose total lies below the witness:
-        the table violates the assumption there.
-    """
-
-    totals: tuple[TotalLeakage, ...]
-    unavailable: dict[str, str]
-    refuted: dict[str, tuple[str, ...]]
-
-    def __getitem__(self, guarantee: str) -> TotalLeakage:
-        """Return the totals under one of the guarantees compared."""
-        by_guarantee = {total.guarantee: total for total in self.totals}
-        checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
-        if guarantee in self.unavailable:
-            raise GuaranteeError(self.unavailable[guarantee])
-        return by_guarantee[guarantee]
-
-    def chart_rows(self) -> list[dict[str, Any]]:
-        """Return the totals under all guarantees as rows for a chart, refuted
-        assumptions marked.
-        """
-        rows = []
-        for total in self.totals:
-            rows += total.chart_rows(self.refuted.get(total.guarantee, ()))
-        return rows
-
-    def chart(self, name: str = "") -> Any:
-        """Return the totals under all guarantees in one Altair chart, titled with the
-        data's name if given.
-
-        Refuted assumptions are marked.
-        """
-        from seepage.charts.result_charts import totals_chart
-
-        return totals_chart(self.chart_rows(), checks.text(name, "name"))
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        """Return the columns of totals by guarantee in long form."""
-        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
-        refuted = []
-        for total in self.totals:
-            for name, values in total._columns().items():
-                columns.setdefault(name, []).extend(values)
-            refuted_names = self.refuted.get(total.guarantee, ())
-            refuted += [name in refuted_names for name in total.domain.names]
-        return {**columns, "refuted": refuted}
-
-    def _shown_columns(self) -> dict[str, Sequence[Any]]:
-        """Return the totals as notebooks show them, as odds."""
-        return _totals_as_odds(self._columns())
-
-    def _headline(self) -> str:
-        """Return totals by guarantee in one line."""
-        largest = [
-            f"{total.guarantee} {largest_total_odds(total)}" for total in self.totals
-        ]
-        refuted = ""
-        if self.refuted:
-            refuted = f"; refuted: {', '.join(self.refuted)}"
-        shown = ", ".join(largest) or "none"
-        return f"TotalsComparison(largest change of odds: {shown}{refuted})"

@@ -24,7 +24,7 @@ from seepage.designs.forms.form_problem import FormProblem, check_public
 from seepage.designs.forms.form_totals import ScreenedFormTotals
 from seepage.designs.forms.population_form_totals import PopulationFormTotals
 from seepage.tables.rare_values import rare_below
-from seepage.totals.total import DECLARED
+from seepage.totals.compute_total import DECLARED
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
