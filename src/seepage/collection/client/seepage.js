@@ -8,21 +8,42 @@
  * Runs in browsers (a secure context: https, localhost or a file) and in Node 20 or newer.
  */
 
+/** The number of 64-bit words: probabilities are integers out of it. */
 const SPAN = 1n << 64n;
+
 const WORD_BYTES = 8;
+
+/** The sum of the shares of an attribute by which a person without an answer is given one. */
 const PERCENT = 100;
+
+/** The wire forms of plans that this client reads. */
 const FORMAT = "seepage collection";
 const VERSION = 1;
+
+/** The depth of lists and objects in a wire form, at most. */
 const MAX_LEVELS = 20;
+
+/** The label of no answer. */
 const MISSING = "(missing)";
+
+/** Answers that are no answer. */
+const NO_ANSWER = ["", "NaN", "nan", MISSING];
+
+/** Booleans as Python and R write them, and as plans label them. */
+const BOOLEANS = { True: "true", TRUE: "true", False: "false", FALSE: "false" };
+
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,9})?$/i;
 const INFINITE = /^([+-]?)inf(inity)?$/i;
+
+/** Blanks as Python strips them from the ends of a text. */
 const BLANK = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
 const BLANKS = new RegExp(`^${BLANK}|${BLANK}$`, "g");
-const NO_ANSWER = ["", "NaN", "nan", MISSING];
+
+/** Date, time of day, decimals of a second and time zone: all but the time may be absent. */
 const MOMENT = /^(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?$/;
+
+/** Sign, hours, minutes and seconds of a time zone, without colons or with them. */
 const ZONE = /^([+-])([0-9]{2})(?:([0-9]{2})([0-9]{2})?|:([0-9]{2})(?::([0-9]{2}))?)?$/;
-const BOOLEANS = { True: "true", TRUE: "true", False: "false", FALSE: "false" };
 
 /** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
 export class PlanError extends Error {}
@@ -61,9 +82,10 @@ export async function loadPlan(source, { collection } = {}) {
   return Object.freeze({ collection: digest, forms: Object.freeze(readForms(wire)) });
 }
 
+/** Return the forms of a wire form, in the order in which words draw them. */
 function readForms(wire) {
   try {
-    const attributes = new Map(wire.attributes.map((attribute) => [attribute.name, readAttribute(attribute)]));
+    const attributes = new Map(wire.attributes.map((each) => [each.name, readAttribute(each)]));
     const ends = wire.forms.map(({ until }) => integer(until));
     if (!ends.every((end, i) => end > (ends[i - 1] ?? 0n)) || ends.at(-1) !== SPAN) {
       throw new PlanError("the shares of forms must rise to 2^64");
@@ -73,6 +95,44 @@ function readForms(wire) {
     if (cause instanceof PlanError) throw cause;
     throw new PlanError("the wire form of the plan is damaged", { cause });
   }
+}
+
+/**
+ * Return a form: its questions, and the channels from their answers to reports, one channel for all
+ * answers `together` or one for each.  `until` is the end of its share of the words that draw a form.
+ */
+function readForm(form, number, until, attributes) {
+  const together = form.type === "matrix";
+  if (!together && form.type !== "product") throw new PlanError("a form must be product or matrix");
+  const names = together ? form.attributes : form.questions.map(({ attribute }) => attribute);
+  if (!names.length || names.some((name) => !attributes.has(name)) || new Set(names).size < names.length) {
+    throw new PlanError("a form must ask for distinct attributes of the plan");
+  }
+  const questions = names.map((name) => attributes.get(name));
+  const cells = questions.reduce((product, question) => product * question.values.length, 1);
+  const channels = together
+    ? [readChannel({ ...form, draw: "matrix" }, cells)]
+    : form.questions.map((question, i) => readChannel(question, questions[i].values.length));
+  const openQuestions = questions.filter(({ open }) => open).length;
+  const words = channels.reduce((sum, channel) => sum + channel.words, openQuestions);
+  return Object.freeze({
+    number,
+    until,
+    together,
+    questions: Object.freeze(questions),
+    channels: Object.freeze(channels),
+    bytes: WORD_BYTES * words,
+  });
+}
+
+/** Return the channel of k values: how many words a report takes, and how they draw it. */
+function readChannel(channel, k) {
+  const known = Object.hasOwn(CHANNELS, channel.draw);
+  if (!known) throw new PlanError(`a client cannot draw reports of ${channel.mechanism}`);
+  if (channel.k !== undefined && channel.k !== k) {
+    throw new PlanError("a mechanism must have as many values as its attribute");
+  }
+  return Object.freeze({ draw: channel.draw, k, ...CHANNELS[channel.draw](channel, k) });
 }
 
 function parseJson(text) {
@@ -108,6 +168,7 @@ function hex(octets) {
   return Array.from(octets, (octet) => octet.toString(16).padStart(2, "0")).join("");
 }
 
+/** Return a probability as an integer out of 2^64. */
 function integer(text) {
   if (typeof text !== "string" || !/^(0|[1-9][0-9]{0,19})$/.test(text) || BigInt(text) > SPAN) {
     throw new PlanError("a probability must be an integer out of 2^64, as decimal digits");
@@ -115,39 +176,49 @@ function integer(text) {
   return BigInt(text);
 }
 
+// Attributes and answers --------------------------------------------------------------------------
+
 /**
- * An attribute's values, and the code of an answer, undefined if it has none: the index among them, or
- * that of `merged`, of the text, or else of its label; for a number that of its bin; or else `other`.
- * With `shares`, the number of values is the code of no answer, and `give` draws an answer by them.
+ * Return an attribute: its name and values, `open`, `code` and `give`.
+ *
+ * `code(answer)` is the index of the value that an answer has, undefined if it has none:
+ * that of the answer's text or of its label, among the values and the `merged` labels;
+ * for a number between `edges` that of its bin;
+ * or else `other`, if the attribute has such a value.
+ *
+ * With `shares` the question is `open`: a person may have no answer, whose code is the number of
+ * values.  `give(code, next)` is the answer that is reported of: for none, one drawn by the shares.
  */
 function readAttribute({ name, values, edges = [], merged = [], other, shares }) {
-  const texts = Array.isArray(values) && values.every((value) => typeof value === "string");
-  if (!texts || !values.length || new Set(values).size !== values.length) {
+  const areTexts = Array.isArray(values) && values.every((value) => typeof value === "string");
+  if (!areTexts || !values.length || new Set(values).size !== values.length) {
     throw new PlanError("the values of an attribute must be distinct texts");
   }
   const open = shares !== undefined;
-  const listed = open ? [...values, MISSING] : values;
-  const codes = new Map([...merged, ...listed.map((value, code) => [value, code])]);
+  const labels = open ? [...values, MISSING] : values;
+  const codes = new Map([...merged, ...labels.map((value, code) => [value, code])]);
   const ends = edges.map(numberOf);
-  const first = values[0] === MISSING ? 1 : 0;
-  const used = [...codes.values(), other ?? 0, first + Math.max(ends.length - 2, 0)];
-  if (used.some((code) => !Number.isInteger(code) || listed[code] === undefined)) {
+  const firstBin = values[0] === MISSING ? 1 : 0;
+  const lastBin = firstBin + Math.max(ends.length - 2, 0);
+  const used = [...codes.values(), other ?? 0, lastBin];
+  if (used.some((code) => !Number.isInteger(code) || labels[code] === undefined)) {
     throw new PlanError("a code must be that of a value");
   }
-  const give = open ? answerByShares(shares, values.length) : (code) => code;
   const code = (answer) => {
     const text = answerText(answer);
     if (text === undefined) return undefined;
     const { label, number } = answerKey(text);
     const known = [text, label].find((each) => codes.has(each));
     if (known !== undefined) return codes.get(known);
-    const inside = number >= ends[0] && number <= ends.at(-1);
-    return inside ? first + ends.slice(1, -1).filter((end) => end <= number).length : other;
+    const isInBin = number >= ends[0] && number <= ends.at(-1);
+    if (!isInBin) return other;
+    return firstBin + ends.slice(1, -1).filter((end) => end <= number).length;
   };
+  const give = open ? answerByShares(shares, values.length) : (own) => own;
   return Object.freeze({ attribute: name, values: Object.freeze([...values]), open, code, give });
 }
 
-/** The answer that a person reports of: her own, or, without one, that of a word by the shares. */
+/** Return what draws the answer that is reported of: one's own, or, without one, by the shares. */
 function answerByShares(shares, k) {
   const valid = Array.isArray(shares) && shares.every((share) => Number.isInteger(share) && share >= 0);
   if (!valid || shares.length !== k || shares.reduce((sum, share) => sum + share) !== PERCENT) {
@@ -181,6 +252,10 @@ function answerKey(text) {
   return { label, number: NaN };
 }
 
+/**
+ * The label of a number and the number itself.  From 2^53 on, digits that no double equals are a text:
+ * their label is as they are written, without zeros at the end of decimals, and the number NaN.
+ */
 function numberKey(word) {
   const number = numberOf(word);
   const scientific = /e/i.test(word);
@@ -212,12 +287,12 @@ function decimal(text) {
 function momentLabel(text) {
   const match = MOMENT.exec(text);
   if (!match) return text;
-  const [, date = "", clock, decimals = "", given = ""] = match;
+  const [, date = "", clock, decimals = "", zoneWritten = ""] = match;
   const fraction = decimals.replace(/0+$/, "").replace(/\.$/, "");
-  const offset = zoneSeconds(given);
+  const offset = zoneSeconds(zoneWritten);
   const utc = date && offset !== undefined ? utcText(date, clock, offset) : undefined;
   if (utc !== undefined) return `${utc}${fraction}+00:00`;
-  const zone = offset === undefined ? given : zoneText(offset);
+  const zone = offset === undefined ? zoneWritten : zoneText(offset);
   if (date && clock + fraction + zone === "00:00:00") return date;
   return `${date}${date ? "T" : ""}${clock}${fraction}${zone}`;
 }
@@ -227,13 +302,15 @@ function zoneSeconds(text) {
   if (text === "Z") return 0;
   const match = ZONE.exec(text);
   if (!match) return undefined;
-  const [, sign, hours, ...parts] = match;
-  const [minutes, seconds] = [parts[0] ?? parts[2] ?? 0, parts[1] ?? parts[3] ?? 0].map(Number);
+  const [, sign, hours, bareMinutes, bareSeconds, colonMinutes, colonSeconds] = match;
+  const minutes = Number(bareMinutes ?? colonMinutes ?? 0);
+  const seconds = Number(bareSeconds ?? colonSeconds ?? 0);
   const offset = 3600 * Number(hours) + 60 * minutes + seconds;
   if (offset >= 86400) return undefined;
   return sign === "-" ? -offset : offset;
 }
 
+/** A time zone as plans label it, from its seconds: hours, minutes, and seconds if there are any. */
 function zoneText(offset) {
   const size = Math.abs(offset);
   const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60];
@@ -263,43 +340,11 @@ function numberText(number) {
   return `${digits}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 
+/** The number that a text is, NaN if none. */
 function numberOf(text) {
   const infinite = INFINITE.exec(text);
   if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
   return NUMBER.test(text) ? Number(text) : NaN;
-}
-
-function readForm(form, number, until, attributes) {
-  const together = form.type === "matrix";
-  if (!together && form.type !== "product") throw new PlanError("a form must be product or matrix");
-  const names = together ? form.attributes : form.questions.map(({ attribute }) => attribute);
-  if (!names.length || names.some((name) => !attributes.has(name)) || new Set(names).size < names.length) {
-    throw new PlanError("a form must ask for distinct attributes of the plan");
-  }
-  const questions = names.map((name) => attributes.get(name));
-  const cells = questions.reduce((product, question) => product * question.values.length, 1);
-  const channels = together
-    ? [readChannel({ ...form, draw: "matrix" }, cells)]
-    : form.questions.map((question, i) => readChannel(question, questions[i].values.length));
-  const given = questions.filter(({ open }) => open).length;
-  const words = channels.reduce((sum, channel) => sum + channel.words, given);
-  return Object.freeze({
-    number,
-    until,
-    together,
-    questions: Object.freeze(questions),
-    channels: Object.freeze(channels),
-    bytes: WORD_BYTES * words,
-  });
-}
-
-function readChannel(channel, k) {
-  const known = Object.hasOwn(CHANNELS, channel.draw);
-  if (!known) throw new PlanError(`a client cannot draw reports of ${channel.mechanism}`);
-  if (channel.k !== undefined && channel.k !== k) {
-    throw new PlanError("a mechanism must have as many values as its attribute");
-  }
-  return Object.freeze({ draw: channel.draw, k, ...CHANNELS[channel.draw](channel, k) });
 }
 
 // Channels -----------------------------------------------------------------------------------------
@@ -329,10 +374,10 @@ const CHANNELS = {
     if (!Number.isInteger(size) || size < 1 || size > k) {
       throw new PlanError("the size of a subset must be an integer from 1 to k");
     }
-    const other = (SPAN - force) * BigInt(size);
+    const unforced = (SPAN - force) * BigInt(size);
     return {
       words: 1 + size,
-      factor: ratio(other + force * BigInt(k), other),
+      factor: ratio(unforced + force * BigInt(k), unforced),
       perturb(code, next) {
         const values = Array.from({ length: k }, (_, value) => value);
         const taken = next() < force ? 1 : 0;
@@ -340,8 +385,8 @@ const CHANNELS = {
         for (let index = 0; index < size; index++) {
           const word = next();
           if (index < taken) continue;
-          const chosen = index + Number((word * BigInt(k - index)) >> 64n);
-          [values[index], values[chosen]] = [values[chosen], values[index]];
+          const other = index + Number((word * BigInt(k - index)) >> 64n);
+          [values[index], values[other]] = [values[other], values[index]];
         }
         return values.slice(0, size).sort((a, b) => a - b);
       },
@@ -386,11 +431,13 @@ const CHANNELS = {
   },
 };
 
+/** The ratio of two probabilities; 1 if both are 0. */
 function ratio(high, low) {
   if (low === 0n) return high === 0n ? 1 : Infinity;
   return Number(high) / Number(low);
 }
 
+/** The ratio of the largest to the smallest probability of one output. */
 function columnRatio(column) {
   const smaller = column.reduce((a, b) => (a < b ? a : b));
   return ratio(column.reduce((a, b) => (a > b ? a : b)), smaller);
@@ -398,6 +445,7 @@ function columnRatio(column) {
 
 // From bytes to reports ----------------------------------------------------------------------------
 
+/** Return a function whose calls return the words of the bytes, one after the other. */
 function wordsOf(octets, count) {
   if (octets.length !== WORD_BYTES * count) {
     throw new RangeError(`there must be ${WORD_BYTES * count} bytes, got ${octets.length}`);
@@ -417,8 +465,8 @@ export function drawForm(plan, octets) {
 export function codesOf(form, answers) {
   return form.questions.map((question) => {
     const { attribute } = question;
-    const given = answers !== null && typeof answers === "object" && Object.hasOwn(answers, attribute);
-    const code = given ? question.code(answers[attribute]) : undefined;
+    const hasAnswer = answers !== null && typeof answers === "object" && Object.hasOwn(answers, attribute);
+    const code = hasAnswer ? question.code(answers[attribute]) : undefined;
     if (code === undefined) throw new AnswerError(`the answer to ${attribute} must be one of its values`);
     return code;
   });
@@ -519,11 +567,13 @@ export class Respondent {
     });
   }
 
+  /** The state before the first report: a form and an identifier, drawn at random. */
   #fresh() {
     const form = drawForm(this.#plan, this.#random(WORD_BYTES)).number;
     return { form, id: hex(this.#random(16)), line: null, sent: false };
   }
 
+  /** The stored state, null for none; throw a StorageError for one that is damaged. */
   async #read() {
     let kept;
     try {
@@ -538,6 +588,7 @@ export class Respondent {
     return kept;
   }
 
+  /** Store the state, and read it back. */
   async #write(kept) {
     const text = JSON.stringify(kept);
     try {
@@ -549,6 +600,8 @@ export class Respondent {
     throw new StorageError("the storage does not keep what it is given; nothing is released");
   }
 }
+
+// Storage ------------------------------------------------------------------------------------------
 
 /** A storage that lasts as long as the page or process: a later session draws fresh noise. */
 export function memoryStorage() {
@@ -596,8 +649,8 @@ function openDatabase(factory) {
 function done(event, name) {
   return new Promise((resolve, reject) => {
     event.addEventListener(name, () => resolve(event.result));
-    for (const bad of ["error", "abort", "blocked"]) {
-      event.addEventListener(bad, () => reject(event.error ?? new Error(bad)));
+    for (const failure of ["error", "abort", "blocked"]) {
+      event.addEventListener(failure, () => reject(event.error ?? new Error(failure)));
     }
   });
 }
@@ -612,6 +665,9 @@ async function exclusively(name, task) {
   return queued;
 }
 
+// Sending ------------------------------------------------------------------------------------------
+
+/** Send a line until it is accepted, with growing pauses; throw a SendError if it never is. */
 async function post(endpoint, line, attempts, pause, fetch) {
   for (let attempt = 1; attempt <= attempts; attempt++) {
     if (attempt > 1) await new Promise((resolve) => setTimeout(resolve, pause * 2 ** (attempt - 2)));
@@ -623,6 +679,7 @@ async function post(endpoint, line, attempts, pause, fetch) {
   throw new SendError("the endpoint cannot be reached", line);
 }
 
+/** The status of one attempt to send a line; 0 if there was no answer. */
 async function statusOf(endpoint, line, fetch) {
   try {
     const response = await fetch(endpoint, {
