@@ -11,7 +11,9 @@ from seepage.app.tasks import BackgroundTask, Fault
 
 
 def test_a_task_returns_what_its_work_returns(tmp_path):
-    task = BackgroundTask.start("doubling", tmp_path, app_work.double, 21).wait(60)
+    task = BackgroundTask.start("doubling", tmp_path, app_work.double, number=21).wait(
+        60
+    )
     assert (task.state, task.result, task.fault) == ("done", 42, None)
     assert (task.done, task.total, task.share) == (2, 2, 1.0)
 
@@ -20,7 +22,9 @@ def test_files_of_the_current_folder_are_not_imported(tmp_path, monkeypatch):
     """Where the app is started lie tables, and anything else."""
     (tmp_path / "csv.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
-    task = BackgroundTask.start("doubling", tmp_path, app_work.double, 21).wait(60)
+    task = BackgroundTask.start("doubling", tmp_path, app_work.double, number=21).wait(
+        60
+    )
     assert (task.state, task.result) == ("done", 42)
 
 
@@ -114,6 +118,8 @@ def test_work_ends_when_the_app_is_killed(tmp_path):
 
 @pytest.mark.posix
 def test_the_process_of_a_task_ends_with_it(tmp_path):
-    task = BackgroundTask.start("doubling", tmp_path, app_work.double, 1).wait(60)
+    task = BackgroundTask.start("doubling", tmp_path, app_work.double, number=1).wait(
+        60
+    )
     with pytest.raises(ProcessLookupError):
         os.kill(task.process.pid, 0)

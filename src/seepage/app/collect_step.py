@@ -101,10 +101,10 @@ async def start_simulation(study: Study, request: Request) -> Response:
         "drawing the reports of the people in the table",
         study.folder,
         collect_work.simulate_collection,
-        study.data,
-        study.reading,
-        study.plan.number,
-        study.folder,
+        data=study.data,
+        reading=study.reading,
+        number=study.plan.number,
+        folder=study.folder,
     )
     study.start_task("collect", task)
     return redirect_to(study, "collect")
@@ -125,9 +125,9 @@ async def take_reports(study: Study, request: Request) -> Response:
         "estimating from the reports",
         study.folder,
         collect_work.show_results,
-        str(path),
-        study.plan.number,
-        study.folder,
+        reports=str(path),
+        number=study.plan.number,
+        folder=study.folder,
     )
     study.start_task("collect", task)
     return next_address(study, "collect")

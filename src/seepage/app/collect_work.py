@@ -21,7 +21,7 @@ SEED_DIGITS = 12
 
 def simulate_collection(
     data: str,
-    keywords: Mapping[str, Any],
+    reading: Mapping[str, Any],
     number: int,
     folder: Path,
     *,
@@ -29,8 +29,8 @@ def simulate_collection(
 ) -> CollectedReports:
     """Perturb the records of the table as if its people answered; write the results."""
     plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
-    reading = {name: keywords[name] for name in PERTURBING if name in keywords}
-    reports = plan.perturb(data, rng=seed_of(plan), progress=progress, **reading)
+    perturbing = {name: reading[name] for name in PERTURBING if name in reading}
+    reports = plan.perturb(data, rng=seed_of(plan), progress=progress, **perturbing)
     path = plan_file(folder, number, "reports.parquet")
     pq.write_table(reports, path)
     page = plan_file(folder, number, SIMULATED_PAGE)

@@ -39,7 +39,7 @@ SHOWN_VALUES = 40
 def check_columns(
     data: str,
     used: Sequence[str],
-    keywords: Mapping[str, Any],
+    reading: Mapping[str, Any],
     folder: Path,
     *,
     progress: Progress,
@@ -52,7 +52,7 @@ def check_columns(
         The table.
     used
         The columns that were decided to be used; none before anything is decided.
-    keywords
+    reading
         The keywords of reading them.
     folder
         The folder of the study.
@@ -64,12 +64,12 @@ def check_columns(
         warnings.simplefilter("ignore", sp.DataWarning)  # shown column by column
         check = sp.check(data)
     progress(1, 3)
-    part = read_explored(data, _all_names(data), keywords)
+    part = read_explored(data, _all_names(data), reading)
     progress(2, 3)
     names = used or check.used
     beside = {column.name: column.beside_numbers for column in check}
-    reading = with_texts_beside(keywords, names, beside)
-    fixed, asked = _asked_shares(data, part, names, reading, folder)
+    completed = with_texts_beside(reading, names, beside)
+    fixed, asked = _asked_shares(data, part, names, completed, folder)
     columns = list[CheckedColumn]()
     for column in check:
         values = _values_by_share(part.table[column.name])

@@ -87,10 +87,10 @@ def start_check(study: Study) -> None:
         "reading the table",
         study.folder,
         column_work.check_columns,
-        study.data,
-        study.used,
-        study.reading,
-        study.folder,
+        data=study.data,
+        used=study.used,
+        reading=study.reading,
+        folder=study.folder,
     )
     study.start_task("columns", task)
 

@@ -63,7 +63,9 @@ async def take_file(study: Study, request: Request) -> Response:
 
 async def _open_earlier(study: Study, work: Callable[..., Any], path: Path) -> Response:
     """Open a plan in the data step, or a zip, and go to its plan."""
-    opened = await _opened(study, work, str(path), study.next_number(), study.folder)
+    opened = await _opened(
+        study, work, path=str(path), number=study.next_number(), folder=study.folder
+    )
     assert opened.plan is not None
     if opened.codebook is not None:
         study.take_codebook(opened.codebook)
@@ -75,7 +77,7 @@ async def _open_codebook(study: Study, path: Path) -> Response:
     """Take the decisions of a codebook in the data step; without a table they wait for
     one.
     """
-    opened = await _opened(study, earlier_files.open_codebook, str(path))
+    opened = await _opened(study, earlier_files.open_codebook, path=str(path))
     assert opened.codebook is not None
     study.take_codebook(opened.codebook)
     if study.source is None:
@@ -84,10 +86,10 @@ async def _open_codebook(study: Study, path: Path) -> Response:
 
 
 async def _opened(
-    study: Study, work: Callable[..., Any], *arguments: Any
+    study: Study, work: Callable[..., Any], **keywords: Any
 ) -> EarlierFiles:
     """Return what a child process has opened for the data step."""
-    task = BackgroundTask.start("opening what was kept", study.folder, work, *arguments)
+    task = BackgroundTask.start("opening what was kept", study.folder, work, **keywords)
     await run_in_threadpool(task.wait)
     if task.fault is not None:
         raise InputError(task.fault.text)

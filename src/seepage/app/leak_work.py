@@ -46,15 +46,15 @@ LIMIT = "7.4x"
 def analyse_part(
     data: str,
     used: Sequence[str],
-    keywords: Mapping[str, Any],
+    reading: Mapping[str, Any],
     folder: Path,
     *,
     progress: Progress,
 ) -> AnalysisSummary:
     """Work out the leaks of the explored part as if everybody were asked everything."""
     names = evenly_drawn(used, MAX_ANALYSED)
-    fixed = asked_answers(data, names, keywords)
-    part = read_explored(data, fixed.domain.names, keywords)
+    fixed = asked_answers(data, names, reading)
+    part = read_explored(data, fixed.domain.names, reading)
     path = write_explored(part, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SeepageWarning)

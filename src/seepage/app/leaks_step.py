@@ -136,10 +136,10 @@ def start_analysis(study: Study) -> None:
         "computing what each answer gives away",
         study.folder,
         leak_work.analyse_part,
-        study.data,
-        study.used,
-        study.exploring,
-        study.folder,
+        data=study.data,
+        used=study.used,
+        reading=study.exploring,
+        folder=study.folder,
     )
     study.start_task("leaks", task)
 
@@ -189,8 +189,8 @@ async def link_analysis(study: Study, request: Request) -> Response:
             "writing the whole analysis",
             study.folder,
             leak_work.write_analysis_page,
-            study.folder,
-            _table_name(study),
+            folder=study.folder,
+            name=_table_name(study),
         )
         study.start_task("analysis", task)
     return page_part(

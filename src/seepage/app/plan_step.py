@@ -101,11 +101,11 @@ def _start_design(study: Study, start: int | None = None) -> None:
         "searching for the plan that asks the fewest people",
         study.folder,
         plan_work.design_plan,
-        study.data,
-        keywords,
-        start,
-        study.next_number(),
-        study.folder,
+        data=study.data,
+        keywords=keywords,
+        start=start,
+        number=study.next_number(),
+        folder=study.folder,
     )
     study.start_task("plan", task)
 
@@ -118,11 +118,11 @@ def _start_estimate(study: Study) -> None:
         "estimating how many people it takes",
         study.folder,
         plan_work.estimate_plan,
-        study.data,
-        study.used,
-        study.exploring,
-        study.explored_design_keywords(),
-        study.folder,
+        data=study.data,
+        used=study.used,
+        reading=study.exploring,
+        wish=study.explored_design_keywords(),
+        folder=study.folder,
     )
     study.start_task("plan", task)
 

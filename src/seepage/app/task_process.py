@@ -25,11 +25,11 @@ def run_task(orders: IO[bytes], answers: IO[bytes]) -> None:
     """Do the work that is ordered in the task's process, and send its progress and its
     result.
     """
-    work, arguments = pickle.load(orders)
+    work, keywords = pickle.load(orders)
     message: tuple[str, Any]
     threading.Thread(target=_interrupt_on_order, args=(orders,), daemon=True).start()
     try:
-        message = ("done", work(*arguments, progress=SentProgress(answers)))
+        message = ("done", work(**keywords, progress=SentProgress(answers)))
     except SeepageError as problem:
         message = ("failed", Fault.of(problem))
     except KeyboardInterrupt:

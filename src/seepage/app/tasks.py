@@ -82,9 +82,9 @@ class BackgroundTask:
 
     @classmethod
     def start(
-        cls, name: str, folder: Path, work: Callable[..., Any], *arguments: Any
+        cls, name: str, folder: Path, work: Callable[..., Any], /, **keywords: Any
     ) -> "BackgroundTask":
-        """Start a task, `work(*arguments, progress=...)`, in a child process.
+        """Start a task, `work(**keywords, progress=...)`, in a child process.
 
         Parameters
         ----------
@@ -94,7 +94,9 @@ class BackgroundTask:
             Where libraries keep what they write for a while, not in the system's
             temporary folder.
         work
-            A function of a module; its arguments and its result must be picklable.
+            A function of a module; its result must be picklable.
+        **keywords
+            The arguments of `work`, which must be picklable.
         """
         temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
         # -P: a file of the current folder named as a module is not imported
@@ -106,7 +108,7 @@ class BackgroundTask:
             env={**os.environ, **temporary, **imported},
         )
         task = cls(name, process)
-        task._tell((work, arguments))
+        task._tell((work, keywords))
         threading.Thread(target=task._listen, daemon=True).start()
         return task
 
