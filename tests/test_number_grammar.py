@@ -10,7 +10,7 @@ from seepage.auditing.report_keys import exact_text, python_key
 from seepage.channel.domain import Attribute
 from seepage.cli.parsing import as_number
 from seepage.collection.formula import cell_variables, parse_formula
-from seepage.collection.unperturbed_columns import clear_columns
+from seepage.collection.unperturbed_columns import unperturbed_columns
 from seepage.collection.weights import checked_weights
 from seepage.designs.want import attribute_scores
 from seepage.mechanisms.published_randomiser import read_content
@@ -36,7 +36,7 @@ class TestTextsThatAreNoNumbers:
     def test_covariates_are_categories(self, text, tmp_path):
         file = tmp_path / "clear.csv"
         file.write_text(f"term\n{text}\n2\n")
-        assert clear_columns(file, ["term"])["term"].dtype.kind == "U"
+        assert unperturbed_columns(file, ["term"])["term"].dtype.kind == "U"
 
     def test_values_of_attributes_are_categories(self, text):
         formula = parse_formula("ill ~ term", ["ill", "term"])

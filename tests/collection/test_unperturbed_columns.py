@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.collection.unperturbed_columns import clear_columns, column_texts
+from seepage.collection.unperturbed_columns import column_texts, unperturbed_columns
 
 
 def texts(data, name="a"):
-    return column_texts(clear_columns(data, [name])[name])
+    return column_texts(unperturbed_columns(data, [name])[name])
 
 
 def test_numbers_of_every_type_have_one_label():
@@ -37,9 +37,9 @@ def test_a_file_with_a_text_among_numbers_is_of_texts(tmp_path):
 
 def test_infinite_numbers_raise():
     with pytest.raises(sp.InputError, match="'a' has infinite numbers"):
-        clear_columns(pa.table({"a": [1.0, np.inf]}), ["a"])
+        unperturbed_columns(pa.table({"a": [1.0, np.inf]}), ["a"])
 
 
 def test_missing_values_raise():
     with pytest.raises(sp.InputError, match="'a' has 1 missing values"):
-        clear_columns(pa.table({"a": [1, None]}), ["a"])
+        unperturbed_columns(pa.table({"a": [1, None]}), ["a"])

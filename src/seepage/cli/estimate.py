@@ -119,9 +119,9 @@ def _survey_weights(
     numbers from the covariates.
     """
     from seepage.collection.unperturbed_columns import (
-        clear_columns,
         column_names,
         column_texts,
+        unperturbed_columns,
     )
     from seepage.collection.weights import rake_weights
 
@@ -130,7 +130,7 @@ def _survey_weights(
             raise InputError(
                 "--known-totals needs --covariates, the file of the attributes"
             )
-        columns = clear_columns(known_totals, ["attribute", "value", "total"])
+        columns = unperturbed_columns(known_totals, ["attribute", "value", "total"])
         known: dict[str, dict[str, float]] = {}
         names, values, totals = map(column_texts, columns.values())
         for name, value, total in zip(names, values, totals, strict=True):
@@ -139,7 +139,7 @@ def _survey_weights(
             )
         return rake_weights(covariates, known, weights=weights)
     if covariates is not None and weights in column_names(covariates):
-        return clear_columns(covariates, [weights])[weights]
+        return unperturbed_columns(covariates, [weights])[weights]
     return weights
 
 

@@ -240,7 +240,7 @@ def _values_as_numbers(attribute: Attribute) -> Floats | None:
     return np.array(numbers)
 
 
-def clear_variables(
+def unperturbed_variables(
     formula: Formula, columns: Mapping[str, NDArray[Any]]
 ) -> dict[str, Variable]:
     """Return unperturbed columns as a formula's variables: numbers, or codes of their

@@ -22,9 +22,9 @@ from seepage.collection.formula import (
     Formula,
     Variable,
     cell_variables,
-    clear_variables,
     outcome_scores,
     parse_formula,
+    unperturbed_variables,
 )
 from seepage.collection.logit_likelihood import (
     FormReports,
@@ -39,10 +39,10 @@ from seepage.collection.regression_result import Regression, finite_covariance
 from seepage.collection.report_batches import ReportSource
 from seepage.collection.report_files import open_reports
 from seepage.collection.unperturbed_columns import (
-    clear_columns,
     column_names,
     column_texts,
     named_weights,
+    unperturbed_columns,
 )
 from seepage.collection.weights import checked_weights
 from seepage.mechanisms.published_randomiser import Randomiser
@@ -186,7 +186,7 @@ def regress_reports(
     if isinstance(weights, str) and weights in beside:
         weights = named_weights(weights, covariates)
     if any(name in beside for name in parsed.names):
-        variables = _unperturbed_variables(parsed, covariates, beside, source.records)
+        variables = _covariate_variables(parsed, covariates, beside, source.records)
         model = Model.of(parsed, family, outcome, variables, source.records)
         return _fit_people(plan, source, model, outcome.name, weights)
     asked = [outcome.name, *parsed.names]
@@ -199,7 +199,7 @@ def regress_reports(
     return _fit_moments(plan, source, model, asked, weights)
 
 
-def _unperturbed_variables(
+def _covariate_variables(
     formula: Formula, covariates: Any, beside: Sequence[str], records: int
 ) -> dict[str, Variable]:
     """Return the unperturbed covariates of a regression, one row per report; raise if
@@ -210,13 +210,13 @@ def _unperturbed_variables(
             "covariates must all be in the reports, or all be unperturbed",
             parameter="covariates",
         )
-    columns = clear_columns(covariates, formula.names)
+    columns = unperturbed_columns(covariates, formula.names)
     if any(len(column) != records for column in columns.values()):
         raise InputError(
             f"covariates must have one row for each of {records:,} reports",
             parameter="covariates",
         )
-    return clear_variables(formula, columns)
+    return unperturbed_variables(formula, columns)
 
 
 def _fit_cells(
@@ -437,14 +437,15 @@ def regress(
     """
     checks.choice(family, "family", ("logit", "linear"))
     parsed = parse_formula(formula, column_names(data))
-    columns = clear_columns(data, [parsed.outcome, *parsed.names])
+    columns = unperturbed_columns(data, [parsed.outcome, *parsed.names])
     said = column_texts(columns[parsed.outcome])
     if weights is not None:
         weights = checked_weights(named_weights(weights, data), len(said))
     values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
     position = {label: index for index, label in enumerate(labels)}
     reports = np.array([position[label] for label in said])
-    variables = clear_variables(parsed, {name: columns[name] for name in parsed.names})
+    explaining = {name: columns[name] for name in parsed.names}
+    variables = unperturbed_variables(parsed, explaining)
     explained = Attribute(parsed.outcome, tuple(values))
     model = Model.of(parsed, family, explained, variables, len(said))
     inverse = least_squares_inverse(matrix, matrix.mean(axis=0))

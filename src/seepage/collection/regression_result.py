@@ -24,7 +24,7 @@ from seepage.collection.estimated_cells import (
 )
 from seepage.collection.formula import Formula, Variable
 from seepage.collection.profile_likelihood import ProfileLikelihood
-from seepage.collection.unperturbed_columns import clear_columns, column_texts
+from seepage.collection.unperturbed_columns import column_texts, unperturbed_columns
 
 AGREEMENT = 0.1
 """Largest difference of the ends of nearly normal intervals from normal ones, in widths
@@ -219,7 +219,7 @@ class Regression(Result):
         """
         if isinstance(data, Mapping):
             data = _mapped_columns(data)
-        columns = clear_columns(data, self.formula.names)
+        columns = unperturbed_columns(data, self.formula.names)
         variables = {
             name: self._variable(name, column) for name, column in columns.items()
         }

@@ -23,7 +23,7 @@ def column_names(data: Any) -> tuple[str, ...]:
     return tuple(open_source(data, TableOptions()).names)
 
 
-def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+def unperturbed_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     """Return unperturbed columns of a frame or file: numbers as floats, or texts.
 
     Texts of a file are numbers if all of them are.  A missing value raises an
@@ -39,10 +39,12 @@ def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         return {}
     table = pa.Table.from_batches(list(source.batches(wanted)))
     is_file = isinstance(data, (str, os.PathLike))
-    return {name: _clear_column(name, table.column(name), is_file) for name in wanted}
+    return {
+        name: _unperturbed_column(name, table.column(name), is_file) for name in wanted
+    }
 
 
-def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
+def _unperturbed_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
     """Return an unperturbed column: numbers as floats, anything else as texts."""
     cells = column.to_pylist()
     numbers = None
@@ -109,7 +111,7 @@ def _is_missing(cell: Any) -> bool:
 def named_weights(weights: Any, data: Any) -> Any:
     """Return weights; a text names the unperturbed column of the data that has them."""
     if isinstance(weights, str):
-        return clear_columns(data, [weights])[weights]
+        return unperturbed_columns(data, [weights])[weights]
     return weights
 
 

@@ -12,9 +12,9 @@ from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, SeepageWarning
 from seepage._core.number_grammar import number_of_text
 from seepage.collection.unperturbed_columns import (
-    clear_columns,
     column_texts,
     named_weights,
+    unperturbed_columns,
 )
 from seepage.tables.labels import BOOLEANS, number_label
 
@@ -119,7 +119,7 @@ def rake_weights(
         raise InputError(
             "totals must be given for at least one attribute", parameter="totals"
         )
-    columns = clear_columns(data, shares)
+    columns = unperturbed_columns(data, shares)
     records = len(next(iter(columns.values())))
     start = np.ones(records)
     if weights is not None:

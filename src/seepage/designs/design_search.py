@@ -214,7 +214,7 @@ class DesignSearch:
         self.problem = certifier.problem
         self.records = certifier.records
         self.pool = FormPool(self.problem)
-        self.search_forms = FormSearch(self.problem, work)
+        self.form_search = FormSearch(self.problem, work)
         self.full_forms: list[Form] = []
         self.singles: list[Form] = []
         self.ended = "no better form"
@@ -269,7 +269,7 @@ class DesignSearch:
         form = None
         single = self.certifier.budget_form(j)
         if single is not None:
-            self.search_forms.remember(single)
+            self.form_search.remember(single)
             form = single
         elif problem.scorer.fits(item):
             form = self._certified(item)
@@ -296,7 +296,7 @@ class DesignSearch:
         if problem.has_clash(everything):
             return forms
         times = 1 if self.certifier.scope == "table" else len(everything) + 1
-        if problem.scorer.fits(everything) and self.search_forms.is_small(
+        if problem.scorer.fits(everything) and self.form_search.is_small(
             everything, times
         ):
             forms.append(self.certifier.certify(problem.fit(everything)))
@@ -304,11 +304,17 @@ class DesignSearch:
             forms.append(_coarse_form(problem, everything))
         return [form for form in forms if form.max_budget > 0]
 
-    def _certified(self, form: Indices) -> Form | None:
-        """Return a form of the search with certified budgets; None if these are 0."""
-        fitted = self.search_forms.fit(form)
-        certified = None if fitted is None else self.certifier.certify(fitted)
-        return certified if certified is not None and certified.max_budget > 0 else None
+    def _certified(self, attributes: Indices) -> Form | None:
+        """Return the search's form of these attributes with certified budgets; None if
+        there is none or these are 0.
+        """
+        fitted = self.form_search.fit(attributes)
+        if fitted is None:
+            return None
+        certified = self.certifier.certify(fitted)
+        if certified.max_budget > 0:
+            return certified
+        return None
 
     def search(self, patience: int = MAX_IDLE_ROUNDS) -> None:
         """Run column generation; an interrupt ends the search and keeps the last
@@ -317,7 +323,7 @@ class DesignSearch:
         rng = np.random.default_rng(self.options.rng)
         stages = (
             generate_forms(
-                self.search_forms,
+                self.form_search,
                 self.pool,
                 self.certifier,
                 rng,
@@ -350,7 +356,7 @@ class DesignSearch:
         expected to grow by these factors, see `FormSearch.ratios`.
         """
         self.problem.bound_cells(max_cells)
-        self.search_forms.expect(ratios)
+        self.form_search.expect(ratios)
 
     def widen(self) -> None:
         """Search all forms of the design again, with their own gains."""
@@ -371,7 +377,7 @@ class DesignSearch:
             self.ended = "interrupted"
             return
         try:
-            self.search_forms.fit_pairs()
+            self.form_search.fit_pairs()
             for _ in rounds:
                 complete = self._completed()
                 self._show_progress()
@@ -390,7 +396,7 @@ class DesignSearch:
         if not self.inner:
             self.rounds += 1
             self.history.append((self.work.done, self.pool.error))
-        self.considered = sum(map(bool, self.search_forms.fitted.values()))
+        self.considered = sum(map(bool, self.form_search.fitted.values()))
         return copy(self.pool)
 
     def _end(self) -> str:
@@ -412,7 +418,7 @@ class DesignSearch:
         forms = list[Form]()
         for each in sets:
             indices = tuple(sorted({asked[name] for name in each if name in asked}))
-            small = self.search_forms.is_small(indices)
+            small = self.form_search.is_small(indices)
             if len(indices) > 1 and small and self.problem.is_allowed(indices):
                 certified = self._certified(indices)
                 if certified is not None:
@@ -433,7 +439,7 @@ class DesignSearch:
         describe = getattr(progress, "describe", None)
         if describe is None:
             return
-        left = self.search_forms.rounds_left
+        left = self.form_search.rounds_left
         if not self.inner:
             variance = largest_variance(self.problem, self.pool)
             self.least_variance = min(self.least_variance, variance)

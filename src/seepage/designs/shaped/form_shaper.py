@@ -562,7 +562,7 @@ def _shaping_pass(run: "DesignSearch", shaper: FormShaper) -> None:
     run.narrow(most_cells(run.problem), shaper.expected_ratios())
     run.search(FIRST_IDLE_ROUNDS)
     run.widen()
-    run.run_rounds(shaper.improve(run.pool, run.search_forms))
+    run.run_rounds(shaper.improve(run.pool, run.form_search))
 
 
 def _shape_for_population(run: "DesignSearch") -> None:
@@ -611,7 +611,7 @@ def _used_forms(inner: "DesignSearch", run: "DesignSearch") -> list[Form]:
     """
     used = list[Form]()
     for form in inner.pool.support(MIN_SHAPED_SHARE):
-        is_small = run.search_forms.is_small(run.problem.indices(form))
+        is_small = run.form_search.is_small(run.problem.indices(form))
         if is_small or not form.is_product:
             used.append(form)
     return used
@@ -648,5 +648,5 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
         with work.stage(work.share + POPULATION_SEARCH):
             inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
-            inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+            inner.run_rounds(shaper.improve(inner.pool, inner.form_search))
     inner.run_rounds(shaper.refine(inner.pool))
