@@ -83,6 +83,40 @@ def test_an_opened_plan_is_no_try_and_has_no_command(guest, collecting):
     assert "The same as a command" not in page
 
 
+def test_the_texts_that_are_entered_are_what_people_read(guest, collecting, tmp_path):
+    page = guest.send("GET", f"{collecting}/collect")[2]
+    assert "questions have no text yet" in page
+    names = list(PLAN.collected.names)
+    entered = {f"text{i}": f"What about {name}?" for i, name in enumerate(names)}
+    assert guest.post(f"{collecting}/texts", **entered)[0] == 303
+    page = guest.send("GET", f"{collecting}/collect")[2]
+    assert "no text yet" not in page
+    assert f'value="What about {names[0]}?"' in page
+    for name in ("questionnaire.html", "preview.html"):
+        shown = guest.send("GET", f"{collecting}/files/1/{name}")[2]
+        assert all(text in shown for text in entered.values())
+    assert put(guest, f"{collecting}/reports", database(tmp_path))
+    wait_for(guest, f"{collecting}/collect", 'id="task"')
+    results = guest.send("GET", f"{collecting}/files/1/results.html")[2]
+    assert f"to “What about {names[0]}?”" in results
+    status, _, text = guest.post(f"{collecting}/texts", text0="long " * 200)
+    assert status == 422
+    assert "at most 500 characters" in text
+
+
+def test_texts_of_a_codebook_reach_the_questionnaire(guest, collecting, tmp_path):
+    name = PLAN.collected.names[0]
+    value = PLAN.domain[name].values[0]
+    path = tmp_path / "codebook.csv"
+    path.write_text(
+        f"attribute,question,value,label\n{name},How is it?,,\n{name},,{value},fine\n"
+    )
+    put(guest, f"{collecting}/file", path)
+    shown = guest.send("GET", f"{collecting}/files/1/questionnaire.html")[2]
+    assert "How is it?" in shown
+    assert '"fine"' in shown
+
+
 def test_a_codebook_waits_for_its_table(guest, tmp_path):
     study = guest.study()
     path = tmp_path / "codebook.csv"

@@ -291,6 +291,21 @@ def test_a_share_in_a_group_lies_in_its_own_interval(tmp_path):
     assert outside
 
 
+def test_the_page_has_the_texts_of_a_codebook(tmp_path):
+    labels = tmp_path / "codebook.csv"
+    labels.write_text(
+        "attribute,question,value,label\n"
+        "sex,What is your sex?,,\nsex,,M,male\nsex,,F,female\n"
+        "job,What do you do?,,\njob,,nurse,a nurse\n"
+    )
+    _, page = page_of(tmp_path, labels=labels)
+    heading = re.search(r"<h1><bdi>(.*?)</bdi></h1>", page)[1]
+    assert "answer “male” to “What is your sex?”" in heading
+    assert "<h3><bdi>What do you do?</bdi></h3>" in page
+    assert "<bdi>a nurse</bdi>" in page
+    assert "sex: male" in page
+
+
 def coins(shares, people=20_000):
     """A table of two coins: the share of heads of the first by side of the second."""
     drawn = np.random.default_rng(5).random(people)

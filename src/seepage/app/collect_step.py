@@ -18,12 +18,19 @@ from seepage.app.equivalent_commands import (
     plan_command,
     plan_python,
 )
+from seepage.app.form_entries import entry, form_entries
 from seepage.app.plan_files import (
     PLAN_FILES,
     RESULTS_PAGE,
     SIMULATED_PAGE,
     plan_file,
     zip_of_plan,
+)
+from seepage.app.question_texts import (
+    PREVIEW,
+    refresh_questionnaires,
+    with_texts,
+    without_text,
 )
 from seepage.app.step_pages import (
     download,
@@ -37,13 +44,16 @@ from seepage.app.study_routes import StudyRoute
 from seepage.app.summaries import PlanSummary
 from seepage.app.tasks import BackgroundTask
 from seepage.app.uploads import receive_file, uploaded_name
-from seepage.tables.codebooks import codebook_text
+from seepage.tables.codebooks import CodebookRow, codebook_text
 
 REPORT_SUFFIXES = (".parquet", ".csv", ".jsonl", ".db", ".sqlite", ".sqlite3")
 """Endings of the files of reports that can be dropped."""
 
-PREVIEW = "preview.html"
-"""The questionnaire to try, which keeps and sends nothing."""
+MOST_TEXTS = 60
+"""Maximum number of questions whose texts are entered here; a codebook has more."""
+
+LONGEST_TEXT = 500
+"""Maximum length of the text of a question that is entered."""
 
 PREVIEW_POLICY = "frame-ancestors 'self'"
 """Policy of the preview, beside its own: our script alone."""
@@ -57,6 +67,7 @@ async def show_collection(study: Study, request: Request) -> Response:
     plan = study.plan
     if plan is None:
         return redirect_to(study, "plan")
+    await _refresh(study, plan)
     files = {
         name: title
         for name, title in PLAN_FILES.items()
@@ -68,6 +79,8 @@ async def show_collection(study: Study, request: Request) -> Response:
         plan=plan,
         files=files,
         results=_newest_results(study, plan, files),
+        untold=without_text(plan.asked, study.texts),
+        most_texts=MOST_TEXTS,
         command=collect_command(_table_name(study)),
         python=collect_python(_table_name(study)),
     )
@@ -91,6 +104,29 @@ def _table_name(study: Study) -> str:
     if study.source is None:
         return "people.csv"
     return study.source.name
+
+
+async def _refresh(study: Study, plan: PlanSummary) -> None:
+    """Write the questionnaires of a plan in the collect step again if their texts
+    changed.
+    """
+    refresh = partial(refresh_questionnaires, plan.number, study.folder)
+    await run_in_threadpool(refresh)
+
+
+async def take_texts(study: Study, request: Request) -> Response:
+    """Take the texts of the questions in the collect step, as people read them."""
+    form = await form_entries(request)
+    if study.plan is None:
+        raise InputError("there is no plan yet")
+    names = study.plan.asked[:MOST_TEXTS]
+    entered = [entry(form, f"text{index}") for index in range(len(names))]
+    if any(len(text) > LONGEST_TEXT for text in entered):
+        raise InputError(f"a question must have at most {LONGEST_TEXT} characters")
+    study.take_texts(
+        {name: {"": text} for name, text in zip(names, entered, strict=True)}
+    )
+    return redirect_to(study, "collect")
 
 
 async def start_simulation(study: Study, request: Request) -> Response:
@@ -136,6 +172,7 @@ async def take_reports(study: Study, request: Request) -> Response:
 async def give_file(study: Study, request: Request) -> Response:
     """Show or give a file of a plan in the collect step."""
     plan = _plan_of(study, request)
+    await _refresh(study, plan)
     name = request.path_params["name"]
     path = plan_file(study.folder, plan.number, name)
     if name not in (*PLAN_FILES, PREVIEW) or not path.exists():
@@ -151,13 +188,19 @@ async def give_codebook(study: Study, request: Request) -> Response:
     """Give the decisions about the columns as a codebook in the collect step."""
     if study.check is None:
         raise HTTPException(404, "there is no table yet")
-    text = codebook_text(codebook_of(study.columns, study.choices))
+    text = codebook_text(_decided(study))
     return download(text.encode(), "codebook.csv", "text/csv")
+
+
+def _decided(study: Study) -> list[CodebookRow]:
+    """Return the codebook that the collect step gives: decisions, and texts."""
+    return with_texts(codebook_of(study.columns, study.choices), study.texts)
 
 
 async def give_zip(study: Study, request: Request) -> Response:
     """Give all files of a plan as one zip in the collect step."""
     plan = _plan_of(study, request)
+    await _refresh(study, plan)
     make = partial(zip_of_plan, study.folder, plan.number, how_made(study, plan))
     content = await run_in_threadpool(make)
     return download(content, "plan.zip", "application/zip")
@@ -179,7 +222,7 @@ def how_made(study: Study, plan: PlanSummary) -> dict[str, str]:
         return {}
     name = _table_name(study)
     return {
-        "codebook.csv": codebook_text(codebook_of(study.columns, study.choices)),
+        "codebook.csv": codebook_text(_decided(study)),
         "command.txt": plan_command(name, plan.keywords) + "\n",
         "design.py": plan_python(name, plan.keywords) + "\n",
     }
@@ -187,6 +230,7 @@ def how_made(study: Study, plan: PlanSummary) -> dict[str, str]:
 
 COLLECT_ROUTES = (
     StudyRoute("collect", show_collection),
+    StudyRoute("texts", take_texts, "POST"),
     StudyRoute("simulate", start_simulation, "POST"),
     StudyRoute("reports", take_reports, "PUT"),
     StudyRoute("codebook.csv", give_codebook),

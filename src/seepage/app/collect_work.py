@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import seepage as sp
 from seepage._core.progress import Progress
 from seepage.app.plan_files import RESULTS_PAGE, SIMULATED_PAGE, plan_file
+from seepage.app.question_texts import labels_of
 from seepage.app.summaries import CollectedReports
 from seepage.workflow.plan import Plan
 
@@ -34,7 +35,8 @@ def simulate_collection(
     path = plan_file(folder, number, "reports.parquet")
     pq.write_table(reports, path)
     page = plan_file(folder, number, SIMULATED_PAGE)
-    sp.write_results(plan, path, page, name="A simulated collection")
+    name = "A simulated collection"
+    sp.write_results(plan, path, page, name=name, labels=labels_of(plan, folder))
     return CollectedReports(number, int(reports.num_rows), is_simulated=True)
 
 
@@ -52,6 +54,7 @@ def show_results(
     progress(0, 2)
     plan = sp.Plan.load(plan_file(folder, number, "plan.json"))
     page = plan_file(folder, number, RESULTS_PAGE)
-    frequencies = sp.write_results(plan, reports, page)
+    labels = labels_of(plan, folder)
+    frequencies = sp.write_results(plan, reports, page, labels=labels)
     progress(1, 2)
     return CollectedReports(number, int(frequencies.records), is_simulated=False)

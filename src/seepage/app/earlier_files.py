@@ -44,7 +44,9 @@ def is_codebook(path: Path) -> bool:
     first_line = start.partition("\n")[0]
     header = next(csv.reader([first_line]), [])
     names = {name.strip().lower() for name in header}
-    return {*REQUIRED_COLUMNS, "role"} <= names or {*REQUIRED_COLUMNS, "order"} <= names
+    if not names >= set(REQUIRED_COLUMNS):
+        return False
+    return not names.isdisjoint(("role", "order", "question", "label"))
 
 
 def open_codebook(path: str, *, progress: Progress) -> EarlierFiles:

@@ -18,6 +18,7 @@ from seepage.app.plan_files import (
     evidence_folder,
     plan_file,
 )
+from seepage.app.question_texts import write_questionnaires
 from seepage.app.summaries import PlanEstimate, PlanSummary
 from seepage.designs.changes import NO_CHANGE, Change, ChangeKind
 from seepage.pages.mosaic import mosaic_of
@@ -28,7 +29,6 @@ from seepage.pages.plan_view import (
     odds_of,
     people_bars,
 )
-from seepage.pages.questionnaire import questionnaire_page
 from seepage.plan.left_out import left_out_sentence
 from seepage.plan.plan_precision import plan_precision
 from seepage.tables.codebooks import write_codebook
@@ -139,9 +139,8 @@ def write_plan(
     """Write the files of a plan that was worked out, and return what is shown of it."""
     plan.save(plan_file(folder, number, "plan.json"))
     plan.report(plan_file(folder, number, "plan.html"))
-    remarks = [str(note) for note in plan.notes]
     if _is_drawable(plan):
-        remarks += _write_questionnaires(plan, number, folder)
+        write_questionnaires(plan, number, folder)
     plan.evidence(evidence_folder(folder, number), force=True)
     precision = plan_precision(plan)
     return PlanSummary(
@@ -156,11 +155,12 @@ def write_plan(
         size=precision.people,
         people_needed=rounded_people(precision.people),
         precision=_width_in_words(precision.half_width),
+        asked=tuple(plan.collected.names),
         questions=len(plan.collected),
         groups=len(plan.forms),
         changes=shown_changes(plan.changes),
         left_out=left_out_sentence(plan),
-        notes=tuple(remarks),
+        notes=tuple(str(note) for note in plan.notes),
         keywords=dict(keywords),
     )
 
@@ -201,18 +201,6 @@ def _width_in_words(half_width: float) -> str:
     if not math.isfinite(half_width):
         return "not known"
     return f"± {whole_points(half_width)} points"
-
-
-def _write_questionnaires(plan: Plan, number: int, folder: Path) -> list[str]:
-    """Write the questionnaire of a plan worked out, and the one to try; return what was
-    warned of.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", sp.SeepageWarning)
-        plan.write_questionnaire(plan_file(folder, number, "questionnaire.html"))
-    preview = questionnaire_page(plan, preview=True)
-    plan_file(folder, number, "preview.html").write_text(preview, encoding="utf-8")
-    return [str(warning.message) for warning in caught]
 
 
 def _is_drawable(plan: Plan) -> bool:

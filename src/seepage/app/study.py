@@ -32,6 +32,7 @@ from seepage.app.plan_wish import (
     QuestionPair,
     pair_keywords,
 )
+from seepage.app.question_texts import save_texts
 from seepage.app.summaries import (
     AnalysisSummary,
     CheckedColumn,
@@ -42,7 +43,7 @@ from seepage.app.summaries import (
 )
 from seepage.app.tasks import BackgroundTask, Fault
 from seepage.designs.changes import Change
-from seepage.tables.codebooks import CodebookRow
+from seepage.tables.codebooks import CodebookRow, Texts, texts_of
 from seepage.tables.table_options import NO_PERSON
 
 MAX_COMPARED = 3
@@ -93,6 +94,8 @@ class Study:
         looks as if it identified people with several.
     codebook
         The lines of a codebook that waits for its table.
+    texts
+        What people read in place of names of columns and of answers.
     analysis
         What the questions give away.
     entries
@@ -122,6 +125,7 @@ class Study:
     choices: dict[str, ColumnChoice] = field(default_factory=dict)
     is_each_row_a_person: bool = False
     codebook: list[CodebookRow] = field(default_factory=list)
+    texts: Texts = field(default_factory=dict)
     analysis: AnalysisSummary | None = None
     entries: dict[str, str] = field(default_factory=lambda: dict(FIRST_ENTRIES))
     pairs: list[QuestionPair] = field(default_factory=list)
@@ -142,6 +146,8 @@ class Study:
         self.check = None
         self.choices = {}
         self.is_each_row_a_person = False
+        self.texts = {}
+        save_texts(self.texts, self.folder)
         self.pairs = []
         self.plans = []
         self.estimate = None
@@ -192,6 +198,7 @@ class Study:
         """Take the decisions of a codebook into the study, now or once the columns are
         known.
         """
+        self.take_texts(texts_of(rows))
         if self.check is None:
             self.codebook = rows
             return
@@ -200,6 +207,16 @@ class Study:
         if not all(choice.is_read_as_proposed for choice in self.choices.values()):
             self.check = None  # read anew as it was decided
             self.faults.pop("columns", None)
+
+    def take_texts(self, texts: Texts) -> None:
+        """Take texts of questions and answers into the study; an empty one removes the
+        text that there was.
+        """
+        for name, of_column in texts.items():
+            merged = {**self.texts.get(name, {}), **of_column}
+            self.texts[name] = {key: text for key, text in merged.items() if text}
+        if any(texts.values()):
+            save_texts(self.texts, self.folder)
 
     def take_column(self, position: int, column: CheckedColumn) -> None:
         """Take into the study what was found about one column, read anew."""

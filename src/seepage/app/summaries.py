@@ -206,6 +206,8 @@ class PlanSummary:
         The same in words.
     precision
         The half-width of each share, in words.
+    asked
+        The questions that are asked, by the names of their columns.
     questions, groups
         The number of questions that are asked, and of groups of people.
     changes
@@ -229,6 +231,7 @@ class PlanSummary:
     size: int
     people_needed: str
     precision: str
+    asked: tuple[str, ...]
     questions: int
     groups: int
     changes: tuple[Change, ...]

@@ -176,9 +176,8 @@ def analyse(data: str, form: str, guarantee: list[str], **_: Any) -> None:
       seepage analyse adult --epsilon 1
       seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
       seepage analyse survey.csv --mechanism grr --guarantee all --report survey.html
-      seepage analyse data/ --guarantee all --sample 100000 --engine spark --master
-      spark://host:7077 seepage analyse survey.pairs -e 1 --epsilon-of income=0.5
-      --format json -o result.json
+      seepage analyse data/ --engine spark --master spark://host:7077
+      seepage analyse survey.pairs --epsilon-of income=0.5 --format json -o result.json
     """
     from seepage.analysis.analyse import analyse as analyse_data
 

@@ -140,10 +140,10 @@ def audit(randomiser: str, data: str | None, fail_if: str | None, **_: Any) -> N
 
     \b
     Examples:
-      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer
-      --report audit.html seepage audit client.mjs --claim 1 --values red,green,blue
-      --fail-if refuted seepage audit samples.csv --claim 1 --reports 0,1,2,3 seepage
-      audit rappor.json --claim 4 --rounds 30 --memoised
+      seepage audit survey.json --claim 1.61 --data survey.csv --report audit.html
+      seepage audit client.mjs --claim 1 --values red,green,blue --fail-if refuted
+      seepage audit samples.csv --claim 1 --reports 0,1,2,3
+      seepage audit rappor.json --claim 4 --rounds 30 --memoised
     """
     from seepage.auditing.audit import audit as run_audit
     from seepage.auditing.claims import STATES

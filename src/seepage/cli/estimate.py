@@ -48,6 +48,11 @@ from seepage.cli.keywords import explicit_keywords, reject
 @click.option(
     "--check", metavar="DATA", help="Newer records: --report checks the limits there."
 )
+@click.option(
+    "--labels",
+    type=click.Path(dir_okay=False),
+    help="Texts of questions and values on the page of --report: a codebook.",
+)
 @options.RESULT
 def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob
@@ -66,11 +71,10 @@ def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
     \b
     Examples:
       seepage estimate reports.parquet --plan plan.json
-      seepage estimate reports.parquet --plan plan.json --consistent --format csv -o
-      result.csv seepage estimate reports.parquet --plan plan.json --table ill,income
+      seepage estimate reports.parquet --plan plan.json --consistent --format csv
+      seepage estimate reports.parquet --plan plan.json --table ill,income
       seepage estimate reports.parquet --plan plan.json --regress "ill ~ age + sex"
-      seepage estimate reports.parquet --plan plan.json --report results.html --check
-      2026.csv seepage estimate reports.db --plan plan.json
+      seepage estimate reports.db --plan plan.json --report results.html --check b.csv
     """
     from seepage.collection.report_files import open_reports
     from seepage.pages.results_page import write_results
@@ -84,6 +88,7 @@ def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
     )
     if entered["report"] is None:
         reject(["check"], "its result is on the page of --report")
+        reject(["labels"], "it is for the page of --report")
     if formula is None:
         reject(["family"], "it is of --regress")
     if consistent and formula is not None:
@@ -107,6 +112,7 @@ def estimate(reports: str, plan: str, table: list[str], **entered: Any) -> None:
         "name": Path(reports).name,
         "data": entered["check"],
         "consistent": consistent,
+        "labels": entered["labels"],
     }
     page = partial(write_results, promised, source, joint=pair, **about)
     console.write_result(result, text, page=page)

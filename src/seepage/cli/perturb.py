@@ -70,8 +70,7 @@ def perturb(
     \b
     Examples:
       seepage perturb survey.csv --plan plan.json -o reports.parquet
-      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id
-      --key-file key
+      seepage perturb survey.csv --plan plan.json -o out.parquet --identifier id
     """
     from seepage.collection.perturb_table import perturb_file
     from seepage.workflow.plan import Plan

@@ -21,6 +21,7 @@ from seepage.pages.plan_view import promised_odds
 from seepage.pages.render import render_page
 from seepage.pages.results_view import (
     LeakRow,
+    Wording,
     finding,
     precision_found,
     share_blocks,
@@ -32,6 +33,7 @@ from seepage.plan.plan_content import wanted_of
 from seepage.plan.plan_precision import pairs_together, plan_precision
 from seepage.plan.promises import answer_text, statements
 from seepage.plan.report_vectors import informative_forms
+from seepage.tables.codebooks import read_codebook
 from seepage.workflow.plan import Plan
 
 SHOWN_TABLES = 3
@@ -57,6 +59,7 @@ def write_results(
     joint: Sequence[tuple[str, str]] | None = None,
     data: Any = None,
     consistent: bool = False,
+    labels: str | os.PathLike[str] | None = None,
 ) -> Frequencies:
     """Write the results of a collection as one HTML page, whole or not at all; return
     frequencies.
@@ -80,6 +83,9 @@ def write_results(
     consistent
         Project the frequencies of each attribute to the nearest distribution
         (non-negative, sum 1).  Intervals keep the widths of the unbiased estimates.
+    labels
+        A codebook with the texts of questions and answers, which then stand on the page
+        in place of the names of columns and values.
 
     Notes
     -----
@@ -101,7 +107,8 @@ def write_results(
     source = open_reports(plan, reports)
     frequencies = plan.estimate(source, consistent=consistent)
     check = None if data is None else plan.check(data)
-    shown, folded = share_blocks(frequencies)
+    wording = Wording({} if labels is None else read_codebook(labels))
+    shown, folded = share_blocks(frequencies, wording)
     leaks = _leaks(plan, source)
     if joint is None:
         tables = _tables_of_reports(plan, source)
@@ -113,14 +120,16 @@ def write_results(
         styles=STYLES,
         subject=heading,
         date=long_date(),
-        finding=finding(frequencies),
+        finding=finding(frequencies, wording),
         precision=precision_found(frequencies),
         without=_people_without_privacy(plan),
         frequencies=frequencies,
         odds=promised_odds(plan),
         columns=in_two_columns(shown),
         further=in_two_columns(folded) if folded else None,
-        together=[together_view(table, MOST_ROWS // len(tables)) for table in tables],
+        together=[
+            together_view(table, MOST_ROWS // len(tables), wording) for table in tables
+        ],
         pairs_together=len(pairs_together(plan)[0]),
         all_pairs=len(pairs_together(plan)[1]),
         standings=standings(plan, check, leaks),

@@ -30,11 +30,38 @@ SHOWN_FINDINGS = 3
 MOST_ROWS = 42
 """Maximum number of shares on the open page; the others are folded."""
 
-ANSWER_LENGTH = 40
-"""Maximum length of a name or an answer in the first sentence."""
+ANSWER_LENGTH = 60
+"""Maximum length of a question or an answer in the first sentence."""
 
 
-def finding(frequencies: Frequencies) -> str:
+@dataclass(frozen=True)
+class Wording:
+    """What the results call questions and answers: their texts where a codebook has
+    some, else the names of columns and values.
+
+    Examples
+    --------
+    >>> wording = Wording({"ill": {"": "Are you ill?", "y": "yes"}})
+    >>> wording.question("ill"), wording.answer("ill", "y"), wording.question("age")
+    ('Are you ill?', 'yes', 'age')
+    """
+
+    texts: Mapping[str, Mapping[str, str]]
+
+    def question(self, name: str) -> str:
+        """Return what the results call a question."""
+        return self.texts.get(name, {}).get("", name)
+
+    def answer(self, name: str, value: str) -> str:
+        """Return what the results call an answer to a question."""
+        return self.texts.get(name, {}).get(value) or answer_text(value)
+
+
+AS_COLUMNS = Wording({})
+"""The wording of results without a codebook."""
+
+
+def finding(frequencies: Frequencies, wording: Wording = AS_COLUMNS) -> str:
     """Return the first shares of the results in a sentence, of each question the
     commonest answer that says something.
     """
@@ -50,11 +77,20 @@ def finding(frequencies: Frequencies) -> str:
         )
         answer = _told_answer(shares)
         share = min(100.0, max(0.0, 100 * shares[answer]))
-        parts.append(f"{share:.0f} % “{_short(answer_text(answer))}” to {_short(name)}")
+        text = _short(wording.answer(name, answer))
+        parts.append(f"{share:.0f} % “{text}” to {_asked(name, wording)}")
     if not parts:
         return f"{frequencies.records:,} people answered."
     parts[0] = parts[0].replace(" % ", " % answer ", 1)
     return f"About {', '.join(parts)}."
+
+
+def _asked(name: str, wording: Wording) -> str:
+    """Return a question in a sentence of the results, its text in quotation marks."""
+    text = wording.question(name)
+    if text == name:
+        return _short(name)
+    return f"“{_short(text)}”"
 
 
 def _told_answer(shares: Mapping[str, float]) -> str:
@@ -116,7 +152,9 @@ def precision_found(frequencies: Frequencies) -> str:
     return f"{text}. Nobody's own answer is certain."
 
 
-def share_blocks(frequencies: Frequencies) -> tuple[list[DotBlock], list[DotBlock]]:
+def share_blocks(
+    frequencies: Frequencies, wording: Wording = AS_COLUMNS
+) -> tuple[list[DotBlock], list[DotBlock]]:
     """Return the view of the results' shares of all questions, and those that are
     folded.
 
@@ -130,15 +168,15 @@ def share_blocks(frequencies: Frequencies) -> tuple[list[DotBlock], list[DotBloc
             continue
         blocks.append(
             DotBlock(
-                title=name,
+                title=wording.question(name),
                 remark=_remark(frequencies, name, estimate.records),
                 rows=tuple(
-                    dot_row(answer_text(value), frequencies.share(name, value))
+                    dot_row(wording.answer(name, value), frequencies.share(name, value))
                     for value in values
                 ),
             )
         )
-    pairs = _one_of_two(frequencies)
+    pairs = _one_of_two(frequencies, wording)
     if pairs is not None:
         blocks.append(pairs)
     return _open_and_folded(blocks)
@@ -156,7 +194,7 @@ def _remark(frequencies: Frequencies, name: str, people: int) -> str:
     return f"mean {mean.value:.4g}, {low:.4g} to {high:.4g}; {asked}"
 
 
-def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
+def _one_of_two(frequencies: Frequencies, wording: Wording) -> DotBlock | None:
     """Return one share of each question of two answers for the view of results; None if
     there is no such one.
     """
@@ -176,7 +214,10 @@ def _one_of_two(frequencies: Frequencies) -> DotBlock | None:
         title="One of two answers",
         remark=asked,
         rows=tuple(
-            dot_row(f"{name}: {answer_text(value)}", frequencies.share(name, value))
+            dot_row(
+                f"{name}: {wording.answer(name, value)}",
+                frequencies.share(name, value),
+            )
             for name, value in rows
         ),
     )
@@ -230,7 +271,9 @@ class TogetherView:
     is_whole: bool
 
 
-def together_view(table: Table, most_rows: int) -> TogetherView:
+def together_view(
+    table: Table, most_rows: int, wording: Wording = AS_COLUMNS
+) -> TogetherView:
     """Return the view of results on two questions, shares of the first in groups of the
     second.
 
@@ -241,10 +284,10 @@ def together_view(table: Table, most_rows: int) -> TogetherView:
     answers = _drawn_answers(table, max(1, most_rows // second.size))
     blocks = tuple(
         DotBlock(
-            title=f"{first.name}: {answer_text(answer)}",
+            title=f"{first.name}: {wording.answer(first.name, answer)}",
             remark=f"by {second.name}",
             rows=tuple(
-                dot_row(answer_text(group), shares[answer, group])
+                dot_row(wording.answer(second.name, group), shares[answer, group])
                 for group in second.values
             ),
         )
@@ -259,17 +302,19 @@ def together_view(table: Table, most_rows: int) -> TogetherView:
         first=first.name,
         second=second.name,
         blocks=blocks,
-        answers=tuple(map(answer_text, first.values)),
-        groups=tuple(map(answer_text, second.values)),
+        answers=tuple(wording.answer(first.name, value) for value in first.values),
+        groups=tuple(wording.answer(second.name, value) for value in second.values),
         cells=cells,
-        difference=largest_difference(table, answers),
+        difference=largest_difference(table, answers, wording),
         people=f"{table.records:,}",
         clear=rounded_people(round(clear)) if math.isfinite(clear) else "all",
         is_whole=len(answers) == first.size or first.size == 2,
     )
 
 
-def largest_difference(table: Table, answers: Sequence[str]) -> str:
+def largest_difference(
+    table: Table, answers: Sequence[str], wording: Wording = AS_COLUMNS
+) -> str:
     """Return for the view of results which two groups differ most, if their intervals
     do not overlap.
 
@@ -297,10 +342,11 @@ def largest_difference(table: Table, answers: Sequence[str]) -> str:
     _, answer, most, least = max(apart)
     more = percent_text(possible_share(shares[answer, most]))
     fewer = percent_text(possible_share(shares[answer, least]))
+    told = _short(wording.answer(first.name, answer))
+    groups = [_short(wording.answer(second.name, group)) for group in (most, least)]
     text = (
-        f"“{_short(answer_text(answer))}” is the answer to {_short(first.name)} of "
-        f"{more} % with {_short(second.name)} “{_short(answer_text(most))}” and of "
-        f"{fewer} % with “{_short(answer_text(least))}”."
+        f"“{told}” is the answer to {_asked(first.name, wording)} of {more} % with "
+        f"{_short(second.name)} “{groups[0]}” and of {fewer} % with “{groups[1]}”."
     )
     differences = len(gaps) // 2
     if differences == 1:

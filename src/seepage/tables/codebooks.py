@@ -49,6 +49,10 @@ Role = Literal["", "ask", "protect", "known", "public", "never", "person"]
 """What is done with an attribute; empty if the tool decides."""
 
 
+Texts = dict[str, dict[str, str]]
+"""What people read: by attribute, the text of each value, and of the question by ""."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodebookRow:
     """One line of a codebook, see the module.
@@ -259,7 +263,27 @@ def _share(text: str) -> int | None:
 # What codebooks say -------------------------------------------------------------------
 
 
-def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
+def texts_of(rows: Iterable[CodebookRow]) -> Texts:
+    """Return the texts of a codebook's lines that are shown, by attribute and value;
+    those of questions by "".
+
+    Examples
+    --------
+    >>> row = CodebookRow(attribute="ill", value="y", label="yes")
+    >>> texts_of([CodebookRow(attribute="ill", question="Are you ill?"), row])
+    {'ill': {'': 'Are you ill?', 'y': 'yes'}}
+    """
+    texts: Texts = {}
+    for row in rows:
+        text = row.label.strip()
+        if row.is_attribute:
+            text = row.question.strip() or text
+        if text:
+            texts.setdefault(row.attribute.strip(), {})[row.value.strip()] = text
+    return texts
+
+
+def read_codebook(path: str | os.PathLike[str]) -> Texts:
     """Return the texts of a codebook that are shown, by attribute and value; those of
     questions by "".
 
@@ -268,14 +292,7 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
     path
         The file, see `read_codebook_rows`.
     """
-    labels = dict[str, dict[str, str]]()
-    for row in read_codebook_rows(path, "labels"):
-        text = row.label.strip()
-        if row.is_attribute:
-            text = row.question.strip() or text
-        if text:
-            labels.setdefault(row.attribute.strip(), {})[row.value.strip()] = text
-    return labels
+    return texts_of(read_codebook_rows(path, "labels"))
 
 
 def read_scales(path: str | os.PathLike[str]) -> dict[str, list[str]]:
