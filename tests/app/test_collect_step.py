@@ -99,6 +99,10 @@ def test_the_texts_that_are_entered_are_what_people_read(guest, collecting, tmp_
     wait_for(guest, f"{collecting}/collect", 'id="task"')
     results = guest.send("GET", f"{collecting}/files/1/results.html")[2]
     assert f"to “What about {names[0]}?”" in results
+    archive = io.BytesIO(guest.raw("GET", f"{collecting}/files/1/plan.zip"))
+    with zipfile.ZipFile(archive) as files:
+        codebook = files.read("codebook.csv").decode()
+    assert all(text in codebook for text in entered.values())
     status, _, text = guest.post(f"{collecting}/texts", text0="long " * 200)
     assert status == 422
     assert "at most 500 characters" in text

@@ -104,6 +104,8 @@ def test_a_codebook_is_told_from_a_table(tmp_path):
     assert is_codebook(path)
     (row,) = open_codebook(path, progress=quiet).codebook
     assert row.role == "never"
+    path.write_text("attribute,value,question\nill,,Are you ill?\n")
+    assert is_codebook(path)
     path.write_text("attribute,value\nill,3\n")
     assert not is_codebook(path)
     path.write_bytes(b"\xff\xfe\x00a,b\n")

@@ -20,6 +20,7 @@ from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_channels import MatrixChannel, ProductChannel
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.pages.questionnaire import checked_endpoint, questionnaire_page
+from seepage.pages.render import template_text
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label
@@ -596,3 +597,12 @@ def test_an_endpoint_that_can_never_send_is_rejected(address):
 )
 def test_other_endpoints_are_taken_as_they_are(address):
     assert checked_endpoint(address) == address
+
+
+def test_the_colours_are_those_of_the_design_system():
+    colours = {
+        name: set(re.findall(r"#[0-9a-f]{6}", template_text(f"css/{name}.css")))
+        for name in ("design", "questionnaire")
+    }
+    assert colours["questionnaire"]
+    assert colours["questionnaire"] <= colours["design"]

@@ -215,14 +215,15 @@ def _plan_of(study: Study, request: Request) -> PlanSummary:
 
 
 def how_made(study: Study, plan: PlanSummary) -> dict[str, str]:
-    """Return how a plan was made, for the zip that the collect step gives; nothing for
-    an opened one.
+    """Return how a plan was made, for the zip that the collect step gives; of an opened
+    one the texts alone.
     """
+    codebook = codebook_text(_decided(study))
     if not plan.keywords:
-        return {}
+        return {"codebook.csv": codebook} if study.texts else {}
     name = _table_name(study)
     return {
-        "codebook.csv": codebook_text(_decided(study)),
+        "codebook.csv": codebook,
         "command.txt": plan_command(name, plan.keywords) + "\n",
         "design.py": plan_python(name, plan.keywords) + "\n",
     }

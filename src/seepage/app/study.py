@@ -32,7 +32,7 @@ from seepage.app.plan_wish import (
     QuestionPair,
     pair_keywords,
 )
-from seepage.app.question_texts import save_texts
+from seepage.app.question_texts import TEXTS_FILE, save_texts
 from seepage.app.summaries import (
     AnalysisSummary,
     CheckedColumn,
@@ -147,7 +147,7 @@ class Study:
         self.choices = {}
         self.is_each_row_a_person = False
         self.texts = {}
-        save_texts(self.texts, self.folder)
+        (self.folder / TEXTS_FILE).unlink(missing_ok=True)
         self.pairs = []
         self.plans = []
         self.estimate = None
