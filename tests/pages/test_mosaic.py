@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from itertools import product as product_of
 
 import pytest
 
@@ -9,6 +10,7 @@ import seepage as sp
 from plan_examples import forms_plan, product
 from plan_pages import binary_pairs, many_forms, with_matrix
 from seepage.pages.mosaic import MOST_ROWS, group_letter, mosaic_of
+from seepage.plan.report_vectors import nominal_frequencies
 
 
 @pytest.fixture(scope="module")
@@ -114,5 +116,45 @@ def test_groups_without_a_letter_are_named():
 def test_boxes_that_are_sent_together_have_a_plus():
     view = mosaic_of(with_matrix())
     texts = {cell.text for group in view.groups for cell in group.cells}
-    assert "+" in texts
+    assert any(text.startswith("+") for text in texts)
     assert "boxes with a + are sent together as one report" in view.caption
+
+
+def test_the_number_after_a_plus_is_how_often_a_guess_is_right():
+    """By a loop over reports and combinations of answers."""
+    plan = with_matrix()
+    form = next(form for form in plan.forms if not form.is_product)
+    names = form.attributes
+    channel = form.channel.mechanism.channel()
+    sizes = [plan.domain[name].size for name in names]
+    weights = form.channel.frequencies or [
+        math.prod(shares)
+        for shares in product_of(*(nominal_frequencies(plan, name) for name in names))
+    ]
+    combinations = list(product_of(*map(range, sizes)))
+    group = next(
+        group
+        for group in mosaic_of(plan).groups
+        if all(cell.is_shaped for cell in group.cells)
+        and group.width == pytest.approx(100 * form.share, abs=0.01)
+    )
+    by_top = {row.top: row.name for row in mosaic_of(plan).rows}
+    shown = {by_top[cell.top]: cell for cell in group.cells}
+    assert set(shown) == set(names)
+    for place, name in enumerate(names):
+        right = 0.0
+        for report in range(channel.shape[1]):
+            chances = []
+            for value in range(sizes[place]):
+                chosen = [
+                    (weight, row[report])
+                    for weight, row, answers in zip(
+                        weights, channel, combinations, strict=True
+                    )
+                    if answers[place] == value
+                ]
+                people = sum(weight for weight, _ in chosen)
+                chances.append(sum(w * chance for w, chance in chosen) / people)
+            right += max(chances) / sizes[place]
+        assert shown[name].truthful == math.floor(100 * right)
+        assert shown[name].text == f"+{math.floor(100 * right)}"

@@ -7,12 +7,17 @@ alike.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from string import ascii_uppercase
 from typing import Protocol
 
+import numpy as np
+
 from seepage._core.percent import percent_of_people
 from seepage._core.text import short_list, two_digits
+from seepage.designs.forms.form_channels import MatrixChannel
 from seepage.plan.plan_content import PlanContent
+from seepage.plan.report_vectors import nominal_frequencies, summing_matrix
 
 ROW_HEIGHTS = {"tall": 31, "middle": 24, "low": 16, "dense": 13}
 """Height of a question's row in px, by density; the style sheet has the same."""
@@ -58,6 +63,10 @@ SHOWN_PEOPLE = 50.0
 
 APART = 0.9
 """Width of a group in % from which a gap tells it from the next one."""
+
+
+Hits = Mapping[str, int]
+"""How many of 100 true answers are guessed from a report of a form, by question."""
 
 
 class AskedForm(Protocol):
@@ -108,8 +117,9 @@ class SketchedPlan:
 class Cell:
     """A question that a group is asked.
 
-    `truthful` is how many of 100 reports equal the true answer; None for answers that
-    are sent as one report, which are shaped, and where boxes are too low for a number.
+    `truthful` is how many of 100 guesses from a report are the true answer, None where
+    boxes are too low for a number; `is_shaped` tells whether the answers of the group
+    are sent as one report.
     """
 
     top: int
@@ -119,12 +129,13 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What stands in a box of the mosaic that is wide enough: the number, or + if
-        it is sent with the others of its group.
+        """What stands in a box of the mosaic that is wide enough: the number, after a +
+        if it is sent with the others of its group.
         """
-        if self.truthful is not None:
-            return str(self.truthful)
-        return "+" if self.is_shaped else ""
+        if self.truthful is None:
+            return ""
+        sign = "+" if self.is_shaped else ""
+        return f"{sign}{self.truthful}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,13 +256,16 @@ class Mosaic:
         cells = [
             cell for group in self.groups if group.is_roomy for cell in group.cells
         ]
-        if any(cell.truthful is not None for cell in cells):
+        if any(cell.text and not cell.is_shaped for cell in cells):
             text += (
                 "; a number says how many of 100 send their true answer, the others "
                 "send another one at random"
             )
-        if any(cell.is_shaped for cell in cells):
-            text += "; boxes with a + are sent together as one report"
+        if any(cell.text and cell.is_shaped for cell in cells):
+            text += (
+                "; boxes with a + are sent together as one report, from which so many "
+                "of 100 true answers are guessed"
+            )
         return f"{text}."
 
     @property
@@ -290,7 +304,10 @@ def mosaic_of(plan: PlanContent) -> Mosaic:
     (['coffee', 'sleep'], 'Group A, 100 of 100 people: coffee, sleep')
     """
     hits = [
-        {name: _truthful(plan, number, name) for name in form.attributes}
+        (
+            {name: _truthful(plan, number, name) for name in form.attributes},
+            form.is_product,
+        )
         for number, form in enumerate(plan.forms)
     ]
     return _mosaic(plan, hits)
@@ -313,8 +330,10 @@ def sketched_mosaic(sketch: Sequence[tuple[float, Sequence[str]]]) -> Mosaic:
     return _mosaic(plan, None)
 
 
-def _mosaic(plan: AskedPlan, hits: Sequence[Mapping[str, int | None]] | None) -> Mosaic:
-    """Return a mosaic; `hits` are the numbers in the boxes of each form, if known."""
+def _mosaic(plan: AskedPlan, hits: Sequence[tuple[Hits, bool]] | None) -> Mosaic:
+    """Return a mosaic; `hits` are the numbers in the boxes of each form, if known, and
+    whether its answers are sent one by one.
+    """
     is_diagonal = all(len(form.attributes) == 1 for form in plan.forms)
     if is_diagonal and len(plan.forms) > MOST_ALONE:
         return Mosaic(rows=(), groups=(), density="tall", lottery=lottery_of(plan))
@@ -331,14 +350,15 @@ def _mosaic(plan: AskedPlan, hits: Sequence[Mapping[str, int | None]] | None) ->
         form = plan.forms[form_number]
         share = form.share
         told = None
+        is_product = True
         if hits is not None and density != "dense":
-            told = hits[form_number]
+            told, is_product = hits[form_number]
         cells = tuple(
             Cell(
                 top=tops[name],
                 baseline=tops[name] + height / 2 + 2.5,
                 truthful=None if told is None else told[name],
-                is_shaped=told is not None and told[name] is None,
+                is_shaped=told is not None and not is_product,
             )
             for name in names
             if name in form.attributes
@@ -511,11 +531,33 @@ def shares_asked(plan: AskedPlan) -> dict[str, float]:
     return {name: math.fsum(each) for name, each in shares.items()}
 
 
-def _truthful(plan: PlanContent, number: int, name: str) -> int | None:
+def _truthful(plan: PlanContent, number: int, name: str) -> int:
     """Return the number in a box of the mosaic: how many of 100 guesses from the report
     of a question are its answer, rounded down.
     """
     mechanism = plan.form_mechanisms[number].get(name)
-    if mechanism is None:
-        return None
-    return math.floor(100 * float(mechanism.hit_rate))
+    if mechanism is not None:
+        return math.floor(100 * float(mechanism.hit_rate))
+    channel = plan.forms[number].channel
+    assert isinstance(channel, MatrixChannel)
+    return math.floor(100 * _guessed(plan, channel, name))
+
+
+def _guessed(plan: PlanContent, channel: MatrixChannel, name: str) -> float:
+    """Return how often a guess from a shaped report is the true answer to a question of
+    the mosaic: sum over r of max over a of P(r | a), over k.
+
+    P(r | a) is at the plan's nominal frequencies of the other answers, and the k
+    answers count alike, as for the rate of a mechanism.
+    """
+    nominal = [nominal_frequencies(plan, asked) for asked in channel.attributes]
+    cells = np.ravel(reduce(np.multiply.outer, nominal))
+    if channel.frequencies:
+        cells = np.array(channel.frequencies)
+    shape = [len(frequencies) for frequencies in nominal]
+    answers = summing_matrix(shape, [channel.attributes.index(name)])
+    people = answers @ cells
+    asked_of = people > 0
+    joint = answers @ (cells[:, np.newaxis] * channel.mechanism.channel())
+    reports = joint[asked_of] / people[asked_of, np.newaxis]
+    return float(reports.max(axis=0).sum() / len(reports))
