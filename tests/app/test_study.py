@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from seepage._core.errors import InputError
+from seepage.app import plan_step
 from seepage.app.column_choices import ColumnChoice
 from seepage.app.leaks_step import verdict_at
 from seepage.app.looks import LOOKS
@@ -93,6 +94,30 @@ def test_decisions_become_keywords(study):
         "title": "Health",
         "looks": LOOKS,
     }
+
+
+def test_changes_that_are_switched_on_are_made_by_the_next_search(study):
+    changes = (
+        Change(kind="drop", attributes=("ill",), people=0.8),
+        Change(kind="drop", attributes=("sex",), people=0.9),
+        Change(kind="never", attributes=("age", "sex"), people=1.1),
+        Change(kind="largest", questions=2, people=1.3),
+    )
+    study.add_plan(plan(1, changes=changes))
+    assert [position for position, _ in study.plan.offered] == [0, 2, 3]
+    plan_step._keep(study, {"limit": "4", "change2": "on", "change3": "on"})
+    assert study.wished == {2, 3}
+    plan_step._make_wished_changes(study)
+    keywords = study.design_keywords()
+    assert keywords["never"] == (("age", "sex"),)
+    assert keywords["largest"] == 2
+    assert "left_out" not in keywords
+    assert not study.wished
+    plan_step._keep(study, {"limit": "4", "change1": "on"})
+    assert not study.wished
+    study.wished = {0}
+    study.add_plan(plan(2, digest="e", changes=()))
+    assert not study.wished
 
 
 def test_one_column_identifies_a_person(study):

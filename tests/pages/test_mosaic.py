@@ -156,5 +156,8 @@ def test_the_number_after_a_plus_is_how_often_a_guess_is_right():
                 people = sum(weight for weight, _ in chosen)
                 chances.append(sum(w * chance for w, chance in chosen) / people)
             right += max(chances) / sizes[place]
+        if form.share < 0.09:
+            assert shown[name].text == "+"
+            continue
         assert shown[name].truthful == math.floor(100 * right)
         assert shown[name].text == f"+{math.floor(100 * right)}"

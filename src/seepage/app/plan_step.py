@@ -75,6 +75,12 @@ def _keep(study: Study, form: dict[str, str]) -> None:
     if "limit" in form:
         entry_at(form, "limit", LIMIT_ODDS, "limit")
     study.entries |= {name: form[name] for name in FIRST_ENTRIES if name in form}
+    if study.plan is not None:
+        study.wished = {
+            position
+            for position, _ in study.plan.offered
+            if f"change{position}" in form
+        }
 
 
 async def start_search(study: Study, request: Request) -> Response:
@@ -85,10 +91,23 @@ async def start_search(study: Study, request: Request) -> Response:
         if entry(form, "what") == "estimate":
             _start_estimate(study)
         else:
+            _make_wished_changes(study)
             _start_design(study)
     except InputError as problem:
         study.faults["plan"] = Fault.of(problem)
     return redirect_to(study, "plan")
+
+
+def _make_wished_changes(study: Study) -> None:
+    """Decide in the plan step what the changes say that were switched on."""
+    plan = study.plan
+    if plan is None or not study.wished:
+        return
+    study.looks.check()
+    for position, change in plan.offered:
+        if position in study.wished:
+            study.apply_change(change)
+    study.wished = set()
 
 
 def _start_design(study: Study, start: int | None = None) -> None:
@@ -185,6 +204,7 @@ async def select_plan(study: Study, request: Request) -> Response:
     """Show another of the plans in the plan step."""
     form = await form_entries(request)
     study.selected = _entered_number(study, form)
+    study.wished = set()
     return redirect_to(study, "plan")
 
 

@@ -102,6 +102,9 @@ class Study:
         The form of the fourth step, as it was entered.
     pairs
         What is decided about pairs of questions.
+    wished
+        The positions of the changes of the plan that is shown which the next search is
+        to make.
     estimate
         What a plan would need, by the last estimate.
     plans
@@ -129,6 +132,7 @@ class Study:
     analysis: AnalysisSummary | None = None
     entries: dict[str, str] = field(default_factory=lambda: dict(FIRST_ENTRIES))
     pairs: list[QuestionPair] = field(default_factory=list)
+    wished: set[int] = field(default_factory=set)
     estimate: PlanEstimate | None = None
     plans: list[PlanSummary] = field(default_factory=list)
     selected: int = 0
@@ -149,6 +153,7 @@ class Study:
         self.texts = {}
         (self.folder / TEXTS_FILE).unlink(missing_ok=True)
         self.pairs = []
+        self.wished = set()
         self.plans = []
         self.estimate = None
         self.faults = {}
@@ -338,6 +343,7 @@ class Study:
         """
         self.plans = [kept for kept in self.plans if kept.digest != plan.digest]
         self.plans.append(plan)
+        self.wished = set()
         del self.plans[:-MAX_COMPARED]
         self.selected = plan.number
 

@@ -239,6 +239,16 @@ class PlanSummary:
     notes: tuple[str, ...]
     keywords: Mapping[str, Any]
 
+    @property
+    def offered(self) -> tuple[tuple[int, Change], ...]:
+        """The changes of a plan's summary that stand beside its search: the first of
+        each kind, with their positions.
+        """
+        first = dict[str, tuple[int, Change]]()
+        for position, change in enumerate(self.changes):
+            first.setdefault(change.kind, (position, change))
+        return tuple(first.values())
+
     def price_of(self, change: Change) -> str:
         """Return how many people more or fewer a change in a plan's summary needs, in
         words.

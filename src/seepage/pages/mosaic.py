@@ -40,6 +40,12 @@ MOST_ROWS = 46
 ROOMY = 6.0
 """Width of a group in % from which its boxes have a number."""
 
+ROOMY_WITH_SIGN = 9.0
+"""Width of a group in % from which its boxes have a number after a +."""
+
+WIDE_WITH_SIGN = 18.0
+"""Width of a group in % from which a number after a + also fits on a phone."""
+
 WIDE = 13.0
 """Width of a group in % from which its numbers also fit on a phone."""
 
@@ -118,7 +124,7 @@ class Cell:
     """A question that a group is asked.
 
     `truthful` is how many of 100 guesses from a report are the true answer, None where
-    boxes are too low for a number; `is_shaped` tells whether the answers of the group
+    boxes are too small for a number; `is_shaped` tells whether the answers of the group
     are sent as one report.
     """
 
@@ -132,9 +138,9 @@ class Cell:
         """What stands in a box of the mosaic that is wide enough: the number, after a +
         if it is sent with the others of its group.
         """
-        if self.truthful is None:
-            return ""
         sign = "+" if self.is_shaped else ""
+        if self.truthful is None:
+            return sign
         return f"{sign}{self.truthful}"
 
 
@@ -187,6 +193,8 @@ class Group:
     @property
     def is_wide(self) -> bool:
         """Whether a number in a box of the mosaic also fits on a phone."""
+        if any(cell.is_shaped for cell in self.cells):
+            return self.width >= WIDE_WITH_SIGN
         return self.width >= WIDE
 
 
@@ -261,11 +269,11 @@ class Mosaic:
                 "; a number says how many of 100 send their true answer, the others "
                 "send another one at random"
             )
-        if any(cell.text and cell.is_shaped for cell in cells):
-            text += (
-                "; boxes with a + are sent together as one report, from which so many "
-                "of 100 true answers are guessed"
-            )
+        shaped = [cell for cell in cells if cell.is_shaped]
+        if shaped:
+            text += "; boxes with a + are sent together as one report"
+        if any(cell.truthful is not None for cell in shaped):
+            text += ", from which so many of 100 true answers are guessed"
         return f"{text}."
 
     @property
@@ -353,11 +361,12 @@ def _mosaic(plan: AskedPlan, hits: Sequence[tuple[Hits, bool]] | None) -> Mosaic
         is_product = True
         if hits is not None and density != "dense":
             told, is_product = hits[form_number]
+        has_numbers = is_product or 100 * share >= ROOMY_WITH_SIGN
         cells = tuple(
             Cell(
                 top=tops[name],
                 baseline=tops[name] + height / 2 + 2.5,
-                truthful=None if told is None else told[name],
+                truthful=told[name] if has_numbers and told is not None else None,
                 is_shaped=told is not None and not is_product,
             )
             for name in names
