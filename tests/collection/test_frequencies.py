@@ -19,7 +19,7 @@ from plan_examples import (
     table_of,
 )
 from seepage._core.errors import DomainError, InputError
-from seepage._core.log_ratios import nearest_distribution
+from seepage._core.nearest_distribution import nearest_distribution
 from seepage.collection import cell_sums
 from seepage.mechanisms.arrow_reports import reports_from_arrow
 from seepage.mechanisms.mechanism_registry import mechanism, registered

@@ -210,7 +210,7 @@ def _exact_mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
 
 
 def _check_values(attribute: Attribute, known: Sequence[str]) -> None:
-    """Raise an InputError for a value of the data that the randomiser lacks."""
+    """Raise an InputError for a value of an audited table that a randomiser lacks."""
     for value in attribute.values:
         if value not in known:
             named = ", ".join(known[:MAX_NAMED_VALUES])

@@ -284,8 +284,8 @@ class EventSearch:
         return list(zip(values[likelier].tolist(), values[other].tolist(), strict=True))
 
     def _summed_ratios(self, ratios: Floats) -> Floats:
-        """Return the largest positive log-ratio of the categories of each part, summed
-        over parts.
+        """Return the log-ratio of the best event: the largest positive one of the
+        categories of each part, summed over parts.
         """
         positive = np.maximum(ratios, 0.0)
         largest = np.maximum.reduceat(positive, self.starts, axis=1)

@@ -165,8 +165,8 @@ def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
 
 
 def triad(channel: Floats) -> tuple[float, float, float]:
-    """Return the Dependency Triad's alpha, delta and phi of a channel G = P(source
-    given target).
+    """Return the numbers of a baseline, the Dependency Triad: alpha, delta and phi of
+    a channel G = P(source given target).
 
     Notes
     -----

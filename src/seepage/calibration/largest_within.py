@@ -19,7 +19,7 @@ class NothingWithinError(ValueError):
     """
 
     def __init__(self, excess: float) -> None:
-        """Keep the excess at 0, where a root was sought."""
+        """Keep the excess at 0, the least number within the interval."""
         super().__init__(f"the excess at 0 is {excess:.4g}, above 0")
         self.excess = excess
 
@@ -85,8 +85,8 @@ def largest_within(
 
 
 def _chord_root(at_low: float, at_high: float) -> float:
-    """Return the root of the chord (regula falsi) as a share of the bracket, clipped to
-    1e-3.
+    """Return where the chord is 0 (regula falsi) as a share of the interval that holds
+    the largest number, clipped to 1e-3.
     """
     if math.isinf(at_high) or math.isinf(at_low):
         return 0.5

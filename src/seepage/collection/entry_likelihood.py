@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from seepage._core.arrays import Booleans, Floats, Integers
+from seepage.collection.families import mean_of
 from seepage.collection.profile_likelihood import (
     Covariances,
     Derivatives,
@@ -24,7 +25,6 @@ from seepage.collection.profile_likelihood import (
     coefficient_covariances,
     scaled_inverse,
 )
-from seepage.collection.regression_result import mean_of
 
 
 class EntryLikelihood(NamedTuple):
@@ -127,8 +127,8 @@ class EntryLikelihood(NamedTuple):
         )
 
     def covariances(self, maximum: Maximum) -> Covariances:
-        """Return the covariances of the coefficients, by the observed information of
-        the entries.
+        """Return the covariances of the coefficients of a logit, by the observed
+        information of the entries.
         """
         mu, slope = mean_of(self.design @ maximum.parameters, "logit")
         lead = self._lead(slope, (mu - self.low) * (self.high - mu))

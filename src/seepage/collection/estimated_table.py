@@ -15,7 +15,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage._core.log_ratios import nearest_distribution
+from seepage._core.nearest_distribution import nearest_distribution
 from seepage._core.results import json_ready
 from seepage.channel.domain import Attribute
 from seepage.collection.cell_sums import sum_table

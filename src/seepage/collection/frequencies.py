@@ -24,7 +24,7 @@ import numpy as np
 from seepage._core import checks
 from seepage._core.arrays import Floats
 from seepage._core.errors import InputError
-from seepage._core.log_ratios import nearest_distribution
+from seepage._core.nearest_distribution import nearest_distribution
 from seepage._core.results import Result, json_ready
 from seepage.channel.domain import Attribute, Domain
 from seepage.collection.cell_sums import CellSums, add_reports

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._core.arrays import Booleans, Floats, Integers
+from seepage.collection.families import mean_of
 from seepage.collection.profile_likelihood import (
     Covariances,
     Derivatives,
@@ -31,7 +32,6 @@ from seepage.collection.profile_likelihood import (
     coefficient_covariances,
     scaled_inverse,
 )
-from seepage.collection.regression_result import mean_of
 from seepage.plan.report_vectors import row_products
 
 CHUNK_ENTRIES = 1 << 18

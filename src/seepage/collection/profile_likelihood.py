@@ -152,8 +152,8 @@ def coefficient_covariances(
 
 
 def scaled_inverse(matrix: Floats, diagonal: Floats) -> Floats:
-    """Return the pseudo-inverse of an information matrix with absolute eigenvalues,
-    scaled by a diagonal.
+    """Return the pseudo-inverse of a likelihood's information matrix with absolute
+    eigenvalues, scaled by a diagonal.
 
     Scaled, parameters of cells that hardly occur have second derivatives as large as
     others.

@@ -22,6 +22,7 @@ from seepage.collection.estimated_cells import (
     Estimated,
     EstimatedCells,
 )
+from seepage.collection.families import mean_of
 from seepage.collection.formula import Formula, Variable
 from seepage.collection.profile_likelihood import ProfileLikelihood
 from seepage.collection.unperturbed_columns import column_texts, unperturbed_columns
@@ -29,16 +30,6 @@ from seepage.collection.unperturbed_columns import column_texts, unperturbed_col
 AGREEMENT = 0.1
 """Largest difference of the ends of nearly normal intervals from normal ones, in widths
 of these."""
-
-
-def mean_of(predictor: Floats, family: str) -> tuple[Floats, Floats]:
-    """Return a regression's mean mu and its derivative at a linear predictor."""
-    if family == "linear":
-        return predictor, np.ones_like(predictor)
-    from scipy.special import expit
-
-    mu = expit(predictor)
-    return mu, mu * (1.0 - mu)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -129,8 +129,8 @@ def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair
 
 
 def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
-    """Return whether a channel of this shape, m x t, is solved by Numba rather than
-    NumPy.
+    """Return whether Dinkelbach's iteration for a channel of this shape, m x t, is that
+    of Numba rather than NumPy.
     """
     targets, sources = shape
     large = targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON

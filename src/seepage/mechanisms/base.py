@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from seepage._core import checks
 from seepage._core.arrays import Booleans, Floats, Integers
 from seepage._core.errors import InputError
-from seepage._core.log_ratios import nearest_distribution
+from seepage._core.nearest_distribution import nearest_distribution
 from seepage._core.results import Result
 from seepage.channel.channel import Channel, as_matrix
 from seepage.leakage.bound import relaxed_leakage

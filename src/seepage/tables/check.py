@@ -14,6 +14,7 @@ from seepage._core.errors import DataWarning, InputError, Setting, TableError, T
 from seepage._core.nested_texts import nested_texts
 from seepage._core.text import short_list
 from seepage._core.wanted_text import names_in
+from seepage.tables.arrow_types import readable
 from seepage.tables.column import marker_labels
 from seepage.tables.data_check import SAME, ColumnCheck, DataCheck, join_texts
 from seepage.tables.kinds import (
@@ -31,7 +32,7 @@ from seepage.tables.rare_values import rare_below
 from seepage.tables.read import is_counted, is_dataset, open_table
 from seepage.tables.relations import Relation, followed_times, relations
 from seepage.tables.repeated_people import RepeatedValues, repeated_values
-from seepage.tables.sources import Source, readable
+from seepage.tables.sources import Source
 from seepage.tables.table_options import (
     NO_PERSON,
     CodingKeywords,

@@ -24,10 +24,16 @@ from numpy.typing import NDArray
 from seepage._core.arrays import Booleans, Codes, Integers
 from seepage._core.errors import DomainError, Setting, TableError, Text
 from seepage.channel.domain import ALL_OTHERS, MISSING, Attribute
+from seepage.tables.arrow_types import (
+    can_be_coded,
+    is_number_type,
+    is_text_type,
+    plain_array,
+    readable,
+)
 from seepage.tables.bins import NO_BINS, Edges, binned_attribute, bins_of
 from seepage.tables.labels import field_key, number_label, numbers_of, single_number
 from seepage.tables.number_summary import NumberSummary
-from seepage.tables.sources import is_number_type, is_text_type, plain, readable
 from seepage.tables.table_options import FEW_NUMBERS, TableOptions
 
 Key: TypeAlias = float | str | None
@@ -78,13 +84,13 @@ class Column:
         self.fields = fields
         self._options = options
         self.markers = marker_labels(options.markers_of(name))
-        self._given: Attribute | None = None
+        self._declared: Attribute | None = None
         self.edges: tuple[float, ...] = ()
         if options.domain is not None:
-            self._given = options.domain[name].as_coded
-            self.edges = self._given.edges
+            self._declared = options.domain[name].as_coded
+            self.edges = self._declared.edges
             if self.edges:  # of numbers, what is merged by name means missing
-                merged = {value for value, _ in self._given.merged}
+                merged = {value for value, _ in self._declared.merged}
                 self.markers |= merged - {ALL_OTHERS}
         self._rule = options.bins_of(name)
         in_mapping = isinstance(options.bins, Mapping) and name in options.bins
@@ -102,8 +108,8 @@ class Column:
         self._texts = 0
         self._seen: set[int] = set()
         self._values: pa.Array | None = None
-        self._known = self._given
-        if self.edges and self._given is None:
+        self._known = self._declared
+        if self.edges and self._declared is None:
             self._known = binned_attribute(self.name, self.edges, missing=True)
         self._codes: dict[str, int] = {}
         if self._known is not None:
@@ -150,8 +156,8 @@ class Column:
     @property
     def size(self) -> int:
         """Alphabet size of the column so far; of a given attribute its own."""
-        if self._given is not None:
-            return self._given.size
+        if self._declared is not None:
+            return self._declared.size
         if not self.edges:
             return len(self._keys)
         bins = len(self.edges) - 1
@@ -165,7 +171,7 @@ class Column:
         missing values are dropped, it has the values seen in the others.
         """
         dropping = self._options.dropping
-        attribute = self._given
+        attribute = self._declared
         if self.edges and attribute is None:
             missing = self.has_missing and not dropping
             attribute = binned_attribute(self.name, self.edges, missing=missing)
@@ -194,7 +200,7 @@ class Column:
             The number of records before the batch, for messages.
         """
         numeric = self._may_hold_numbers(array.type)
-        if self._given is None and (self.edges or self.named) and not numeric:
+        if self._declared is None and (self.edges or self.named) and not numeric:
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (",
                 Setting("bins"),
@@ -214,7 +220,7 @@ class Column:
         """
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if self._given is not None and is_text_type(kind):
+        if self._declared is not None and is_text_type(kind):
             return True
         return self.fields or is_number_type(kind) or pa.types.is_null(kind)
 
@@ -345,13 +351,13 @@ class Column:
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of a column of numbers."""
         values, missing, texts = numbers_of(array, self.markers)
-        if self._given is None and texts.any():
+        if self._declared is None and texts.any():
             raise self.not_a_number(int(np.argmax(texts)), before)
         assert self._known is not None
         first = int(self._known.values[0] == MISSING)
         codes = bins_of(values, self.edges, first, self._outside)
         if texts.any():
-            codes[texts] = self._text_codes(plain(array).filter(pa.array(texts)))
+            codes[texts] = self._text_codes(plain_array(array).filter(pa.array(texts)))
         if missing.any():
             codes[missing] = self._code_of(None)
         return codes
@@ -456,7 +462,7 @@ def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return a column's array as indices and the dictionary of its values, in a type
     that is labelled.
     """
-    array = plain(array)
+    array = plain_array(array)
     if array.type in BYTES:
         values = BYTES[array.type]
         if array.type == pa.bool_():
@@ -480,7 +486,7 @@ def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
         return map(_float_key, numbers)
     if is_text_type(kind) and not fields:
         return list(values.to_pylist())
-    if not _has_keys(kind):
+    if not can_be_coded(kind):
         raise pa.ArrowNotImplementedError(f"no keys of {kind}")
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         values = values.cast(pa.timestamp(kind.unit, "UTC"))
@@ -490,16 +496,6 @@ def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
 def _float_key(number: "np.floating[Any]") -> float | None:
     """Return the key by which a column codes a float; None for NaN."""
     return None if np.isnan(number) else single_number(number)
-
-
-def _has_keys(kind: pa.DataType) -> bool:
-    """Return whether a `Column` can code values of an Arrow type: texts, numbers,
-    booleans, times.
-    """
-    is_kind = pa.types
-    if is_kind.is_date(kind) or is_kind.is_time(kind) or is_kind.is_timestamp(kind):
-        return True
-    return is_text_type(kind) or is_number_type(kind) or is_kind.is_boolean(kind)
 
 
 def key_label(key: Key) -> str:

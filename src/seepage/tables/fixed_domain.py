@@ -21,6 +21,7 @@ from seepage.counting.record_samples import (
     part_share,
 )
 from seepage.tables.answer_rule import AnswerRule, with_markers
+from seepage.tables.arrow_types import is_number_type, readable
 from seepage.tables.column import Column, marker_labels
 from seepage.tables.frames import open_frame
 from seepage.tables.interval_scores import with_scores
@@ -33,7 +34,6 @@ from seepage.tables.rare_columns import ColumnCoder, LeastShares, interval_cuts
 from seepage.tables.rare_values import PROTECTED_PEOPLE
 from seepage.tables.record_choice import RecordChoice
 from seepage.tables.scan import TableScan, summaries_of
-from seepage.tables.sources import is_number_type, readable
 from seepage.tables.table_options import (
     MAX_ALPHABET,
     SPARK,

@@ -18,7 +18,7 @@ from seepage._core import checks
 from seepage._core.arrays import Booleans
 from seepage._core.number_grammar import NUMBER
 from seepage.channel.domain import MISSING
-from seepage.tables.sources import plain
+from seepage.tables.arrow_types import plain_array
 
 EDGE_DIGITS = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside
@@ -273,7 +273,7 @@ def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
 
     Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
     """
-    array = plain(array)
+    array = plain_array(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary.take(array.indices)
     texts = np.zeros(len(array), dtype=np.bool_)

@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._core.arrays import Booleans, Floats, Integers
+from seepage.tables.arrow_types import is_number_type, is_text_type
 from seepage.tables.column import encoded
 from seepage.tables.labels import number_label, numbers_of
 from seepage.tables.number_scale import INTERVAL
-from seepage.tables.sources import is_number_type, is_text_type
 
 MIN_VALUES = 50
 """Columns with no more values are answers, unless (nearly) every record has its own."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
-from seepage._core.log_ratios import nearest_distribution
+from seepage._core.nearest_distribution import nearest_distribution
 from seepage._core.progress import Progress
 from seepage.channel.records import Records
 from seepage.mechanisms.release import Release, View

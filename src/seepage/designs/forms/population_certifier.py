@@ -87,8 +87,8 @@ class PopulationCertifier(Certifier):
             )
 
     def _rarest(self, k: int) -> str:
-        """Return a clause on the value of attribute k with the fewest certifying
-        records.
+        """Return a clause on the value of attribute k that the fewest records of the
+        population's sample certify.
         """
         rarest = self.population.rarest(np.arange(len(self.problem.domain)) == k)
         return f" in the population: {rarest}"
