@@ -358,17 +358,10 @@ def _mosaic(plan: AskedPlan, hits: Sequence[tuple[Hits, bool]] | None) -> Mosaic
         form = plan.forms[form_number]
         share = form.share
         told = None
-        is_product = True
         if hits is not None and density != "dense":
-            told, is_product = hits[form_number]
-        has_numbers = is_product or 100 * share >= ROOMY_WITH_SIGN
+            told = hits[form_number]
         cells = tuple(
-            Cell(
-                top=tops[name],
-                baseline=tops[name] + height / 2 + 2.5,
-                truthful=told[name] if has_numbers and told is not None else None,
-                is_shaped=told is not None and not is_product,
-            )
+            _cell(name, tops[name], height, share, told)
             for name in names
             if name in form.attributes
         )
@@ -399,6 +392,29 @@ def _mosaic(plan: AskedPlan, hits: Sequence[tuple[Hits, bool]] | None) -> Mosaic
         groups=tuple(groups),
         density=density,
         further=len(everything) - len(names),
+    )
+
+
+def _cell(
+    name: str, top: int, height: int, share: float, told: tuple[Hits, bool] | None
+) -> Cell:
+    """Return a box of the mosaic, in a group with a share of the people.
+
+    `told` are the numbers of the form, and whether its answers are sent one by one;
+    None for no numbers.
+    """
+    truthful = None
+    is_shaped = False
+    if told is not None:
+        numbers, is_product = told
+        is_shaped = not is_product
+        if is_product or 100 * share >= ROOMY_WITH_SIGN:
+            truthful = numbers[name]
+    return Cell(
+        top=top,
+        baseline=top + height / 2 + 2.5,
+        truthful=truthful,
+        is_shaped=is_shaped,
     )
 
 
