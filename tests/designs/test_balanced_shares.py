@@ -1,5 +1,7 @@
 """Shares with a smaller largest error at nearly the least mean error."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,6 +10,7 @@ from scipy.optimize import minimize
 import seepage as sp
 from seepage.designs.forms.a_optimal_shares import best_shares, evaluate
 from seepage.designs.forms.balanced_shares import MAX_COST, balanced_shares
+from seepage.designs.forms.form_pool import MAX_PRUNING_COST, MIN_SHARES, FormPool
 
 
 def random_forms(seed, forms=12, questions=6):
@@ -95,3 +98,44 @@ def test_the_least_precise_answers_of_questions_are_alike(monkeypatch):
     monkeypatch.setattr("seepage.designs.forms.balanced_shares.MAX_COST", 0.0)
     least = sp.design(records, 2.0, scope="table", shape="never", effort=0.2)
     assert balanced.people_for(0.03) < least.people_for(0.03)
+
+
+def pool_of(seed, questions=8, forms=60):
+    """Return a pool of random forms of two to four questions, and of one each."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 7, questions)
+    rows = np.zeros((forms, questions))
+    for row in rows:
+        asked = rng.integers(2, 5)
+        places = rng.choice(questions, asked, replace=False)
+        row[places] = rng.uniform(0.8, 1.25, asked) * asked**-0.8
+    rows = np.vstack([rows, np.eye(questions)]) / sizes
+    precisions = SimpleNamespace(
+        quantities=[(j,) for j in range(questions)],
+        largest_to_mean=lambda _, __: 1.0,
+    )
+    problem = SimpleNamespace(
+        precisions=precisions,
+        importance=np.ones(questions),
+        scale=None,
+        domain=SimpleNamespace(sizes=tuple(sizes.tolist())),
+    )
+    pool = FormPool(problem)
+    pool.rows = rows
+    pool.shares = np.full(len(rows), 1 / len(rows))
+    return pool
+
+
+@pytest.mark.parametrize("seed", [4, 35, 114, 146])
+def test_no_form_is_for_a_thousandth_of_the_people(seed):
+    """Forms that the least mean needs, and its balance hardly, are dropped too."""
+    pool = pool_of(seed)
+    best = pool.solve_master(1e-4, 20_000)
+    everything = np.ones(len(pool.shares), dtype=np.bool_)
+    all_forms = pool._balanced(everything, best, pool._scale())
+    before = pool._largest(all_forms)
+    final = pool.final_solution()
+    shares = pool.shares[pool.shares > 0]
+    assert shares.min() >= MIN_SHARES[-1]
+    assert pool._largest(pool.shares) <= before * (1 + MAX_PRUNING_COST)
+    assert final.objective <= best.objective * (1 + MAX_COST) * (1 + 1e-9)

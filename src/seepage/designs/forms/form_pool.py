@@ -7,7 +7,7 @@ import numpy as np
 
 from seepage._core.arrays import Booleans, Floats
 from seepage.designs.forms.a_optimal_shares import ShareSolution, best_shares, evaluate
-from seepage.designs.forms.balanced_shares import balanced_shares
+from seepage.designs.forms.balanced_shares import MAX_COST, balanced_shares
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem
 from seepage.designs.forms.minimax_shares import MinimaxShares, minimax_shares
@@ -29,8 +29,8 @@ The reported gap includes what it costs."""
 
 
 MAX_PRUNING_COST = 5e-3
-"""Maximum relative increase of the objective when forms with small shares are
-dropped."""
+"""Maximum relative increase of the least mean error, or of the largest error of
+balanced shares, when forms with small shares are dropped."""
 
 
 NO_SHARE = 1e-4
@@ -236,10 +236,7 @@ class FormPool:
 
     def _largest(self, shares: Floats) -> float:
         """Return the largest error of a question at some shares of the pool."""
-        scale = self._scale(shares)
-        used = scale > 0
-        with np.errstate(divide="ignore"):
-            return float((scale[used] / (shares @ self.rows)[used]).max())
+        return _largest_error(self.rows, self._scale(shares), shares)
 
     # Pruning and balancing ------------------------------------------------------------
 
@@ -250,6 +247,7 @@ class FormPool:
         scale = self._scale()
         everything = np.ones(len(self.shares), dtype=np.bool_)
         self.shares = self._balanced(everything, best, scale)
+        highest = _largest_error(self.rows, scale, self.shares) * (1 + MAX_PRUNING_COST)
         for minimum in MIN_SHARES:
             for _ in range(MAX_PRUNINGS):
                 kept = self.shares >= minimum
@@ -258,10 +256,15 @@ class FormPool:
                 if not kept.any():
                     break
                 pruned = self._best_of(kept)
-                if pruned.objective > best.objective * (1 + MAX_PRUNING_COST):
+                cost = pruned.objective / best.objective - 1
+                if cost > MAX_COST:
                     break
                 least = best._replace(shares=pruned.shares)
-                self.shares = self._balanced(kept, least, scale)
+                shares = self._balanced(kept, least, scale)
+                largest = _largest_error(self.rows, scale, shares)
+                if cost > MAX_PRUNING_COST and largest > highest:
+                    break
+                self.shares = shares
 
     def _balanced(self, kept: Booleans, best: ShareSolution, scale: Floats) -> Floats:
         """Return shares of some forms of the pool with balanced errors, from those of
@@ -336,3 +339,10 @@ class FormPool:
         """
         gain = self.problem.gain(form, solution.prices)
         return gain > solution.objective * (1 + MIN_REDUCED_GAIN)
+
+
+def _largest_error(rows: Floats, scale: Floats, shares: Floats) -> float:
+    """Return the largest error of a question at some shares of a pool's forms."""
+    used = scale > 0
+    with np.errstate(divide="ignore"):
+        return float((scale[used] / (shares @ rows)[used]).max())
