@@ -299,3 +299,40 @@ def test_people_numbered_from_one_in_each_year_are_found(seed, question):
     table = waves(seed, same_people=True)[["id", "year", "opinion", question]]
     (person,) = sp.check(table).people
     assert person.name == "id"
+
+
+def days_of_years():
+    """Births of each day, which never has two records in one year."""
+    years, days = np.divmod(np.arange(15 * 365), 365)
+    rng = generator(21)
+    births = rng.poisson(rng.integers(8_000, 10_000, 365)[days])
+    return pd.DataFrame(
+        {"year": 1990 + years, "day_of_year": days + 1, "births": births}
+    )
+
+
+@pytest.mark.parametrize("name", ["day_of_year", "week.number", "hour", "wk1", "rank"])
+def test_moments_are_no_people(name):
+    table = days_of_years().rename(columns={"day_of_year": name})
+    assert not sp.check(table).people
+
+
+def test_the_number_of_a_day_is_a_person_under_the_name_of_one():
+    table = days_of_years().rename(columns={"day_of_year": "person_id"})
+    assert [person.name for person in sp.check(table).people] == ["person_id"]
+
+
+def test_models_are_only_warned_of():
+    rng = generator(22)
+    models = rng.integers(0, 300, N)
+    table = pd.DataFrame(
+        {
+            "codename": np.array([f"Bridge {k}" for k in range(300)])[models],
+            "maker": rng.choice(["a", "b", "c"], 300)[models],
+            "cores": rng.choice([2, 4, 8], 300)[models],
+            "price": rng.integers(90, 900, N),
+        }
+    )
+    found = sp.check(table)
+    assert not found.people
+    assert [region.name for region in found.regions] == ["codename"]

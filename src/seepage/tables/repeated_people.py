@@ -26,9 +26,18 @@ MAX_RECORDS_PER_PERSON = 15
 REGION_NAME = re.compile(
     r"(?i)school|^sch|class|teacher|^tch|district|^dist|county|country|state|city|town"
     r"|region|province|municip|hospital|clinic|village|cluster|^psu$|firm|compan|store"
-    r"|^iso[23]?c?$|sector|industr|occ|job|model|brand|product"
+    r"|^iso[23]?c?$|sector|industr|occ|job|model|brand|product|code_?name"
 )
-"""Names of what people belong to."""
+"""Names of what people belong to, or of kinds of things."""
+
+
+MOMENT_NAME = re.compile(
+    r"(?i)(^|[_. -])(day|week|month|quarter|year|hour|date|yday|doy|rank)s?([_. -]|$)"
+    r"|^(day|week|wk|hour|rank)_?[0-9]+$"
+)
+"""Names of moments and of places in an order, which no two records of a time share
+either: a day of the year is nobody's number.
+"""
 
 
 LEAST_REPEATED = 0.1
@@ -297,6 +306,8 @@ def _may_repeat(profile: Profile, judgement: KindJudgement) -> bool:
     if judgement.kind in ("constant", "weight", "date", "time"):
         return False
     if profile.values <= MIN_VALUES:
+        return False
+    if MOMENT_NAME.search(profile.name) and not ID_NAME.search(profile.name):
         return False
     if not profile.texts and not profile.are_integers:
         return False
