@@ -340,3 +340,25 @@ def test_an_answer_names_or_implies_every_value_that_is_merged_into_it(seed):
                 assert implies(label, value), (attribute.name, value, label)
                 assert value not in ("unknown", "nk")
     assert merged
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "first", "last"),
+    [
+        ("earliest_credit_line", 1963, 2016, "or earlier", "or later"),
+        ("birth_year", 1790, 1890, "or earlier", "or later"),
+        ("visits", 0, 60, "up to", "or more"),
+        ("height_mm", 1400, 2050, "up to", "or more"),
+        ("years_of_school", 0, 25, "up to", "or more"),
+    ],
+)
+def test_years_end_in_later(name, low, high, first, last):
+    """Nobody was born in 1990 or more."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {name: rng.integers(low, high, 5_000), "ill": rng.integers(0, 2, 5_000)}
+    )
+    values = sp.design(table, 2.0, effort=0.02)[name].values
+    assert first in values[0]
+    assert last in values[-1]
+    assert "or " not in "".join(values[1:-1])

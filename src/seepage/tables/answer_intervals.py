@@ -1,6 +1,7 @@
 """Numbers as answers: the edges of at most six intervals, and their labels in words."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -17,6 +18,18 @@ MOST_ANSWERS = 6
 SLACK = 0.25
 """A cut may miss its quantile by this share of an interval to be at a rounder
 number."""
+
+
+YEAR_NAME = re.compile(r"(?i)year|(^|[_. -])yr|yob|born|birth|built|since")
+"""Names of columns whose numbers are years, if they may be."""
+
+
+NAMED_YEARS = (1500, 2200)
+"""The least and the largest number of a column that is named a year."""
+
+
+YEARS = (1850, 2050)
+"""Those of a column of any name: other numbers are seldom so near to each other."""
 
 
 def interval_edges(
@@ -134,8 +147,32 @@ def join_lightest(sizes: Sequence[float], least: float, most: int) -> list[int]:
     return starts
 
 
-def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str, ...]:
+def are_years(name: str, numbers: NumberSummary) -> bool:
+    """Return whether the numbers of a column are years, so that its last answer is "or
+    later", not "or more".
+
+    Examples
+    --------
+    >>> years = NumberSummary()
+    >>> years.add(np.array([1963.0, 2015.0]), np.zeros(2, dtype=np.uint64))
+    >>> are_years("earliest credit line", years)
+    True
+    """
+    low, high = NAMED_YEARS if YEAR_NAME.search(name) else YEARS
+    return numbers.integral and low <= numbers.low and numbers.high <= high
+
+
+def interval_labels(
+    edges: Sequence[float], numbers: NumberSummary, name: str = ""
+) -> tuple[str, ...]:
     """Return the labels of open-ended intervals that people answer with, in words.
+
+    Parameters
+    ----------
+    edges, numbers
+        The edges of the intervals, and the numbers of the part.
+    name
+        The name of the column, which tells years from other numbers.
 
     Examples
     --------
@@ -144,7 +181,16 @@ def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str
     >>> days.add(np.arange(31), np.zeros(31, dtype=np.uint64))
     >>> interval_labels([-math.inf, 1, 6, math.inf], days)
     ('0', '1 to 5', '6 or more')
+    >>> born = NumberSummary()
+    >>> born.add(np.arange(1930, 2006), np.zeros(76, dtype=np.uint64))
+    >>> interval_labels([-math.inf, 1960, 1980, math.inf], born, "born")
+    ('1959 or earlier', '1960 to 1979', '1980 or later')
     """
+    if are_years(name, numbers):
+        labels_of_years = list[str]()
+        for low, high in pairwise(edges):
+            labels_of_years.append(_label_of_years(low, high, numbers.low))
+        return tuple(labels_of_years)
     labels = list[str]()
     for low, high in pairwise(edges):
         if numbers.integral:
@@ -152,6 +198,15 @@ def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str
         else:
             labels.append(_label_of_fractions(low, high))
     return tuple(labels)
+
+
+def _label_of_years(low: float, high: float, least: float) -> str:
+    """Return the label of an interval of answers that are years."""
+    if math.isfinite(low) and math.isinf(high):
+        return f"{number_label(low)} or later"
+    if math.isinf(low) and math.isfinite(high) and high - 1 > least:
+        return f"{number_label(high - 1)} or earlier"
+    return _label_of_integers(low, high, least)
 
 
 def _label_of_integers(low: float, high: float, least: float) -> str:

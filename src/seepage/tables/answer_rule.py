@@ -293,7 +293,7 @@ class AnswerRule:
         edges = (-math.inf, *attribute.edges[1:-1], math.inf)
         labels = bin_labels(edges)
         if numbers is not None:
-            labels = interval_labels(edges, numbers)
+            labels = interval_labels(edges, numbers, attribute.name)
         return Attribute(attribute.name, labels, edges)
 
     def _labels(
