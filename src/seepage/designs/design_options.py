@@ -134,7 +134,10 @@ CONSTRAINTS: dict[str, checks.Check] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(PlanningOptions):
-    """Options of `design`, which describes them; a limit may be None: not protected."""
+    """Options of `design`, which describes them; a limit may be None: not protected.
+
+    `reshapes`: whether the forms of `start` are shaped, as some were in its own search.
+    """
 
     mechanism: str | None = None
     known: Sequence[str] = ()
@@ -155,6 +158,7 @@ class DesignOptions(PlanningOptions):
     codebook: Any = None
     shape: str = "forms"
     start: Any = None
+    reshapes: bool = True
     effort: float = 1.0
     rounds: int | None = None
     seconds: float = 300.0

@@ -20,7 +20,11 @@ from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.tables.codebook_options import CodebookOptions
 from seepage.tables.opened_table import merged_reading
 from seepage.workflow.plan import Plan
-from seepage.workflow.within_limits import plan_of_design, start_sets
+from seepage.workflow.within_limits import (
+    has_shaped_forms,
+    plan_of_design,
+    start_sets,
+)
 
 MAX_LIMITS = 20
 """Maximum number of limits that are compared: each has a share of the confidence."""
@@ -201,8 +205,11 @@ def compare_limits(
     records, notes = read_records(data, shared)
     level = divided(shared.confidence, len(each))
     start = start_sets(shared.start)
+    reshapes = has_shaped_forms(shared.start)
     for limit_options in each:
-        searched = replace(limit_options, confidence=level, start=start)
+        searched = replace(
+            limit_options, confidence=level, start=start, reshapes=reshapes
+        )
         result = search_design(records, searched, notes)
         plans.append(plan_of_design(result))
         if result.ended == "interrupted" and shared.rounds is None:

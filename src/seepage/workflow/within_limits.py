@@ -341,8 +341,9 @@ def design(
     start
         A plan, or its path, to start from: its sets of questions are tried first, so
         that one change of the options costs a fifth of the work.  Questions that are
-        not asked any more are left out of them, and budgets are computed anew.  Each
-        plan is one more look at the records (`looks`).
+        not asked any more are left out of them, and budgets are computed anew.  They
+        are shaped if forms of the plan are.  Each plan is one more look at the records
+        (`looks`).
     effort
         How much the search computes, as a multiple of the default: 4 may find a
         slightly better plan, 0.1 is a quick look.  The search ends by what it has
@@ -419,6 +420,7 @@ def design(
         title=title,
         sample=sample,
         start=start_sets(start),
+        reshapes=has_shaped_forms(start),
         effort=effort,
         rounds=rounds,
         seconds=seconds,
@@ -441,10 +443,26 @@ def start_sets(start: Any) -> tuple[tuple[str, ...], ...] | None:
     """
     if start is None:
         return None
-    plan = start if isinstance(start, Plan) else Plan.load(start)
+    plan = _start_plan(start)
     searched: Any = plan.provenance.settings.get("design", {})
     sets = searched.get("sets") or [form.attributes for form in plan.forms]
     return tuple(tuple(names) for names in sets)
+
+
+def has_shaped_forms(start: Any) -> bool:
+    """Return whether the plan that a design within limits starts from has shaped forms.
+
+    If it has none, its search found none that gained: shaping them again would take
+    most of the time, for nothing.
+    """
+    if start is None:
+        return False
+    return any(not form.is_product for form in _start_plan(start).forms)
+
+
+def _start_plan(start: Any) -> Plan:
+    """Return the plan within limits that a design starts from, or that of a file."""
+    return start if isinstance(start, Plan) else Plan.load(start)
 
 
 RARE_SETTINGS = {"protected", "too rare"}

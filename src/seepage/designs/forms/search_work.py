@@ -73,6 +73,11 @@ class SearchWork:
         self._end = self._before + self.limit
 
     @property
+    def left(self) -> float:
+        """The work that the search's current stage has left."""
+        return max(self._end - self.done, 0.0)
+
+    @property
     def share(self) -> float:
         """The share of the search's work that is used up."""
         return (self.done - self._before) / self.limit

@@ -102,6 +102,10 @@ MIN_SHAPED_SHARE = 1e-3
 """Minimum share of people of a form that is shaped."""
 
 
+STEPS_PER_START = 25
+"""Programs that shaping a form solves from one start, about as many at most."""
+
+
 THREADS = 2
 """Maximum number of forms shaped in parallel; results do not depend on it."""
 
@@ -150,12 +154,17 @@ class ShapingMeter:
         Set when the search ends early.
     factor
         The programs of one start, as a multiple of those for the table.
+
+    Attributes
+    ----------
+    work, price
+        The work so far, and that of one step.
     """
 
     def __init__(self, cells: int, stopped: Event, factor: int = 1) -> None:
         """Begin to count the work of shaping one form."""
         self.work = 0.0
-        self._price = factor * (
+        self.price = factor * (
             WORK_PER_START
             + WORK_PER_START_CELL * cells
             + WORK_PER_START_CUBE * cells**3
@@ -164,7 +173,7 @@ class ShapingMeter:
 
     def step(self) -> bool:
         """Count one start of shaping a form; return whether it is to end."""
-        self.work += self._price
+        self.work += self.price
         return self._stopped.is_set()
 
 
@@ -195,15 +204,24 @@ class FormShaper:
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
         self.shaped_attributes: set[tuple[str, ...]] = set()
+        self.settled: set[tuple[str, ...]] = set()
         self.ratios: dict[int, list[float]] = {}
         self.stop = Event()
 
     # Candidates -----------------------------------------------------------------------
 
+    def settle(self, forms: Sequence[Form]) -> None:
+        """Leave forms unshaped: another search has found that shaping them gains
+        nothing.
+        """
+        self.settled.update(form.attributes for form in forms)
+
     def can_improve(self, form: Form) -> bool:
         """Return whether a form is small enough to be shaped and may gain precision by
         it.
         """
+        if form.attributes in self.settled:
+            return False
         problem = self.problem
         indices = list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
@@ -306,22 +324,45 @@ class FormShaper:
                 return
             left = self._best(left[MAX_SHAPED_PER_ROUND:], after)
 
-    def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
+    def refine(
+        self, pool: FormPool, *, is_warm: bool = False
+    ) -> Iterator[ShareSolution]:
         """Shape the shaped forms of the solution again, with `FINE` effort at its
         prices.
 
         All of its forms that may gain if none is shaped: the rough gap may hide a small
-        gain.
+        gain.  In a warm start only those that the work left is expected to pay.
         """
         if self.work.expired():
             return
         prices = pool.solution.prices
         used = pool.support(MIN_SHAPED_SHARE)
-        forms = [form for form in used if not form.is_product] or list(
-            filter(self.can_improve, used)
-        )
+        forms = [form for form in used if not form.is_product]
+        if not forms:
+            forms = list(filter(self.can_improve, used))
+            if is_warm:
+                forms = self._payable(forms)
         pool.add(self.shaped(forms, prices, FINE))
         yield pool.solve_master(1e-4, 4000)
+
+    def _payable(self, forms: Sequence[Form]) -> list[Form]:
+        """Return the forms that the work left is expected to pay to shape with `FINE`
+        effort, those of few combinations of answers first.
+        """
+        payable = list[Form]()
+        left = self.work.left
+        for form in sorted(forms, key=self._cells):
+            steps = FINE["starts"] * STEPS_PER_START
+            left -= self._meter(form).price * steps / THREADS
+            if left < 0:
+                break
+            payable.append(form)
+        return payable
+
+    def _meter(self, form: Form) -> ShapingMeter:
+        """Return a meter of the work of shaping a form."""
+        factor = 1 if self.confidence is None else CERTIFIED_WORK
+        return ShapingMeter(self._cells(form), self.stop, factor)
 
     def shaped(
         self, forms: Sequence[Form], prices: Floats, effort: Mapping[str, float]
@@ -342,8 +383,7 @@ class FormShaper:
         """Return each form with one shaped report, or None, and spend the work of
         shaping.
         """
-        factor = 1 if self.confidence is None else CERTIFIED_WORK
-        meters = [ShapingMeter(self._cells(form), self.stop, factor) for form in forms]
+        meters = list(map(self._meter, forms))
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
         try:
             futures = [
@@ -546,6 +586,8 @@ def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
     with run.work.stage(SEARCH_END):
         run.search(FIRST_IDLE_ROUNDS)
     shaper = FormShaper(run.certifier, run.problem.scorer.counter, run.work)
+    if not run.options.reshapes:
+        shaper.settle(warm)
     run.run_rounds(shaper.shape_all(run.pool, warm))
     with run.work.stage(SHAPING_END):
         for _ in range(MAX_PASSES):
@@ -554,7 +596,7 @@ def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
             if run.pool.solution.objective > before * (1 - MIN_PASS_DECREASE):
                 break
     with run.work.stage(REFINING_END):
-        run.run_rounds(shaper.refine(run.pool))
+        run.run_rounds(shaper.refine(run.pool, is_warm=bool(warm)))
 
 
 def _shaping_pass(run: "DesignSearch", shaper: FormShaper) -> None:
@@ -640,6 +682,8 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
     work = inner.work
     inner.start()
     warm = inner.add_sets(inner.options.start or ())
+    if not inner.options.reshapes:
+        shaper.settle(warm)
     if warm:
         inner.run_rounds(shaper.shape_all(inner.pool, warm))
     for step in range(1 + SHAPING_PASSES):
@@ -649,4 +693,4 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
             inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
             inner.run_rounds(shaper.improve(inner.pool, inner.form_search))
-    inner.run_rounds(shaper.refine(inner.pool))
+    inner.run_rounds(shaper.refine(inner.pool, is_warm=bool(warm)))
