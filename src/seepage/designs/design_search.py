@@ -42,6 +42,7 @@ from seepage.designs.forms.population_certifier import TOO_FEW, PopulationCertif
 from seepage.designs.forms.question import stored_number
 from seepage.designs.forms.search_work import DEFAULT_WORK, SearchWork
 from seepage.designs.forms.table_certifier import TableCertifier
+from seepage.designs.merging_gain import merging_notes
 from seepage.designs.search_progress import (
     best_so_far,
     largest_variance,
@@ -552,6 +553,7 @@ class DesignSearch:
         if self.records.origin.fixed is not None:
             yield from self.records.origin.fixed.notes()
             if self.records.origin.fixed.merging:
+                yield from merging_notes(self.problem, self.records.origin.fixed)
                 yield from self._same_questions()
         looks = self.options.looks
         if looks > 1 and self.certifier.confidence is not None:

@@ -70,6 +70,8 @@ class FixedDomain:
         The number of records that fixed it.
     values
         The number of values that each attribute had among them.
+    largest_shares
+        The share of the commonest of these values.
     protected
         Attributes of the domain that are not asked unless an option names them: all
         their answers but one are rare, but no rarer than limits can protect.
@@ -84,6 +86,7 @@ class FixedDomain:
     part: RandomPart | None
     records: int
     values: Mapping[str, int]
+    largest_shares: Mapping[str, float]
     protected: tuple[str, ...]
     left_out: tuple[str, ...]
     merging: bool
@@ -96,7 +99,7 @@ class FixedDomain:
         if self.part is not None:
             settings["fixing records"] = self.records
         if self.merging:
-            settings["values"] = self._values_merged()
+            settings["values"] = self.values_merged()
         if self.protected:
             settings["protected"] = list(self.protected)
         if self.left_out:
@@ -113,7 +116,7 @@ class FixedDomain:
             '"(other)" or "(missing)" where that is an answer, or else as the commonest'
         )
 
-    def _values_merged(self) -> dict[str, int]:
+    def values_merged(self) -> dict[str, int]:
         """Return how many values have the attributes with fewer answers in the fixed
         domain.
         """
@@ -257,6 +260,7 @@ def _fix(
         part=None if whole else part,
         records=table.num_rows,
         values=_numbers_of_values(domain, counts, numbers, cuts),
+        largest_shares=_largest_shares(domain, counts, numbers, cuts),
         protected=roles.protected,
         left_out=roles.left_out,
         merging=options.merges_answers,
@@ -374,6 +378,27 @@ def _numbers_of_values(
             distinct_numbers, _ = summary.distinct()
             values[name] = len(distinct_numbers)
     return values
+
+
+def _largest_shares(
+    domain: Domain,
+    counts: Sequence[Integers],
+    numbers: Mapping[str, NumberSummary],
+    cuts: Mapping[str, tuple[float, ...]],
+) -> dict[str, float]:
+    """Return the share of the commonest value of each attribute of the fixed domain in
+    the part, before any merging, of those that have one.
+    """
+    shares = dict[str, float]()
+    for attribute, marginal in zip(domain, counts, strict=True):
+        name = attribute.name
+        people = marginal
+        if name in numbers and cuts[name]:
+            _, people = numbers[name].distinct()
+        elif MISSING in attribute.values:
+            people = np.delete(marginal, attribute.code(MISSING))
+        shares[name] = float(people.max(initial=0) / max(int(people.sum()), 1))
+    return shares
 
 
 def _summaries(
