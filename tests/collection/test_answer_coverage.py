@@ -80,25 +80,34 @@ def statistics(plan, reports, columns, *, saturated=True):
     return found
 
 
-def covered(name, size, runs, seed=1):
-    """How often intervals cover the truth, by statistic."""
-    plan, codes, truth = collection(name)
+def simulated(name, size, runs, seed=1):
+    """Yield the reports of people drawn from the whole table, one table for each
+    run.
+    """
+    plan, codes, _ = collection(name)
     rng = np.random.default_rng(seed)
     source = randomness(seed)
-    hits = dict[str, int]()
     rows = len(next(iter(codes.values())))
     for _ in range(runs):
         drawn = rng.integers(0, rows, size)
-        answers = {one: column[drawn] for one, column in codes.items()}
+        answers = {attribute: column[drawn] for attribute, column in codes.items()}
         columns = perturbed_columns(
             plan, answers, drawn_forms(plan, size, source), source
         )
-        reports = pa.Table.from_arrays(columns, schema=reports_schema(plan))
+        yield pa.Table.from_arrays(columns, schema=reports_schema(plan))
+
+
+def covered(name, size, runs, seed=1):
+    """How often intervals cover the truth, by statistic."""
+    plan, _, truth = collection(name)
+    hits = dict[str, int]()
+    for reports in simulated(name, size, runs, seed):
         asked = statistics(plan, reports, DESIGNS[name][1], saturated=size > 20_000)
-        for one, found in asked.items():
-            low, high = found.interval
-            hits[one] = hits.get(one, 0) + (low <= truth[one].value <= high)
-    return {one: count / runs for one, count in hits.items()}
+        for statistic, estimate in asked.items():
+            low, high = estimate.interval
+            is_hit = low <= truth[statistic].value <= high
+            hits[statistic] = hits.get(statistic, 0) + is_hit
+    return {statistic: count / runs for statistic, count in hits.items()}
 
 
 @real_data
@@ -106,6 +115,20 @@ def covered(name, size, runs, seed=1):
 def test_intervals_cover_in_a_few_collections(name):
     for one, share in covered(name, 4000, 40).items():
         assert share >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40), one
+
+
+@real_data
+@pytest.mark.parametrize("seed", [16, 26, 28])
+def test_intervals_surround_coefficients_beside_a_frequency_near_0(seed):
+    """The profile began at the other end of this frequency, in a lower maximum."""
+    plan, _, _ = collection("celeba shaped")
+    [reports] = simulated("celeba shaped", 2000, 1, seed)
+    fitted = plan.regress(reports, "Smiling ~ Male")
+    for name in fitted.names:
+        estimate = fitted[name]
+        low, high = estimate.interval
+        assert low < estimate.value - estimate.standard_error
+        assert high > estimate.value + estimate.standard_error
 
 
 @real_data

@@ -477,7 +477,10 @@ class _ProfileLine(NamedTuple):
         """Return where a likelihood with the same information, and a maximum at the
         point, is largest at a value of the profiled function.
 
-        So predictors that are as good as infinite move, and others stay.
+        So predictors that are as good as infinite move, and others stay.  A frequency
+        near 0 has hardly any information: its logit, one of the further parameters,
+        changes by at most `MAX_CHANGE`, since a frequency that became 1 would begin the
+        climb to another maximum.
         """
         information = point.derivatives.information
         diagonal = np.diag(information)
@@ -488,7 +491,10 @@ class _ProfileLine(NamedTuple):
         weights[: len(self.direction)] = self.direction
         shift = np.linalg.solve(scaled, weights / root) / root
         gap = value - self._value_of(point)
-        return point.parameters + shift * (gap / float(weights @ shift))
+        change = shift * (gap / float(weights @ shift))
+        count = len(self.direction)
+        change[count:] = np.clip(change[count:], -MAX_CHANGE, MAX_CHANGE)
+        return np.asarray(point.parameters + change)
 
 
 def _largest_predictor(design: Floats, point: Maximum) -> float:
