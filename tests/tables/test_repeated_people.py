@@ -193,6 +193,8 @@ def test_no_false_alarm_on_ordinary_tables(ordinary, seed):
         ("imonth", range(1, 13)),
         ("issue_month", ["Jan-2018", "Feb-2018", "Mar-2018"]),
         ("quarter", ["2018Q1", "2018Q2", "2018Q3"]),
+        ("qrt1", [0, 1]),
+        ("year2008", [0, 1]),
     ],
 )
 def test_times_of_the_collection_are_no_questions_unless_named(name, values):

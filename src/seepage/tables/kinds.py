@@ -114,6 +114,11 @@ TIME_NAME = re.compile(
 """Names of when a record was collected."""
 
 
+TIME_DUMMY = re.compile(r"(?i)^(year|yr|quarter|qtr|qrt|wave|month)[_. ]?[0-9]{1,4}$")
+"""Names of columns that are 1 for one year, quarter, wave or month, and 0 for the
+others."""
+
+
 COLLECTED = "when a record was collected"
 """What a time tells."""
 
@@ -198,9 +203,11 @@ def time_number(column: Profile) -> KindJudgement | None:
     """Judge whether a column's kind is a time: numbers of years, waves or months of the
     collection.
     """
-    if not TIME_NAME.search(column.name) or not column.are_integers:
+    if not column.are_integers or column.low < 0:
         return None
-    if column.values > MAX_WAVES or column.low < 0:
+    is_time = TIME_NAME.search(column.name) and column.values <= MAX_WAVES
+    is_dummy = TIME_DUMMY.search(column.name) and column.high <= 1
+    if not is_time and not is_dummy:
         return None
     return KindJudgement("time", f"its name: {COLLECTED}")
 
