@@ -12,10 +12,11 @@ import seepage as sp
 from command import run
 from searches import find_design
 from seepage.designs import design_search as design_module
+from seepage.designs.design_options import WarmStart
 from seepage.designs.design_search import WARM_WORK
 from seepage.designs.forms.form_search import FormSearch
 from seepage.designs.forms.search_work import DEFAULT_WORK
-from seepage.workflow.within_limits import start_sets
+from seepage.workflow.within_limits import warm_start
 
 OPTIONS = {"scope": "table", "shape": "never", "effort": 0.05}
 
@@ -38,7 +39,7 @@ def plan(people):
 
 def test_a_warm_start_is_as_good_with_a_fifth_of_the_work(people, plan):
     cold = find_design(people, 2.0, **OPTIONS)
-    warm = find_design(people, 2.0, start=start_sets(plan), **OPTIONS)
+    warm = find_design(people, 2.0, start=warm_start(plan), **OPTIONS)
     assert warm.error <= cold.error * 1.01
     assert warm.work.limit == pytest.approx(WARM_WORK * 0.05 * DEFAULT_WORK)
 
@@ -52,7 +53,8 @@ def test_a_warm_start_for_the_population_shapes_the_forms_of_the_plan():
     table = pa.table(columns)
     cold = find_design(table, 2.0, effort=0.3)
     sets = tuple(tuple(form.attributes) for form in cold.forms)
-    warm = find_design(table, 2.0, effort=0.3, start=sets)
+    start = WarmStart(sets=sets, has_shaped=True)
+    warm = find_design(table, 2.0, effort=0.3, start=start)
     assert warm.work.done < cold.work.done
     assert any(not form.is_product for form in warm.forms)
     assert warm.error <= cold.error * 1.02

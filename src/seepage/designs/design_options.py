@@ -132,11 +132,28 @@ CONSTRAINTS: dict[str, checks.Check] = {
 """What each option of `design` alone must be; limits are checked by attribute."""
 
 
+@dataclass(frozen=True)
+class WarmStart:
+    """Forms that a search of a design starts from: those of another plan's search.
+
+    Attributes
+    ----------
+    sets
+        The sets of questions, by name.
+    has_shaped
+        Whether some were shaped. If none was, that search found none that gained:
+        shaping them again would take most of the time, for nothing.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    has_shaped: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(PlanningOptions):
     """Options of `design`, which describes them; a limit may be None: not protected.
 
-    `reshapes`: whether the forms of `start` are shaped, as some were in its own search.
+    In a search `start` is a `WarmStart`.
     """
 
     mechanism: str | None = None
@@ -158,7 +175,6 @@ class DesignOptions(PlanningOptions):
     codebook: Any = None
     shape: str = "forms"
     start: Any = None
-    reshapes: bool = True
     effort: float = 1.0
     rounds: int | None = None
     seconds: float = 300.0

@@ -159,7 +159,7 @@ def _search_with(
     search.start()
     if options.start:
         work.begin()  # singles of a table can take more than a warm search
-    warm = search.add_sets(options.start or ())
+    warm = search.add_warm_start()
     if shaped:
         shape_forms(search, warm)
     search.search()
@@ -408,17 +408,20 @@ class DesignSearch:
             return "work"
         return "no better form"
 
-    def add_sets(self, sets: Sequence[Sequence[str]]) -> list[Form]:
-        """Add forms of sets of attributes by name to the search, and return them.
+    def add_warm_start(self) -> list[Form]:
+        """Add the forms of the options' warm start to the search, and return them.
 
         Attributes that are not asked are left out of a set; sets that may not be asked
         together are skipped.
         """
+        if self.options.start is None:
+            return []
         names = self.problem.domain.names
         asked = {names[j]: j for j in self.problem.everything}
         forms = list[Form]()
-        for each in sets:
-            indices = tuple(sorted({asked[name] for name in each if name in asked}))
+        for names_of_set in self.options.start.sets:
+            present = {asked[name] for name in names_of_set if name in asked}
+            indices = tuple(sorted(present))
             small = self.form_search.is_small(indices)
             if len(indices) > 1 and small and self.problem.is_allowed(indices):
                 certified = self._certified(indices)

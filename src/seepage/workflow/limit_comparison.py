@@ -21,9 +21,8 @@ from seepage.tables.codebook_options import CodebookOptions
 from seepage.tables.opened_table import merged_reading
 from seepage.workflow.plan import Plan
 from seepage.workflow.within_limits import (
-    has_shaped_forms,
     plan_of_design,
-    start_sets,
+    warm_start,
 )
 
 MAX_LIMITS = 20
@@ -204,12 +203,9 @@ def compare_limits(
     plans = list[Plan]()
     records, notes = read_records(data, shared)
     level = divided(shared.confidence, len(each))
-    start = start_sets(shared.start)
-    reshapes = has_shaped_forms(shared.start)
+    start = warm_start(shared.start)
     for limit_options in each:
-        searched = replace(
-            limit_options, confidence=level, start=start, reshapes=reshapes
-        )
+        searched = replace(limit_options, confidence=level, start=start)
         result = search_design(records, searched, notes)
         plans.append(plan_of_design(result))
         if result.ended == "interrupted" and shared.rounds is None:

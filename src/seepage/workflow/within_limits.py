@@ -14,7 +14,7 @@ from seepage._core.progress import shown_progress
 from seepage.calibration.calibration import Calibration, calibrated
 from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.channel.records import Records
-from seepage.designs.design_options import DesignOptions
+from seepage.designs.design_options import DesignOptions, WarmStart
 from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.form_channels import ProductChannel
 from seepage.designs.forms.question import Question
@@ -419,8 +419,7 @@ def design(
         mechanism=mechanism,
         title=title,
         sample=sample,
-        start=start_sets(start),
-        reshapes=has_shaped_forms(start),
+        start=warm_start(start),
         effort=effort,
         rounds=rounds,
         seconds=seconds,
@@ -435,34 +434,22 @@ def design(
     return plan
 
 
-def start_sets(start: Any) -> tuple[tuple[str, ...], ...] | None:
-    """Return the sets of questions that a design within limits starts from: of a plan,
-    or of the file of one; None for None.
+def warm_start(start: Any) -> WarmStart | None:
+    """Return what a design within limits starts from: a plan, or the file of one; None
+    for None.
 
-    Those that its search chose, before any record certified them.
+    The sets of questions are those that its search chose, before any record certified
+    them.
     """
     if start is None:
         return None
-    plan = _start_plan(start)
+    plan = start if isinstance(start, Plan) else Plan.load(start)
     searched: Any = plan.provenance.settings.get("design", {})
     sets = searched.get("sets") or [form.attributes for form in plan.forms]
-    return tuple(tuple(names) for names in sets)
-
-
-def has_shaped_forms(start: Any) -> bool:
-    """Return whether the plan that a design within limits starts from has shaped forms.
-
-    If it has none, its search found none that gained: shaping them again would take
-    most of the time, for nothing.
-    """
-    if start is None:
-        return False
-    return any(not form.is_product for form in _start_plan(start).forms)
-
-
-def _start_plan(start: Any) -> Plan:
-    """Return the plan within limits that a design starts from, or that of a file."""
-    return start if isinstance(start, Plan) else Plan.load(start)
+    return WarmStart(
+        sets=tuple(tuple(names) for names in sets),
+        has_shaped=any(not form.is_product for form in plan.forms),
+    )
 
 
 RARE_SETTINGS = {"protected", "too rare"}

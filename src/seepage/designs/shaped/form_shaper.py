@@ -586,8 +586,7 @@ def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
     with run.work.stage(SEARCH_END):
         run.search(FIRST_IDLE_ROUNDS)
     shaper = FormShaper(run.certifier, run.problem.scorer.counter, run.work)
-    if not run.options.reshapes:
-        shaper.settle(warm)
+    _settle_products(run, shaper, warm)
     run.run_rounds(shaper.shape_all(run.pool, warm))
     with run.work.stage(SHAPING_END):
         for _ in range(MAX_PASSES):
@@ -673,6 +672,15 @@ def _certified_products(
     return products
 
 
+def _settle_products(
+    run: "DesignSearch", shaper: FormShaper, warm: Sequence[Form]
+) -> None:
+    """Leave the forms of a warm start unshaped if its own search shaped none."""
+    start = run.options.start
+    if start is not None and not start.has_shaped:
+        shaper.settle(warm)
+
+
 def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
     """Search for products of any size before shaping, for their prices; then for forms
     to shape, and shape them.
@@ -681,9 +689,8 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
     """
     work = inner.work
     inner.start()
-    warm = inner.add_sets(inner.options.start or ())
-    if not inner.options.reshapes:
-        shaper.settle(warm)
+    warm = inner.add_warm_start()
+    _settle_products(inner, shaper, warm)
     if warm:
         inner.run_rounds(shaper.shape_all(inner.pool, warm))
     for step in range(1 + SHAPING_PASSES):
