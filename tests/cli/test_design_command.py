@@ -341,7 +341,7 @@ def test_merged_answers_are_not_called_deciles(tmp_path):
 
 
 def test_a_design_is_one_screen_and_prints_the_limit_as_typed(folder):
-    options = "survey.csv", "--limit", "6.5x", "--effort", "0.2"
+    options = "survey.csv", "--limit", "6.5x", "--effort", "0.05"
     done = run("design", *options, "-o", "screen.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

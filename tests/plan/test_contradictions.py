@@ -97,10 +97,12 @@ def honest_plans():
     yield sp.calibrate(table, 1.5, guarantee="independent", view="inferred")
     yield sp.calibrate(table, 2.0, guarantee="merged", mechanism="gauss", delta=1e-6)
     for scope in ("table", "population"):
-        yield sp.design(table, 1.5, scope=scope)
-        yield sp.design(table, {**NO_LIMITS, "ill": 0.7}, scope=scope)
-    yield sp.design(table, 2.0, scope="table", known=["sex"], shape="never")
-    yield sp.design(table, {**NO_LIMITS, "ill": 2.0}, scope="table", public=["sex"])
+        searched = {"scope": scope, "effort": 0.1}
+        yield sp.design(table, 1.5, **searched)
+        yield sp.design(table, {**NO_LIMITS, "ill": 0.7}, **searched)
+    searched = {"scope": "table", "effort": 0.1}
+    yield sp.design(table, 2.0, known=["sex"], shape="never", **searched)
+    yield sp.design(table, {**NO_LIMITS, "ill": 2.0}, public=["sex"], **searched)
 
 
 def test_every_honest_plan_loads():
