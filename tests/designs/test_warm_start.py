@@ -12,10 +12,11 @@ import seepage as sp
 from command import run
 from searches import find_design
 from seepage.designs import design_search as design_module
-from seepage.designs.design_options import WarmStart
+from seepage.designs.design_options import ShapedSets, WarmStart
 from seepage.designs.design_search import WARM_WORK
 from seepage.designs.forms.form_search import FormSearch
 from seepage.designs.forms.search_work import DEFAULT_WORK
+from seepage.designs.shaped.form_shaper import FormShaper
 from seepage.workflow.within_limits import warm_start
 
 OPTIONS = {"scope": "table", "shape": "never", "effort": 0.05}
@@ -44,20 +45,66 @@ def test_a_warm_start_is_as_good_with_a_fifth_of_the_work(people, plan):
     assert warm.work.limit == pytest.approx(WARM_WORK * 0.05 * DEFAULT_WORK)
 
 
-def test_a_warm_start_for_the_population_shapes_the_forms_of_the_plan():
+@pytest.fixture(scope="module")
+def alike():
+    """Seven answers with one cause, whose forms gain by being shaped."""
     rng = np.random.default_rng(9)
     cause = rng.normal(size=6_000)
     columns = {}
     for index in range(7):
         columns[f"q{index}"] = (cause + rng.normal(size=6_000) > 0).astype(int)
-    table = pa.table(columns)
-    cold = find_design(table, 2.0, effort=0.3)
-    sets = tuple(tuple(form.attributes) for form in cold.forms)
-    start = WarmStart(sets=sets, has_shaped=True)
-    warm = find_design(table, 2.0, effort=0.3, start=start)
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def cold(alike):
+    return find_design(alike, 2.0, effort=0.3)
+
+
+def start_of(design, part=None):
+    """Return the start from a design, whose shaped sets were chosen on this part."""
+    sets = tuple(tuple(form.attributes) for form in design.forms)
+    shaped = design.shaped if part is None else ShapedSets(design.shaped.sets, part)
+    return WarmStart(sets=sets, shaped=shaped)
+
+
+def shaped_first(monkeypatch, table, start):
+    """Return the sets that a search from this start shapes first."""
+    sets = []
+    original = FormShaper.shape_all
+
+    def recorded(self, pool, forms):
+        sets.extend(tuple(form.attributes) for form in forms)
+        return original(self, pool, forms)
+
+    monkeypatch.setattr(FormShaper, "shape_all", recorded)
+    find_design(table, 2.0, effort=0.05, start=start)
+    return sets
+
+
+def test_a_warm_start_for_the_population_shapes_the_forms_of_the_plan(alike, cold):
+    warm = find_design(alike, 2.0, effort=0.3, start=start_of(cold))
     assert warm.work.done < cold.work.done
     assert any(not form.is_product for form in warm.forms)
     assert warm.error <= cold.error * 1.02
+
+
+def test_what_the_certifying_records_chose_is_not_shaped_first(
+    monkeypatch, alike, cold
+):
+    """Only sets that a search chose on the same part: other records certify them."""
+    assert cold.shaped.part
+    assert shaped_first(monkeypatch, alike, start_of(cold)) == list(cold.shaped.sets)
+    for part in ("", "0" * 64):
+        assert shaped_first(monkeypatch, alike, start_of(cold, part)) == []
+    other_seed = find_design(alike, 2.0, effort=0.05, rng=1)
+    assert other_seed.shaped.part != cold.shaped.part
+
+
+def test_a_search_from_a_plan_that_was_not_shaped_shapes_forms(alike):
+    plan = sp.design(alike, 2.0, shape="never", effort=0.1)
+    changed = sp.design(alike, 2.0, start=plan)
+    assert any(not form.is_product for form in changed.forms)
 
 
 def test_questions_that_are_not_asked_any_more_are_left_out_of_the_forms(people, plan):

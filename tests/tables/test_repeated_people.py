@@ -236,6 +236,13 @@ def test_what_follows_from_a_date_of_birth_is_an_answer():
     assert sp.check(table)["quarter_of_birth"].used
 
 
+@pytest.mark.parametrize("name", ["month6", "year_5", "wave1", "quarter12"])
+def test_outcomes_at_a_time_are_answers(name):
+    """As abstinent at month 6, or alive at year 5."""
+    table = pd.DataFrame({name: [0, 1] * (N // 2), "b": [0, 1, 1, 1] * (N // 4)})
+    assert sp.check(table)[name].used
+
+
 @pytest.mark.parametrize("name", ["birth_year", "years", "educ_years", "age"])
 def test_years_of_people_are_answers(name):
     table = pd.DataFrame(

@@ -8,7 +8,7 @@ from typing import Any
 from seepage._core.arrays import Floats
 from seepage.channel.records import Records
 from seepage.designs.changes import Change
-from seepage.designs.design_options import DesignOptions
+from seepage.designs.design_options import DesignOptions, ShapedSets
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem
@@ -33,6 +33,8 @@ class Design:
     sets
         The attributes of each form that the search chose, from which another one can
         start.
+    shaped
+        Those that it chose to shape, before any record certified them.
     errors
         The expected squared error of each attribute's frequencies, summed over its
         values, noise and sampling together; infinite if it is not asked, 0 if it is
@@ -64,6 +66,7 @@ class Design:
     importance: Floats
     forms: tuple[Form, ...]
     sets: tuple[list[str], ...]
+    shaped: ShapedSets
     errors: Floats
     wanted: dict[str, float]
     gap: float
@@ -136,6 +139,8 @@ class Design:
                 "ended": self.ended,
                 "rounds": self.rounds,
                 "sets": list(self.sets),
+                "shaped sets": list(map(list, self.shaped.sets)),
+                "shaped on": self.shaped.part,
                 "wanted": self.wanted,
             },
         }

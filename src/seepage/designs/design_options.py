@@ -133,6 +133,24 @@ CONSTRAINTS: dict[str, checks.Check] = {
 
 
 @dataclass(frozen=True)
+class ShapedSets:
+    """Sets of questions whose forms a search of a design chose to shape.
+
+    Attributes
+    ----------
+    sets
+        The sets, by name.
+    part
+        The digest of the part of the records that they were chosen on; empty for all
+        records. Reports for the population are certified on the records beside the
+        part, so that what other records have chosen is not tried first there.
+    """
+
+    sets: tuple[tuple[str, ...], ...] = ()
+    part: str = ""
+
+
+@dataclass(frozen=True)
 class WarmStart:
     """Forms that a search of a design starts from: those of another plan's search.
 
@@ -140,13 +158,12 @@ class WarmStart:
     ----------
     sets
         The sets of questions, by name.
-    has_shaped
-        Whether some were shaped. If none was, that search found none that gained:
-        shaping them again would take most of the time, for nothing.
+    shaped
+        Those that the other search chose to shape.
     """
 
     sets: tuple[tuple[str, ...], ...]
-    has_shaped: bool
+    shaped: "ShapedSets"
 
 
 @dataclass(frozen=True, kw_only=True)

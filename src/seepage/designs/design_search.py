@@ -20,7 +20,7 @@ from seepage.calibration.calibration_options import check_all_records
 from seepage.channel.records import Records
 from seepage.designs.change_prices import change_prices
 from seepage.designs.design import Design, names_of
-from seepage.designs.design_options import DesignOptions
+from seepage.designs.design_options import DesignOptions, ShapedSets
 from seepage.designs.forms.a_optimal_shares import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form, remarks, with_shares
@@ -159,9 +159,9 @@ def _search_with(
     search.start()
     if options.start:
         work.begin()  # singles of a table can take more than a warm search
-    warm = search.add_warm_start()
+        search.add_sets(options.start.sets)
     if shaped:
-        shape_forms(search, warm)
+        shape_forms(search)
     search.search()
     if options.objective == "largest":
         search.minimise_largest()
@@ -198,6 +198,8 @@ class DesignSearch:
     people
         The number of people that the errors are for; by default as many as the table
         has records.
+    shaped_sets
+        The sets of questions that were chosen to be shaped.
     """
 
     def __init__(
@@ -226,6 +228,7 @@ class DesignSearch:
         self.least_variance = math.inf
         self.importance = self.problem.importance
         self.people = options.people or self.records.records
+        self.shaped_sets = ShapedSets()
 
     def with_certifier(self, certifier: Certifier) -> "DesignSearch":
         """Return another search of a design with the same work, for other constraints
@@ -408,18 +411,16 @@ class DesignSearch:
             return "work"
         return "no better form"
 
-    def add_warm_start(self) -> list[Form]:
-        """Add the forms of the options' warm start to the search, and return them.
+    def add_sets(self, sets: Sequence[Sequence[str]]) -> list[Form]:
+        """Add forms of sets of attributes by name to the search, and return them.
 
         Attributes that are not asked are left out of a set; sets that may not be asked
         together are skipped.
         """
-        if self.options.start is None:
-            return []
         names = self.problem.domain.names
         asked = {names[j]: j for j in self.problem.everything}
         forms = list[Form]()
-        for names_of_set in self.options.start.sets:
+        for names_of_set in sets:
             present = {asked[name] for name in names_of_set if name in asked}
             indices = tuple(sorted(present))
             small = self.form_search.is_small(indices)
@@ -489,6 +490,7 @@ class DesignSearch:
             importance=self.importance,
             forms=with_shares(shown, solution.shares[order].tolist()),
             sets=tuple(list(form.attributes) for form in used),
+            shaped=self.shaped_sets,
             errors=errors,
             wanted=wanted_errors(problem.domain, self.options.want, all_errors),
             gap=solution.gap,

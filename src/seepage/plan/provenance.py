@@ -22,7 +22,14 @@ class ColumnsLeftOut(msgspec.Struct, frozen=True, rename={"no_answers": "no answ
 
 
 class SearchStated(
-    msgspec.Struct, frozen=True, rename={"late_gain": "late gain"}, kw_only=True
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "late_gain": "late gain",
+        "shaped_sets": "shaped sets",
+        "shaped_on": "shaped on",
+    },
+    kw_only=True,
 ):
     """What a plan states of its search, as far as it is shown or started from again."""
 
@@ -30,6 +37,8 @@ class SearchStated(
     ended: str = ""
     rounds: Number = 0
     sets: list[list[str]] = []
+    shaped_sets: list[list[str]] = []
+    shaped_on: str = ""
     wanted: dict[str, float | Literal["inf"]] = {}
 
 

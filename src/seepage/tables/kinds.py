@@ -114,9 +114,11 @@ TIME_NAME = re.compile(
 """Names of when a record was collected."""
 
 
-TIME_DUMMY = re.compile(r"(?i)^(year|yr|quarter|qtr|qrt|wave|month)[_. ]?[0-9]{1,4}$")
-"""Names of columns that are 1 for one year, quarter, wave or month, and 0 for the
-others."""
+TIME_DUMMY = re.compile(
+    r"(?i)^(quarter|qtr|qrt)[_. ]?[1-4]$|^(year|yr)[_. ]?(19|20)[0-9]{2}$"
+)
+"""Names of columns that are 1 for a quarter or a year, and 0 for the others.  A month
+or the fifth year may be when an outcome was measured."""
 
 
 COLLECTED = "when a record was collected"

@@ -14,7 +14,7 @@ from seepage._core.progress import shown_progress
 from seepage.calibration.calibration import Calibration, calibrated
 from seepage.calibration.calibration_options import CalibrationOptions
 from seepage.channel.records import Records
-from seepage.designs.design_options import DesignOptions, WarmStart
+from seepage.designs.design_options import DesignOptions, ShapedSets, WarmStart
 from seepage.designs.forms.form import Form, with_shares
 from seepage.designs.forms.form_channels import ProductChannel
 from seepage.designs.forms.question import Question
@@ -438,8 +438,8 @@ def warm_start(start: Any) -> WarmStart | None:
     """Return what a design within limits starts from: a plan, or the file of one; None
     for None.
 
-    The sets of questions are those that its search chose, before any record certified
-    them.
+    Its forms may be certified anew as products: for the population all sets of a size
+    count. Which sets to shape its search chose before any record certified them.
     """
     if start is None:
         return None
@@ -448,7 +448,10 @@ def warm_start(start: Any) -> WarmStart | None:
     sets = searched.get("sets") or [form.attributes for form in plan.forms]
     return WarmStart(
         sets=tuple(tuple(names) for names in sets),
-        has_shaped=any(not form.is_product for form in plan.forms),
+        shaped=ShapedSets(
+            sets=tuple(tuple(names) for names in searched.get("shaped sets", ())),
+            part=searched.get("shaped on", ""),
+        ),
     )
 
 

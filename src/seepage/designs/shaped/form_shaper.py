@@ -26,6 +26,7 @@ from seepage._core.arrays import Floats
 from seepage.channel.records import Records
 from seepage.confidence.level_of_maxima import level_of_maxima
 from seepage.confidence.union_bound import halved
+from seepage.designs.design_options import ShapedSets
 from seepage.designs.forms.a_optimal_shares import ShareSolution
 from seepage.designs.forms.certifier import Certifier
 from seepage.designs.forms.form import Form
@@ -204,24 +205,15 @@ class FormShaper:
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
         self.shaped_attributes: set[tuple[str, ...]] = set()
-        self.settled: set[tuple[str, ...]] = set()
         self.ratios: dict[int, list[float]] = {}
         self.stop = Event()
 
     # Candidates -----------------------------------------------------------------------
 
-    def settle(self, forms: Sequence[Form]) -> None:
-        """Leave forms unshaped: another search has found that shaping them gains
-        nothing.
-        """
-        self.settled.update(form.attributes for form in forms)
-
     def can_improve(self, form: Form) -> bool:
         """Return whether a form is small enough to be shaped and may gain precision by
         it.
         """
-        if form.attributes in self.settled:
-            return False
         problem = self.problem
         indices = list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
@@ -574,11 +566,11 @@ forms ends, that each search for forms to shape takes at most, and at which shap
 ends; certification follows."""
 
 
-def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
+def shape_forms(run: "DesignSearch") -> None:
     """Search for forms that can be shaped, and add the improving shaped forms to the
     pool.
 
-    The forms that a warm start has added are shaped first.
+    Those that the search of a warm start shaped are shaped first.
     """
     if run.certifier.scope == "population":
         _shape_for_population(run)
@@ -586,8 +578,7 @@ def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
     with run.work.stage(SEARCH_END):
         run.search(FIRST_IDLE_ROUNDS)
     shaper = FormShaper(run.certifier, run.problem.scorer.counter, run.work)
-    _settle_products(run, shaper, warm)
-    run.run_rounds(shaper.shape_all(run.pool, warm))
+    _shape_warm_start(run, shaper, part="")
     with run.work.stage(SHAPING_END):
         for _ in range(MAX_PASSES):
             before = run.pool.solution.objective
@@ -595,7 +586,8 @@ def shape_forms(run: "DesignSearch", warm: Sequence[Form] = ()) -> None:
             if run.pool.solution.objective > before * (1 - MIN_PASS_DECREASE):
                 break
     with run.work.stage(REFINING_END):
-        run.run_rounds(shaper.refine(run.pool, is_warm=bool(warm)))
+        run.run_rounds(shaper.refine(run.pool, is_warm=run.options.start is not None))
+    run.shaped_sets = ShapedSets(_sets_of_shaped(run.pool.support(MIN_SHAPED_SHARE)))
 
 
 def _shaping_pass(run: "DesignSearch", shaper: FormShaper) -> None:
@@ -632,8 +624,10 @@ def _shape_for_population(run: "DesignSearch") -> None:
     shaper = FormShaper(inner.certifier, FormCounter(fifth), run.work)
     try:
         with run.work.stage(POPULATION_SHAPING_END):
-            _select_forms(inner, shaper)
+            part = fifth.pairs().digest
+            _select_forms(inner, shaper, part)
         used = _used_forms(inner, run)
+        run.shaped_sets = ShapedSets(_sets_of_shaped(used), part)
         products = _certified_products(used, run)
         shaped = [form for form in used if not form.is_product]
         counters = FormCounter(rest), run.problem.scorer.counter
@@ -672,27 +666,34 @@ def _certified_products(
     return products
 
 
-def _settle_products(
-    run: "DesignSearch", shaper: FormShaper, warm: Sequence[Form]
-) -> None:
-    """Leave the forms of a warm start unshaped if its own search shaped none."""
+def _sets_of_shaped(forms: Iterable[Form]) -> tuple[tuple[str, ...], ...]:
+    """Return the sets of questions of the shaped ones of some forms."""
+    return tuple(tuple(form.attributes) for form in forms if not form.is_product)
+
+
+def _shape_warm_start(run: "DesignSearch", shaper: FormShaper, part: str) -> None:
+    """Shape the forms that the search of a warm start chose to shape on the same part
+    of the records.
+
+    What it chose on others may follow from the records that certify
+    [theory-certificate].
+    """
     start = run.options.start
-    if start is not None and not start.has_shaped:
-        shaper.settle(warm)
+    if start is None or start.shaped.part != part:
+        return
+    warm = run.add_sets(start.shaped.sets)
+    run.run_rounds(shaper.shape_all(run.pool, warm))
 
 
-def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
+def _select_forms(inner: "DesignSearch", shaper: FormShaper, part: str) -> None:
     """Search for products of any size before shaping, for their prices; then for forms
     to shape, and shape them.
 
-    The forms of a warm start are shaped first.
+    Those that the search of a warm start shaped on the same part are shaped first.
     """
     work = inner.work
     inner.start()
-    warm = inner.add_warm_start()
-    _settle_products(inner, shaper, warm)
-    if warm:
-        inner.run_rounds(shaper.shape_all(inner.pool, warm))
+    _shape_warm_start(inner, shaper, part)
     for step in range(1 + SHAPING_PASSES):
         if step > 0:
             inner.narrow(most_cells(inner.problem), EXPECTED_RATIOS)
@@ -700,4 +701,5 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper) -> None:
             inner.search(FIRST_IDLE_ROUNDS)
         if step > 0:
             inner.run_rounds(shaper.improve(inner.pool, inner.form_search))
-    inner.run_rounds(shaper.refine(inner.pool, is_warm=bool(warm)))
+    is_warm = inner.options.start is not None
+    inner.run_rounds(shaper.refine(inner.pool, is_warm=is_warm))
