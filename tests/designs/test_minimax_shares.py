@@ -6,6 +6,7 @@ from scipy.optimize import linprog
 
 import seepage as sp
 from benchmarks.search import rare_illness, traits
+from seepage.designs.forms.form_pool import FormPool
 from seepage.designs.forms.minimax_shares import minimax_shares
 
 
@@ -64,3 +65,40 @@ def test_the_largest_error_needs_no_more_people_than_the_mean(name):
     mean = sp.design(TABLES[name](), **settings)
     largest = sp.design(TABLES[name](), objective="largest", **settings)
     assert largest.people_for(0.03) <= mean.people_for(0.03)
+
+
+def test_a_question_of_little_importance_is_still_asked():
+    """Its form has few people, and is not dropped; no warning is an error here."""
+    settings = {"importance": {"coffee": 0.003, "*": 1.0}, "largest": 1}
+    plan = sp.design(
+        survey(columns=["coffee", "condition", "screen"]),
+        2.0,
+        objective="largest",
+        shape="never",
+        effort=0.05,
+        **settings,
+    )
+    assert {name for form in plan.forms for name in form.attributes} == {
+        "coffee",
+        "condition",
+        "screen",
+    }
+
+
+def test_a_search_for_the_largest_error_that_is_stopped_at_once_is_repeated(
+    monkeypatch,
+):
+    """Its plan is that of the search for the mean, which has the stated rounds."""
+    settings = {"objective": "largest", "shape": "never", "effort": 0.1}
+    table = survey(columns=["age", "coffee", "income", "screen"])
+
+    def interrupt(pool):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FormPool, "minimise_largest", interrupt)
+        stopped = sp.design(table, 2.0, **settings)
+    search = stopped.provenance.settings["design"]
+    assert search["ended"] == "interrupted"
+    again = sp.design(table, 2.0, rounds=search["rounds"], **settings)
+    assert again.digest == stopped.digest

@@ -10,6 +10,7 @@ import pytest
 import seepage as sp
 from command import run
 from seepage.designs.design_options import DesignOptions
+from seepage.tables.number_scale import number_scale
 
 RNG = np.random.default_rng(5)
 N = 30_000
@@ -362,3 +363,14 @@ def test_years_end_in_later(name, low, high, first, last):
     assert first in values[0]
     assert last in values[-1]
     assert "or " not in "".join(values[1:-1])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["1959 or earlier", "1960 to 1979", "1980 or later"],
+        ["2 or fewer", "3 to 5", "6 or more"],
+    ],
+)
+def test_intervals_in_words_are_a_scale(labels):
+    assert number_scale(labels[::-1]) == labels

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage._core.arrays import Floats
+from seepage._core.odds import odds_below
 from seepage._core.progress import Progress
 from seepage.calibration.calibration_problem import CalibrationProblem
 from seepage.channel.pairs import PairCounts
@@ -37,8 +38,8 @@ def audit_note(problem: CalibrationProblem, epsilons: Floats, has_delta: bool) -
         return "a search found no reports that exceed a limit; that is no guarantee"
     strongest = max(refuted.values(), key=lambda witness: witness.counted)
     return (
-        f"REFUTED: {strongest.sentence()}: {strongest.value:.2f} nats about "
-        f"{strongest.target}, above its limit"
+        f"REFUTED: {strongest.sentence()}: the odds of {strongest.target} change "
+        f"{odds_below(strongest.value).removesuffix('x')} times, above its limit"
     )
 
 

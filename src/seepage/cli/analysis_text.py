@@ -8,6 +8,7 @@ from typing import Any
 
 from seepage._core.odds import (
     limit_and_odds,
+    measured_odds,
     odds_above,
     odds_below,
     odds_cell,
@@ -86,11 +87,11 @@ def _heading(analysis: Any) -> str:
     ends = dict.fromkeys([matrix.epsilons.min(), matrix.epsilons.max()])
     epsilon = " to ".join(f"{budget:g}" for budget in ends)
     delta = delta_text(max(release.delta for release in matrix.releases))
-    own = odds_above(float(matrix.epsilons.max()))
+    own = measured_odds(float(matrix.epsilons.max()))
     return (
         f"{analysis.name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
         f"Mechanism: {mechanism}, epsilon {epsilon}{delta}: an answer changes the odds "
-        f"between two values at most {own.removesuffix('x')} times\n"
+        f"between two values at most {own} times\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})\n"
         f"Odds are rounded to the safe side ({IN_NATS})"
     )

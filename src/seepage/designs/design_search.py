@@ -347,11 +347,19 @@ class DesignSearch:
         if self.ended == "interrupted":
             return
         before = self.ended
-        self.pool.minimise_largest()
-        self.pool.solve_master(1e-4, 300)
-        self.work.begin()
-        with self.work.stage(LARGEST_WORK):
-            self.search()
+        complete = copy(self.pool)
+        rounds = self.rounds
+        try:
+            self.pool.minimise_largest()
+            self.pool.solve_master(1e-4, 300)
+            self.work.begin()
+            with self.work.stage(LARGEST_WORK):
+                self.search()
+        except KeyboardInterrupt:
+            self.interrupt()
+        if self.ended == "interrupted" and self.rounds == rounds:
+            self.pool = complete
+            self.problem.weigh(self.importance)
         if before == "work" and self.ended == "no better form":
             self.ended = before
 

@@ -68,7 +68,7 @@ def merging_notes(problem: FormProblem, fixed: FixedDomain) -> Iterable[Text]:
     yield Text(
         f"answers are merged: {fewer:,} of {number_of(len(asked), 'question')} {verb} "
         "fewer than the table; with all of them, one question each would need "
-        f"{two_digits(gain)} times as many people (",
+        f"{two_digits(gain)} times as many people as with merged answers (",
         Setting("answers", "as-is"),
         ")",
     )

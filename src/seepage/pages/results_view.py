@@ -336,16 +336,16 @@ def largest_difference(
     apart = [gap for gap in gaps if gap[0] > 0]
     if not apart:
         return (
-            f"No two groups of {second.name} differ by more than chance may explain: "
-            "their intervals overlap."
+            f"The intervals of no two groups of {second.name} lie apart for these "
+            "answers; a smaller difference may still be there."
         )
     _, answer, most, least = max(apart)
     more = percent_text(possible_share(shares[answer, most]))
     fewer = percent_text(possible_share(shares[answer, least]))
-    told = _short(wording.answer(first.name, answer))
+    label = _short(wording.answer(first.name, answer))
     groups = [_short(wording.answer(second.name, group)) for group in (most, least)]
     text = (
-        f"“{told}” is the answer to {_asked(first.name, wording)} of {more} % with "
+        f"“{label}” is the answer to {_asked(first.name, wording)} of {more} % with "
         f"{_short(second.name)} “{groups[0]}” and of {fewer} % with “{groups[1]}”."
     )
     differences = len(gaps) // 2

@@ -11,7 +11,8 @@ INTERVAL = re.compile(
     r"\s*(?P<below>[<≤]=?|under|below|less than|lt|up to)?"
     r"(?P<above>[>≥]=?|over|above|more than|gt)?"
     r"[\s=\[($€£]*(?P<low>-?(0|[1-9][0-9]*)(,[0-9]{3})*(\.[0-9]+)?(?![0-9]))"
-    r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up)))?.*",
+    r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up|later)))?"
+    r"(?P<less>\s*(or|and) (less|fewer|under|below|younger|earlier))?.*",
     re.IGNORECASE,
 )
 """A number or an interval of numbers: 5, <5, 10+, 18-24, 65 or more, $10,000 to
@@ -131,7 +132,7 @@ def scale_beside_answers(labels: Sequence[str]) -> list[str]:
 def _place(interval: re.Match[str]) -> ScalePlace:
     """Return where an interval of numbers stands on a scale."""
     side = 0
-    if interval["below"]:
+    if interval["below"] or interval["less"]:
         side = -1
     elif interval["above"] or interval["more"]:
         side = 1

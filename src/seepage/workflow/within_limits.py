@@ -280,8 +280,8 @@ def design(
     objective
         The error that is minimised: the `"mean"` over attributes, of which a fiftieth
         is given up for a smaller largest error, or the `"largest"` of an answer, from
-        which the number of people follows.  It takes half as much work more, since
-        the search for the mean comes first: it needs at most as many people.
+        which the number of people follows.  It takes up to half as much work more,
+        since the search for the mean comes first: it needs at most as many people.
     people
         The number of people who will be asked, which errors are then for; by default as
         many as the table has records.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from seepage._core import checks
 from seepage._core.arrays import Floats, Integers
 from seepage._core.errors import InputError, Setting, Text
+from seepage._core.odds import measured_odds
 from seepage._core.rounding import summed_up
 from seepage._core.text import shortest_above
 from seepage.designs.forms.form_channels import (
@@ -239,8 +240,8 @@ def remarks(
     bound = "the sum of its budgets" if len(shaped) < len(forms) else "its epsilon"
     record = max(form.record for form in forms)
     yield (
-        "the leakage of a form about the whole record is at most "
-        f"{math.ceil(record * 1e3) / 1e3:g}, {bound}; an adversary who knows other "
+        "a form changes the odds between two whole records at most "
+        f"{measured_odds(record)} times, e to {bound}; an adversary who knows other "
         "answers of the person can learn more than a total, but no more than that"
     )
     if shaped:

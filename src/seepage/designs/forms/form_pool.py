@@ -10,7 +10,11 @@ from seepage.designs.forms.a_optimal_shares import ShareSolution, best_shares, e
 from seepage.designs.forms.balanced_shares import MAX_COST, balanced_shares
 from seepage.designs.forms.form import Form
 from seepage.designs.forms.form_problem import FormProblem
-from seepage.designs.forms.minimax_shares import MinimaxShares, minimax_shares
+from seepage.designs.forms.minimax_shares import (
+    MinimaxShares,
+    least_largest_error,
+    minimax_shares,
+)
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final
@@ -189,26 +193,28 @@ class FormPool:
         scale = self._scale()
         return minimax_shares(self.rows, scale, weights, self.shares, rounds)
 
-    def _take(self, found: MinimaxShares) -> None:
+    def _take(self, minimax: MinimaxShares) -> None:
         """Go on with shares of the pool and the weights at which they are best."""
-        self.shares = found.shares
-        self.problem.weigh(found.weights)
+        self.shares = minimax.shares
+        self.problem.weigh(minimax.weights)
 
     def _final_minimax(self) -> ShareSolution:
         """Return the pool's shares of least largest error, or the balanced ones of
         before.
 
-        Its gap bounds by how much this error is above the least of these forms.
+        Its gap bounds by how much this error is above the least of these forms, at the
+        factors c_j of these shares.
         """
-        found = self._minimax(FINAL_MINIMAX_ROUNDS)
-        least = found.largest / (1 + found.gap)
-        self._take(found)
-        self._prune_minimax(found.largest * (1 + MAX_PRUNING_COST))
+        minimax = self._minimax(FINAL_MINIMAX_ROUNDS)
+        self._take(minimax)
+        self._prune_minimax(minimax.largest * (1 + MAX_PRUNING_COST))
         added = len(self.shares) - len(self.balanced)
         balanced = np.pad(self.balanced, (0, added))
         if self._largest(balanced) <= self._largest(self.shares):
             self.shares = balanced
-        gap = max(0.0, self._largest(self.shares) / least - 1)
+        scale = self._scale()
+        least = least_largest_error(self.rows, scale, minimax.weights, minimax.shares)
+        gap = max(0.0, _largest_error(self.rows, scale, self.shares) / least - 1)
         return self.solution._replace(gap=gap)
 
     def _prune_minimax(self, highest: float) -> None:
@@ -219,8 +225,10 @@ class FormPool:
         for minimum in MIN_SHARES:
             for _ in range(MAX_PRUNINGS):
                 kept = self.shares >= minimum
-                if not kept.any() or not self.shares[~kept].any():
+                if not self.shares[~kept].any():
                     break
+                if (self.rows[kept].sum(axis=0)[scale > 0] == 0).any():
+                    break  # a question would not be asked any more
                 start = self.shares[kept] / self.shares[kept].sum()
                 pruned = minimax_shares(
                     self.rows[kept],

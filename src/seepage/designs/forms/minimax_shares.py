@@ -79,15 +79,31 @@ def minimax_shares(
 def _measured(
     rows: Floats, scale: Floats, weights: Floats, shares: Floats
 ) -> MinimaxShares:
-    """Return minimax shares with their largest error, and its gap.
-
-    By weak duality of the game of forms against quantities: for any y_j >= 0 of sum 1,
-    min_j P_j / c_j <= max_f sum_j y_j V[f, j] / c_j; here y_j ~ w_j c_j / P_j^2.
-    """
+    """Return minimax shares with their largest error, and its gap."""
     used = scale > 0
+    with np.errstate(divide="ignore"):
+        largest = float((scale[used] / (shares @ rows)[used]).max())
+    least = least_largest_error(rows, scale, weights, shares)
+    return MinimaxShares(shares, weights, largest, max(0.0, largest / least - 1))
+
+
+def least_largest_error(
+    rows: Floats, scale: Floats, weights: Floats, shares: Floats
+) -> float:
+    """Return a lower bound of the largest error c_j / P_j over all shares of forms.
+
+    By weak duality of the game of forms against quantities: for any prices y_j >= 0,
+    max_j c_j / P_j >= sum_j y_j c_j / max_f sum_j y_j V[f, j]; here y_j = w_j / P_j^2
+    at the given shares.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 4.0]])
+    >>> least_largest_error(
+    ...     rows, np.ones(2), np.array([1.0, 0.25]), np.array([0.8, 0.2])
+    ... )
+    1.25
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = shares @ rows
-        largest = float((scale[used] / precision[used]).max())
-        prices = np.where(used, weights / precision**2, 0.0)
-    most = float((rows @ prices).max()) / float(scale @ prices)
-    return MinimaxShares(shares, weights, largest, max(0.0, most * largest - 1))
+        prices = np.where(scale > 0, weights / (shares @ rows) ** 2, 0.0)
+    return float(scale @ prices) / float((rows @ prices).max())
