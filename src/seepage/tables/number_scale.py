@@ -96,7 +96,8 @@ MAX_BESIDE = 2
 
 
 NO_UNIT = re.compile(
-    r"[\d.,<>≤≥=+\-–()\[\]\s]|\b(?:under|below|less|than|lt|gt|up|to|over|above|more|or|and|older)\b",
+    r"[\d.,<>≤≥=+\-–()\[\]\s]|\b(?:under|below|less|than|lt|gt|up|to|over|above|more|or|and|older"
+    r"|later|earlier|fewer|younger)\b",
     re.IGNORECASE,
 )
 """What makes an interval of a number; what remains of a label is its unit."""
