@@ -65,7 +65,9 @@ def leakage_bound(
         A, never smaller. The witness holds the two target values and S; `profile()` is
         delta as a function of l.
 
-    Notes ----- Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see
+    Notes
+    -----
+    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see
     `leakage.dinkelbach`. With uncertainty exact up to 12 source values, O(m^2 2^t), and
     beyond an upper bound, O(m^2 t log t); see `leakage.uncertain_rows`.
 
