@@ -117,7 +117,8 @@ def test_an_assumption_is_audited_and_refuted(coins):
     assert strongest == pytest.approx(1.0 + math.log(math.cosh(1)), abs=1e-6)
     (note,) = found.notes
     assert note.startswith("REFUTED: ")
-    assert f": {strongest:.2f} nats about " in note
+    assert f"{math.floor(100 * math.exp(strongest)) / 100:g} times likelier" in note
+    assert ", above the limit of " in note
     assert find_budgets(coins, 1.0, guarantee="exact", mechanism="grr").notes == ()
     counted = find_budgets(coins.pairs(), 1.0, guarantee="independent", mechanism="grr")
     assert "no witness was searched for" in counted.notes[0]

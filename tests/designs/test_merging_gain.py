@@ -57,4 +57,6 @@ def test_the_note_names_the_option_of_the_command(tmp_path):
     PEOPLE.to_csv(tmp_path / "people.csv", index=False)
     words = ("design", tmp_path / "people.csv", "--limit", 2, "--effort", 0.02)
     result = run(*words, "--details")
-    assert "times as many people (--answers as-is)" in result.stdout
+    assert (
+        "times as many people as with merged answers (--answers as-is)" in result.stdout
+    )

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage._core.arrays import Floats
-from seepage._core.odds import odds_below
 from seepage._core.progress import Progress
 from seepage.calibration.calibration_problem import CalibrationProblem
 from seepage.channel.pairs import PairCounts
@@ -37,10 +36,7 @@ def audit_note(problem: CalibrationProblem, epsilons: Floats, has_delta: bool) -
     if not refuted:
         return "a search found no reports that exceed a limit; that is no guarantee"
     strongest = max(refuted.values(), key=lambda witness: witness.counted)
-    return (
-        f"REFUTED: {strongest.sentence()}: the odds of {strongest.target} change "
-        f"{odds_below(strongest.value).removesuffix('x')} times, above its limit"
-    )
+    return f"REFUTED: {strongest.sentence()}, above the limit of {strongest.target}"
 
 
 def refutations(
