@@ -232,7 +232,8 @@ def damage(rng: random.Random, folder: Path) -> None:
     elif form == "pairs":
         sp.count_pairs(table).save(path)
     else:
-        sp.calibrate(table, 2.0, mechanism="grr", scope="table").save(path)
+        plan = sp.calibrate(table, 2.0, mechanism="grr", scope="table", keep=names)
+        plan.save(path)
     path.write_bytes(damaged(rng, path.read_bytes()))
     if form == "json":
         good = folder / "good.parquet"
