@@ -341,9 +341,10 @@ def design(
     start
         A plan, or its path, to start from: its sets of questions are tried first, so
         that one change of the options costs a fifth of the work.  Questions that are
-        not asked any more are left out of them, and budgets are computed anew.  They
-        are shaped if forms of the plan are.  Each plan is one more look at the records
-        (`looks`).
+        not asked any more are left out of them, and budgets are computed anew.  Those
+        that its search chose to shape are shaped first, for the population only if it
+        chose them on the same part of the records.  Each plan is one more look at the
+        records (`looks`).
     effort
         How much the search computes, as a multiple of the default: 4 may find a
         slightly better plan, 0.1 is a quick look.  The search ends by what it has
