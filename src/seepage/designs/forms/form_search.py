@@ -131,6 +131,15 @@ class FormSearch:
             i, j = indices
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
+    def learn(self, certified: Form, certifier: Certifier) -> None:
+        """Replace the estimated budgets of a searched form by those that are certified,
+        for the population.
+
+        For the table they are known, and certified ones are refined for some prices.
+        """
+        if certifier.scope == "population":
+            self.remember(certified)
+
     def fit_pairs(self) -> None:
         """Fit every pair of attributes before the search: their budgets bound those of
         all larger forms.
@@ -297,12 +306,12 @@ def generate_forms(
         starts = _starts(search, pool, singles, solution.prices, rng)
         if thorough:
             local = _improved(search, starts, solution.prices, rng)
-            new = _improving(pool, certifier, local, solution.prices)
+            new = _improving(search, pool, certifier, local, solution.prices)
             if not new:
                 new = _improving_pairs(search, pool, certifier)
         else:
             local = _grown(search, starts, solution.prices)
-            new = _improving(pool, certifier, local, None)
+            new = _improving(search, pool, certifier, local, None)
         before = len(pool.forms)
         pool.add(new)
         improved = pool.solve_master(1e-4, 300)
@@ -340,6 +349,7 @@ def _improved(
 
 
 def _improving(
+    search: FormSearch,
     pool: FormPool,
     certifier: Certifier,
     local: Iterable[tuple[Form, float]],
@@ -350,7 +360,7 @@ def _improving(
 
     Parameters
     ----------
-    pool, certifier
+    search, pool, certifier
         As in `generate_forms`.
     local
         Forms with equal budgets, and their gains.
@@ -366,6 +376,7 @@ def _improving(
             continue
         seen.add(candidate.attributes)
         form = certifier.certify(candidate, prices)
+        search.learn(form, certifier)
         if pool.is_improving(form, solution):
             improving.append(form)
     return improving
@@ -391,6 +402,7 @@ def _improving_pairs(
         if is_small or search.work.expired():
             break
         form = certifier.certify(pair, solution.prices)
+        search.learn(form, certifier)
         if pool.is_improving(form, solution):
             improving.append(form)
     return improving

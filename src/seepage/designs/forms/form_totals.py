@@ -22,7 +22,6 @@ where it is asked.
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -148,18 +147,31 @@ doubles."""
 
 
 AVERAGING_WINDOW = 30
-"""Number of forms of a size over which (limit - total) / budgets is averaged,
-exponentially."""
+"""Number of certified forms of a size over which the estimates for that size are
+averaged, exponentially."""
+
+
+FIRST_SCALE = 0.8
+"""Excess of a limit over its normal approximation before any was computed: that of two
+values with some 10 % to 50 % of the records."""
+
+
+NEXT_BUDGET = 0.85
+"""Ratio of the budgets of a form with one question more, before any was certified."""
 
 
 class ScreenedFormTotals(ExactFormTotals):
     """Fast estimates of the population limits, to screen candidate forms; not
     certified.
 
-    T_k + u_k + r_k E, with T_k the table's total, u_k the excess of the population
-    limit over the table's value for the leakage of public values alone, E the sum of
-    the budgets of attributes that are not known, and r_k the mean of (limit - T_k -
-    u_k) / E over the forms of the same size whose limits were computed.
+    T_k + b r_k E, with T_k the table's total, E the sum of the budgets of attributes
+    that are not known, r_k E the excess of the normal approximation of the limit, and b
+    the mean ratio of the two for the total nearest its limit, over the forms of the
+    same size that were certified.
+
+    A report of likelihood m_x under the value x of n people, whose variance is s_x^2,
+    has limits about m_x +- sqrt(2 c s_x^2 / n) for the exponent c.  r_k is computed
+    once per form, at the mean certified budget of its size.
 
     Parameters
     ----------
@@ -177,11 +189,15 @@ class ScreenedFormTotals(ExactFormTotals):
         super().__init__(population.counter)
         self.population = population
         self.caps = caps
+        self.all_limits = limits
         self.protected = np.isfinite(limits)
         self.limits = limits[self.protected]
         count = len(self.counter.sizes)
-        self.rates = np.zeros((count + 1, count))
+        questions = np.arange(count + 1)
+        self.scales = np.full(count + 1, FIRST_SCALE)
+        self.budgets = float(caps.max()) * NEXT_BUDGET ** np.maximum(questions - 1, 0)
         self.observed = np.zeros(count + 1, dtype=np.int64)
+        self._excesses: dict[tuple[int, ...], tuple[Floats, Floats]] = {}
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's totals can be estimated, and public values alone keep
@@ -200,14 +216,13 @@ class ScreenedFormTotals(ExactFormTotals):
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the estimated limit of a form's total of every attribute, in nats."""
         spent = self._spent(table, epsilons)
-        estimates = (
-            self._base(table, epsilons) + self.rates[len(table.attributes)] * spent
-        )
-        return (
-            estimates
-            if self.population.public
-            else np.asarray(np.minimum(estimates, spent))
-        )
+        fixed, per_nat = self._excess(table)
+        scale = self.scales[len(table.attributes)]
+        excess = scale * (fixed + per_nat * spent)
+        estimates = super().totals(table, epsilons) + excess
+        if self.population.public:
+            return np.asarray(estimates)
+        return np.asarray(np.minimum(estimates, spent))
 
     def _spent(self, table: FormTable, epsilons: Floats) -> float:
         """Return E, the sum of a form's budgets of attributes that the adversary does
@@ -216,36 +231,89 @@ class ScreenedFormTotals(ExactFormTotals):
         known = np.isin(table.attributes, self.population.known)
         return summed_up(np.asarray(epsilons)[~known].tolist())
 
-    def _base(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return T_k + u_k of every attribute k, from which a form's totals are
-        estimated.
+    def _excess(self, table: FormTable) -> tuple[Floats, Floats]:
+        """Return the approximate excess of a form's limits over its estimated totals
+        without budgets, 0 unless values are public, and its growth per nat.
         """
-        totals = super().totals(table, epsilons)
-        if not self.population.public:
-            return totals
-        with np.errstate(invalid="ignore"):
-            leakages = self.population.public_leakage(len(table.attributes))
-            return totals + np.nan_to_num(leakages - self._public_totals, posinf=0.0)
+        if table.attributes not in self._excesses:
+            caps = self.caps[list(table.attributes)]
+            budgets = np.minimum(self.budgets[len(table.attributes)], caps)
+            spent = self._spent(table, budgets)
+            fixed = np.zeros(len(self.counter.sizes))
+            if self.population.public:
+                fixed = self._excess_at(table, np.zeros(len(caps)))
+            per_nat = np.zeros(len(fixed))
+            if spent > 0:
+                per_nat = (self._excess_at(table, budgets) - fixed) / spent
+            self._excesses[table.attributes] = fixed, per_nat
+        return self._excesses[table.attributes]
 
-    @cached_property
-    def _public_totals(self) -> Floats:
-        """The table's leakage of public values alone, part of each form's totals."""
-        return super().totals(self.counter.table(()), np.zeros(0))
+    def _excess_at(self, table: FormTable, budgets: Floats) -> Floats:
+        """Return the excess of the normal approximation of a form's limits over its
+        estimated totals, at some budgets.
+        """
+        level = self.population.level(len(table.attributes))
+        self.counter.work.spend(WORK_PER_TOTALS + table.counts.size * WORK_PER_CELL)
+        likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
+        squares = report_likelihoods(table.shares, table.sizes, 2 * budgets)
+        people = np.maximum(self.counter.people, 1.0)[:, None, :]
+        upper, lower = _normal_limits(
+            likelihoods, squares, level / people, self._spent(table, budgets)
+        )
+        occurs = self.counter.occurs[:, None, :]
+        limits = largest_log_ratio(upper, lower, self.counter.starts, 0.0, occurs)
+        return np.maximum(limits - super().totals(table, budgets), 0.0)
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
-        """Update the mean rates r_k of estimated totals with the computed limits of a
-        form.
+        """Update the estimated excess and budget of forms of a size with the computed
+        limits of one, at the total nearest its limit.
         """
         questions = len(table.attributes)
         spent = self._spent(table, epsilons)
-        if spent <= 0:
-            return
-        with np.errstate(invalid="ignore"):
-            rates = np.nan_to_num(
-                (limits - self._base(table, epsilons)) / spent, posinf=0.0
-            )
+        k = int(np.argmax(limits - self.all_limits))
+        fixed, per_nat = self._excess(table)
+        excess = float(fixed[k] + per_nat[k] * spent)
+        if excess <= 0 or (not self.population.public and limits[k] >= spent):
+            return  # the limit is the sum of the budgets
+        total = float(super().totals(table, epsilons)[k])
         weight = 1 / min(self.observed[questions] + 1, AVERAGING_WINDOW)
-        self.rates[questions] += weight * (
-            np.maximum(rates, 0.0) - self.rates[questions]
-        )
+        ratio = (float(limits[k]) - total) / excess
+        self.scales[questions] += weight * (ratio - self.scales[questions])
+        budget = float(np.max(epsilons))
+        self.budgets[questions] += weight * (budget - self.budgets[questions])
         self.observed[questions] += 1
+
+
+def _normal_limits(
+    likelihoods: Floats, squares: Floats, exponents: Floats, spent: float
+) -> tuple[Floats, Floats]:
+    """Return about the upper and lower limits of the likelihoods of a form's reports,
+    to estimate its totals.
+
+    Parameters
+    ----------
+    likelihoods, squares
+        m, and the mean square of the likelihoods: strata x reports x values.
+    exponents
+        c / n for the n people with each value.
+    spent
+        E: a likelihood is at least e^-E and at most 1.
+
+    Notes
+    -----
+    m +- sqrt(2 c / n (s^2 + d^2 c / (2 n))), with d the distance to the bound: as for
+    KL_inf, a value with few people may have any share near c / n of a likelihood that
+    none of them showed.
+    """
+    variances = np.maximum(squares - likelihoods**2, 0.0)
+    least = math.exp(-spent)
+    above = 1 - likelihoods
+    below = np.maximum(likelihoods - least, 0.0)
+    rise = np.sqrt(2 * exponents * variances + (exponents * above) ** 2)
+    fall = np.sqrt(2 * exponents * variances + (exponents * below) ** 2)
+    upper = np.minimum(likelihoods + rise, 1.0)
+    relative = np.divide(
+        fall, likelihoods, out=np.zeros_like(fall), where=likelihoods > 0
+    )
+    lower = np.maximum(likelihoods * np.exp(-relative), least)
+    return upper, lower

@@ -101,7 +101,6 @@ class PopulationCertifier(Certifier):
         problem = self.problem
         indices = np.flatnonzero(problem.collected)
         for questions in range(2, self.population.largest + 1):
-            self.screen.rates[questions] = self.screen.rates[questions - 1]
             for _ in range(PRIMING_FORMS):
                 form = generator.choice(indices, questions, replace=False).tolist()
                 if not self.screen.fits(form):
