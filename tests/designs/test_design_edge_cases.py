@@ -134,8 +134,8 @@ def test_a_rare_value_is_blamed_only_where_there_is_one() -> None:
     one = sp.Records(_domain(3), [[0], [1], [2]], [5, 1000, 1000])
     assert "no form of several questions" not in _blamed(one)
     rng = np.random.default_rng(0)
-    few = _coded(rng, 30, 2, 2)
-    assert "30 records are too few; give more, or merge answers" in _blamed(few)
+    few = _coded(rng, 12, 2, 2)
+    assert "12 records are too few; give more, or merge answers" in _blamed(few)
     codes = np.column_stack(
         [rng.permutation([0] * 2079 + [1] * 921), rng.integers(0, 2, 3000)]
     )

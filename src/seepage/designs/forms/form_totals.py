@@ -189,7 +189,6 @@ class ScreenedFormTotals(ExactFormTotals):
         super().__init__(population.counter)
         self.population = population
         self.caps = caps
-        self.all_limits = limits
         self.protected = np.isfinite(limits)
         self.limits = limits[self.protected]
         count = len(self.counter.sizes)
@@ -252,7 +251,9 @@ class ScreenedFormTotals(ExactFormTotals):
         """Return the excess of the normal approximation of a form's limits over its
         estimated totals, at some budgets.
         """
-        level = self.population.level(len(table.attributes))
+        # changes of a design are priced with larger forms than it may have
+        covered = min(len(table.attributes), self.population.largest)
+        level = self.population.level(covered)
         self.counter.work.spend(WORK_PER_TOTALS + table.counts.size * WORK_PER_CELL)
         likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
         squares = report_likelihoods(table.shares, table.sizes, 2 * budgets)
@@ -270,7 +271,8 @@ class ScreenedFormTotals(ExactFormTotals):
         """
         questions = len(table.attributes)
         spent = self._spent(table, epsilons)
-        k = int(np.argmax(limits - self.all_limits))
+        excesses = limits[self.protected] - self.limits
+        k = int(np.flatnonzero(self.protected)[np.argmax(excesses)])
         fixed, per_nat = self._excess(table)
         excess = float(fixed[k] + per_nat[k] * spent)
         if excess <= 0 or (not self.population.public and limits[k] >= spent):

@@ -80,9 +80,13 @@ MAX_IDLE_SHAPING = 2
 """Idle rounds in a row after which shaping ends."""
 
 
+HOPED_RATIOS = (1.01, 1.3, 2.0, 3.0)
+"""Ratios of shaped to product gain from which the search starts for forms of 1, 2, 3 or
+more questions: large, so that some of every size are shaped."""
+
+
 EXPECTED_RATIOS = (1.01, 1.1, 1.15, 1.25)
-"""Ratios of shaped to product gain that are expected before any form of 1, 2, 3 or more
-questions is shaped."""
+"""The same ratios as one observation more, once forms of the size were shaped."""
 
 
 RECORD_LIMIT_ROUNDING = 1e-9
@@ -271,17 +275,19 @@ class FormShaper:
         return [form for _, form in ordered]
 
     def _expected_ratio(self, questions: int) -> float:
-        """Return the mean ratio of shaped to product gain of forms of this size, and
-        the prior.
+        """Return the ratio of shaped to product gain that is hoped for of forms of this
+        size; the mean of those shaped and the prior, if any was.
         """
-        prior = EXPECTED_RATIOS[min(questions, len(EXPECTED_RATIOS)) - 1]
-        return float(np.mean([prior, *self.ratios.get(questions, [])]))
+        index = min(questions, len(EXPECTED_RATIOS)) - 1
+        if questions not in self.ratios:
+            return HOPED_RATIOS[index]
+        return float(np.mean([EXPECTED_RATIOS[index], *self.ratios[questions]]))
 
     def expected_ratios(self) -> list[float]:
         """Return the expected ratio of forms of 1, 2, ... questions, the last for all
         larger ones.
         """
-        questions = max([len(EXPECTED_RATIOS), *self.ratios])
+        questions = 1 + max([len(EXPECTED_RATIOS), *self.ratios])
         return [self._expected_ratio(1 + index) for index in range(questions)]
 
     # Shaping --------------------------------------------------------------------------
@@ -316,14 +322,12 @@ class FormShaper:
                 return
             left = self._best(left[MAX_SHAPED_PER_ROUND:], after)
 
-    def refine(
-        self, pool: FormPool, *, is_warm: bool = False
-    ) -> Iterator[ShareSolution]:
+    def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
         """Shape the shaped forms of the solution again, with `FINE` effort at its
-        prices.
+        prices, those that the work left is expected to pay.
 
         All of its forms that may gain if none is shaped: the rough gap may hide a small
-        gain.  In a warm start only those that the work left is expected to pay.
+        gain.
         """
         if self.work.expired():
             return
@@ -332,9 +336,7 @@ class FormShaper:
         forms = [form for form in used if not form.is_product]
         if not forms:
             forms = list(filter(self.can_improve, used))
-            if is_warm:
-                forms = self._payable(forms)
-        pool.add(self.shaped(forms, prices, FINE))
+        pool.add(self.shaped(self._payable(forms), prices, FINE))
         yield pool.solve_master(1e-4, 4000)
 
     def _payable(self, forms: Sequence[Form]) -> list[Form]:
@@ -389,8 +391,9 @@ class FormShaper:
             self.stop.set()
             threads.shutdown(wait=True, cancel_futures=True)
             self.stop.clear()
+        parallel = min(THREADS, max(len(forms), 1))
         for meter in meters:
-            self.work.spend(meter.work / THREADS)
+            self.work.spend(meter.work / parallel)
         return [future.result() for future in futures]
 
     def _cells(self, form: Form) -> int:
@@ -528,11 +531,6 @@ class FormShaper:
 
 # The search for shaped forms ----------------------------------------------------------
 
-SHAPING_PASSES = 2
-"""For the population: how often forms are searched for and shaped, at the prices of the
-last."""
-
-
 SEARCH_END = 0.3
 
 
@@ -560,10 +558,13 @@ PRODUCT_SEARCH_END = 0.35
 POPULATION_SEARCH = 0.06
 
 
+POPULATION_PASSES_END = 0.7
+
+
 POPULATION_SHAPING_END = 0.8
 """For the population: the shares of the work at which the search for product
-forms ends, that each search for forms to shape takes at most, and at which shaping
-ends; certification follows."""
+forms ends, that each search for forms to shape takes at most, and at which the passes
+and their refinement end; certification follows."""
 
 
 def shape_forms(run: "DesignSearch") -> None:
@@ -586,7 +587,7 @@ def shape_forms(run: "DesignSearch") -> None:
             if run.pool.solution.objective > before * (1 - MIN_PASS_DECREASE):
                 break
     with run.work.stage(REFINING_END):
-        run.run_rounds(shaper.refine(run.pool, is_warm=run.options.start is not None))
+        run.run_rounds(shaper.refine(run.pool))
     run.shaped_sets = ShapedSets(_sets_of_shaped(run.pool.support(MIN_SHAPED_SHARE)))
 
 
@@ -694,12 +695,17 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper, part: str) -> None:
     work = inner.work
     inner.start()
     _shape_warm_start(inner, shaper, part)
-    for step in range(1 + SHAPING_PASSES):
-        if step > 0:
-            inner.narrow(most_cells(inner.problem), EXPECTED_RATIOS)
-        with work.stage(work.share + POPULATION_SEARCH):
-            inner.search(FIRST_IDLE_ROUNDS)
-        if step > 0:
+    with work.stage(work.share + POPULATION_SEARCH):
+        inner.search(FIRST_IDLE_ROUNDS)
+    with work.stage(POPULATION_PASSES_END):
+        for _ in range(MAX_PASSES):
+            before = inner.pool.solution.objective
+            sizes = set(shaper.ratios)
+            inner.narrow(most_cells(inner.problem), shaper.expected_ratios())
+            with work.stage(work.share + POPULATION_SEARCH):
+                inner.search(FIRST_IDLE_ROUNDS)
             inner.run_rounds(shaper.improve(inner.pool, inner.form_search))
-    is_warm = inner.options.start is not None
-    inner.run_rounds(shaper.refine(inner.pool, is_warm=is_warm))
+            gained = before - inner.pool.solution.objective
+            if gained < before * MIN_PASS_DECREASE and sizes == set(shaper.ratios):
+                break
+    inner.run_rounds(shaper.refine(inner.pool))
