@@ -179,8 +179,10 @@ def test_repeated_counts_are_equal():
 @pytest.mark.posix
 def test_interrupt_ends_quickly_and_cleanly():
     script = (
-        "import itertools, numpy as np\n"
+        "import itertools, signal, numpy as np\n"
         "from seepage.counting import accumulate as count\n"
+        # a shell starts its background jobs with interrupts ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "count.compiled_pays = lambda rows, sizes: False\n"
         "columns = [np.zeros(200_000, np.uint8)] * 10\n"
         "print('counting', flush=True)\n"

@@ -192,6 +192,15 @@ def test_the_same_seed_gives_the_same_thresholds(many, for_population):
         assert one.channel == other.channel
 
 
+@pytest.mark.parametrize("rng", range(3))
+def test_shaped_forms_are_tried_of_every_size(rng):
+    """Forms of four answers gain far more than pairs, whichever were shaped first."""
+    whole = find_design(table(4, weight=40), LIMIT, rng=rng, effort=0.3)
+    pairs = find_design(table(4, weight=40), LIMIT, rng=rng, effort=0.3, largest=2)
+    assert max(len(form.attributes) for form in shaped_forms(whole)) == 4
+    assert whole.error < 0.85 * pairs.error
+
+
 def test_population_shaped_forms_are_certified_on_the_other_records(
     many, for_population
 ):

@@ -16,9 +16,12 @@ import seepage as sp
 from seepage._core.errors import InputError
 from seepage.channel.domain import Attribute, Domain
 from seepage.channel.records import Records
+from seepage.designs.design_options import DesignOptions
 from seepage.designs.forms import form_counter
 from seepage.designs.forms.form_counter import FormCounter
+from seepage.designs.forms.form_problem import make_form_problem
 from seepage.designs.forms.form_totals import ExactFormTotals
+from seepage.designs.forms.population_certifier import PopulationCertifier
 
 
 def people(sizes, codes, weights=None):
@@ -196,3 +199,41 @@ def test_too_many_combinations_of_known_values_raise():
     records = people((70, 70, 2), codes)
     with pytest.raises(InputError, match="combinations of values"):
         ExactFormTotals(FormCounter(records, known=[0, 1]))
+
+
+# Estimates for the population ---------------------------------------------------------
+
+
+def test_estimated_budgets_are_near_the_certified_ones():
+    """Of forms that were not certified before, beside rare values and correlation."""
+    rng = np.random.default_rng(3)
+    rarest = (0.004, 0.3, 0.02, 0.4, 0.1, 0.05)
+    sizes = (5, 2, 6, 2, 4, 3)
+    columns = []
+    for size, rare in zip(sizes, rarest, strict=True):
+        rest = [(1 - rare) / (size - 1)] * (size - 1)
+        columns.append(rng.choice(size, 8000, p=[rare, *rest]))
+    codes = np.stack(columns, axis=1)
+    same = rng.random(8000) < 0.3
+    codes[same, 1] = codes[same, 3]
+    options = DesignOptions(limit=2.0)
+    certifier = PopulationCertifier(
+        make_form_problem(people(sizes, codes), options),
+        people(sizes, codes),
+        0.95,
+    )
+    certifier.prime_screen()
+    forms = [
+        form
+        for questions in (2, 3, 4)
+        for form in combinations(range(len(sizes)), questions)
+    ]
+    estimated = list(map(certifier.problem.fit, forms))
+    certified = list(map(certifier.certify, estimated))
+    errors = [
+        math.log(estimate.max_budget / form.max_budget)
+        for estimate, form in zip(estimated, certified, strict=True)
+    ]
+    assert len(errors) == 50
+    assert np.abs(errors).mean() < 0.05
+    assert np.std(errors) < 0.05
