@@ -201,6 +201,24 @@ def test_shaped_forms_are_tried_of_every_size(rng):
     assert whole.error < 0.85 * pairs.error
 
 
+@pytest.mark.parametrize("share", [1e-3, 0.1])
+def test_the_work_of_shaping_does_not_depend_on_the_records_that_certify(
+    many, share, monkeypatch
+):
+    """The search on all records may take more or less of it before."""
+    left = list[float]()
+    select_forms = form_shaper._select_forms
+
+    def recorded(inner, shaper, part):
+        left.append(inner.work.left / inner.work.limit)
+        select_forms(inner, shaper, part)
+
+    monkeypatch.setattr(form_shaper, "_select_forms", recorded)
+    monkeypatch.setattr(form_shaper, "PRODUCT_SEARCH_END", share)
+    find_design(many, LIMIT, effort=0.02)
+    assert left == [pytest.approx(form_shaper.SHAPING_SHARE)]
+
+
 def test_population_shaped_forms_are_certified_on_the_other_records(
     many, for_population
 ):

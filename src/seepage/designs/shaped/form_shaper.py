@@ -553,18 +553,19 @@ last."""
 
 
 PRODUCT_SEARCH_END = 0.35
+"""For the population: the share of the work at which the search for product forms
+ends."""
 
 
-POPULATION_SEARCH = 0.06
+SHAPING_SHARE = 0.45
 
 
-POPULATION_PASSES_END = 0.7
+PASSES_SHARE = 0.35
 
 
-POPULATION_SHAPING_END = 0.8
-"""For the population: the shares of the work at which the search for product
-forms ends, that each search for forms to shape takes at most, and at which the passes
-and their refinement end; certification follows."""
+PASS_SEARCH_SHARE = 0.06
+"""For the population: the shares of the work, from where it begins, of all that is done
+on a fifth of the records, of its passes, and of each search for forms to shape."""
 
 
 def shape_forms(run: "DesignSearch") -> None:
@@ -624,7 +625,8 @@ def _shape_for_population(run: "DesignSearch") -> None:
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
     shaper = FormShaper(inner.certifier, FormCounter(fifth), run.work)
     try:
-        with run.work.stage(POPULATION_SHAPING_END):
+        # how far it comes may not depend on the records that certify
+        with run.work.stage(run.work.share + SHAPING_SHARE):
             part = fifth.pairs().digest
             _select_forms(inner, shaper, part)
         used = _used_forms(inner, run)
@@ -695,14 +697,14 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper, part: str) -> None:
     work = inner.work
     inner.start()
     _shape_warm_start(inner, shaper, part)
-    with work.stage(work.share + POPULATION_SEARCH):
+    with work.stage(work.share + PASS_SEARCH_SHARE):
         inner.search(FIRST_IDLE_ROUNDS)
-    with work.stage(POPULATION_PASSES_END):
+    with work.stage(work.share + PASSES_SHARE):
         for _ in range(MAX_PASSES):
             before = inner.pool.solution.objective
             sizes = set(shaper.ratios)
             inner.narrow(most_cells(inner.problem), shaper.expected_ratios())
-            with work.stage(work.share + POPULATION_SEARCH):
+            with work.stage(work.share + PASS_SEARCH_SHARE):
                 inner.search(FIRST_IDLE_ROUNDS)
             inner.run_rounds(shaper.improve(inner.pool, inner.form_search))
             gained = before - inner.pool.solution.objective
