@@ -258,9 +258,8 @@ class ScreenedFormTotals(ExactFormTotals):
         likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
         squares = report_likelihoods(table.shares, table.sizes, 2 * budgets)
         people = np.maximum(self.counter.people, 1.0)[:, None, :]
-        upper, lower = _normal_limits(
-            likelihoods, squares, level / people, self._spent(table, budgets)
-        )
+        least = math.exp(-summed_up(budgets.tolist()))
+        upper, lower = _normal_limits(likelihoods, squares, level / people, least)
         occurs = self.counter.occurs[:, None, :]
         limits = largest_log_ratio(upper, lower, self.counter.starts, 0.0, occurs)
         return np.maximum(limits - super().totals(table, budgets), 0.0)
@@ -287,7 +286,7 @@ class ScreenedFormTotals(ExactFormTotals):
 
 
 def _normal_limits(
-    likelihoods: Floats, squares: Floats, exponents: Floats, spent: float
+    likelihoods: Floats, squares: Floats, exponents: Floats, least: float
 ) -> tuple[Floats, Floats]:
     """Return about the upper and lower limits of the likelihoods of a form's reports,
     to estimate its totals.
@@ -298,8 +297,8 @@ def _normal_limits(
         m, and the mean square of the likelihoods: strata x reports x values.
     exponents
         c / n for the n people with each value.
-    spent
-        E: a likelihood is at least e^-E and at most 1.
+    least
+        e to minus all budgets: the least likelihood, where the largest is 1.
 
     Notes
     -----
@@ -308,7 +307,6 @@ def _normal_limits(
     none of them showed.
     """
     variances = np.maximum(squares - likelihoods**2, 0.0)
-    least = math.exp(-spent)
     above = 1 - likelihoods
     below = np.maximum(likelihoods - least, 0.0)
     rise = np.sqrt(2 * exponents * variances + (exponents * above) ** 2)
