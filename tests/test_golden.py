@@ -47,8 +47,8 @@ SHAPED_LIMIT = 1.5
 SHAPED_PEOPLE = {
     "adult": 28_898,
     "nist-acs": 37_998,
-    "celeba": 55_642,
-    "cardio": 42_954,
+    "celeba": 46_900,
+    "cardio": 31_604,
     "diabetes130": 65_759,
     "survey": 25_511,
 }
