@@ -130,9 +130,12 @@ WORK_PER_START_CUBE = 4e-6
 cells."""
 
 
-CERTIFIED_WORK = 4
-"""Factor of this work for the population, where each program is solved with new cuts.
-"""
+CERTIFIED_WORK = 3.0
+
+
+CERTIFIED_WORK_PER_VALUE = 0.04
+"""Factor of this work for the population, where each program is solved with new cuts:
+at least, and per value about which something is promised."""
 
 
 def most_cells(problem: FormProblem) -> int:
@@ -166,7 +169,7 @@ class ShapingMeter:
         The work so far, and that of one step.
     """
 
-    def __init__(self, cells: int, stopped: Event, factor: int = 1) -> None:
+    def __init__(self, cells: int, stopped: Event, factor: float = 1.0) -> None:
         """Begin to count the work of shaping one form."""
         self.work = 0.0
         self.price = factor * (
@@ -355,7 +358,9 @@ class FormShaper:
 
     def _meter(self, form: Form) -> ShapingMeter:
         """Return a meter of the work of shaping a form."""
-        factor = 1 if self.confidence is None else CERTIFIED_WORK
+        factor = 1.0
+        if self.confidence is not None:
+            factor = CERTIFIED_WORK + CERTIFIED_WORK_PER_VALUE * self.counter.width
         return ShapingMeter(self._cells(form), self.stop, factor)
 
     def shaped(
