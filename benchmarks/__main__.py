@@ -18,6 +18,10 @@ RESULTS = Path(__file__).with_name("results.md")
 """What `--save` writes, a section for each module; the documentation quotes it."""
 
 
+FULL = ", with --full"
+"""What a section adds that has the long measurements too."""
+
+
 def module_names() -> list[str]:
     """Return the names of the benchmark modules in this folder."""
     names = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
@@ -82,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     figures = {name: run(name, entered.full) for name in entered.modules or known}
     machine = f"{platform.machine()}, Python {platform.python_version()}"
+    if entered.full:
+        machine += FULL
     print(f"{machine}\n")
     print(table(figure for several in figures.values() for figure in several))
     if entered.save:
