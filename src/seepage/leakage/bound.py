@@ -107,6 +107,8 @@ def leakage_bound(
         budget = pure_budget(budget, slack, least)
         slack = 0.0
     matrix = as_matrix(channel)
+    if type(uncertainty) is float and uncertainty == 0:
+        return _leakage_of_matrix(matrix, channel, budget, slack)
     radii = row_radii(uncertainty, len(matrix))
     if not np.count_nonzero(radii):
         return _leakage_of_matrix(matrix, channel, budget, slack)

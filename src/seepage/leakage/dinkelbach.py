@@ -227,7 +227,7 @@ def _hidden(value: float, epsilon: float, size: int | None) -> float:
     is larger by that exceeds H by at most lambda times it.
     """
     mass = 0.0 if size is None else float(np.logaddexp(0.0, value))
-    power = float(np.exp(min(epsilon - value + mass, LARGE_EPSILON)))
+    power = math.exp(min(epsilon - value + mass, LARGE_EPSILON))
     return GAIN_ROUNDINGS * UNIT * one_minus_exp(epsilon) * power
 
 
