@@ -11,7 +11,7 @@ import pytest
 
 import seepage as sp
 from searches import find_design, record, totals
-from seepage.designs.shaped import form_shaper
+from seepage.designs.shaped import form_shaper, shaping_search
 from seepage.designs.shaped.certified_report import certified_report
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
 from seepage.plan.plan_check import matrix_totals
@@ -207,16 +207,16 @@ def test_the_work_of_shaping_does_not_depend_on_the_records_that_certify(
 ):
     """The search on all records may take more or less of it before."""
     left = list[float]()
-    select_forms = form_shaper._select_forms
+    select_forms = shaping_search._select_forms
 
     def recorded(inner, shaper, part):
         left.append(inner.work.left / inner.work.limit)
         select_forms(inner, shaper, part)
 
-    monkeypatch.setattr(form_shaper, "_select_forms", recorded)
-    monkeypatch.setattr(form_shaper, "PRODUCT_SEARCH_END", share)
+    monkeypatch.setattr(shaping_search, "_select_forms", recorded)
+    monkeypatch.setattr(shaping_search, "PRODUCT_SEARCH_END", share)
     find_design(many, LIMIT, effort=0.02)
-    assert left == [pytest.approx(form_shaper.SHAPING_SHARE)]
+    assert left == [pytest.approx(shaping_search.SHAPING_SHARE)]
 
 
 def test_population_shaped_forms_are_certified_on_the_other_records(

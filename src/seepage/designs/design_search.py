@@ -47,8 +47,8 @@ from seepage.designs.search_progress import (
     best_so_far,
     largest_variance,
 )
-from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.designs.shaped.report_thresholds import report_totals
+from seepage.designs.shaped.shaping_search import shape_forms
 from seepage.designs.strategies import compare_designs
 from seepage.designs.want import wanted_errors
 from seepage.tables.check import settle
