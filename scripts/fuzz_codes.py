@@ -131,7 +131,11 @@ def codes_of_table(frame: Any, plan: Any, options: Any) -> Codes:
     from seepage.tables.scan import open_scan
     from seepage.tables.table_options import TableOptions
 
-    markers = options.get("missing_markers", ())
+    markers = {
+        name: texts
+        for name, texts in options.get("missing_markers", {}).items()
+        if name in plan.domain.names  # a column of which all is missing is not asked
+    }
     certificate = TableOptions(domain=plan.domain, missing_markers=markers)
     scans = [open_scan(frame, certificate), open_records(frame, plan.domain)]
     found = list[Codes]()
