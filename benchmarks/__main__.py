@@ -22,6 +22,10 @@ FULL = ", with --full"
 """What a section adds that has the long measurements too."""
 
 
+SKIPPED = "skipped: "
+"""What a section has that lacks another package to compare with."""
+
+
 def module_names() -> list[str]:
     """Return the names of the benchmark modules in this folder."""
     names = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
