@@ -42,6 +42,22 @@ def records(weights):
     return sp.Records(domain, CELLS[kept], weights[kept])
 
 
+def test_a_limit_near_the_rounding_of_logarithms_is_kept():
+    """Limits of 2e-6 are computed to some 1e-9, twice by the same steps."""
+    counts = [
+        [511454838827, 1063304246753],
+        [1126243990896, 30814443264],
+        [1373186552852, 417077441340],
+    ]
+    domain = sp.Domain(
+        [sp.Attribute("a", ("0", "1", "2")), sp.Attribute("b", ("0", "1"))]
+    )
+    cells = list(itertools.product(range(3), range(2)))
+    people = sp.Records(domain, cells, np.ravel(counts))
+    plan = sp.design(people, {"a": 2e-6, "b": None}, shape="never", effort=0.02)
+    assert max(form.totals[0] for form in plan.forms) <= 2e-6
+
+
 @pytest.mark.parametrize("epsilons", [(0.5, 0.5), (0.3, 0.9)])
 def test_limits_tend_to_the_totals_of_the_table(epsilons):
     weights = np.random.default_rng(1).integers(1, 50, len(CELLS))

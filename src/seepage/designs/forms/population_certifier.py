@@ -225,7 +225,8 @@ class PopulationCertifier(Certifier):
         largest = np.inf if self.population.public else form.record
         if largest > self.problem.min_limit:
             table = self.population.counter.table(self.problem.indices(form))
-            computed = self.population.totals(table, form.epsilons)
+            limits = self.problem.limits
+            computed = self.population.totals(table, form.epsilons, enough=limits)
             if self.problem.excess(computed, form.epsilons) > 0:
                 raise AssertionError("a total of a designed form exceeds its limit")
         totals = np.minimum(self.problem.limits, largest)
