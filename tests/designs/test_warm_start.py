@@ -251,3 +251,13 @@ def test_progress_of_the_best_so_far_gets_no_worse(people):
     found = [re.match("best so far: about ([0-9,]+) people", text) for text in texts]
     numbers = [int(match[1].replace(",", "")) for match in found if match]
     assert numbers == sorted(numbers, reverse=True)
+
+
+def test_progress_towards_the_largest_error_never_falls(people):
+    seen = list[tuple[int, int]]()
+    options = OPTIONS | {"objective": "largest", "effort": 0.02}
+    sp.design(people, 2.0, progress=lambda *step: seen.append(step), **options)
+    done = [step for step, _ in seen]
+    assert done == sorted(done)
+    assert len({whole for _, whole in seen}) == 1
+    assert done[-1] <= seen[-1][1]

@@ -200,6 +200,9 @@ class DesignSearch:
         has records.
     shaped_sets
         The sets of questions that were chosen to be shaped.
+    share_before
+        The share of the work that the progress shown counts as done before the current
+        search: all of it while the largest error is minimised.
     """
 
     def __init__(
@@ -229,6 +232,7 @@ class DesignSearch:
         self.importance = self.problem.importance
         self.people = options.people or self.records.records
         self.shaped_sets = ShapedSets()
+        self.share_before = 0.0
 
     def with_certifier(self, certifier: Certifier) -> "DesignSearch":
         """Return another search of a design with the same work, for other constraints
@@ -353,6 +357,7 @@ class DesignSearch:
             self.pool.minimise_largest()
             self.pool.solve_master(1e-4, 300)
             self.work.begin()
+            self.share_before = 1.0
             with self.work.stage(LARGEST_WORK):
                 self.search()
         except KeyboardInterrupt:
@@ -445,7 +450,11 @@ class DesignSearch:
         progress = self.options.progress
         work = self.work
         if progress is not None:
-            progress(int(min(work.share, 1.0) * work.limit), math.ceil(work.limit))
+            share = self.share_before + min(work.share, 1.0)
+            whole = 1.0
+            if self.options.objective == "largest":
+                whole += LARGEST_WORK
+            progress(int(min(share, whole) * work.limit), math.ceil(whole * work.limit))
         sketch = getattr(progress, "sketch", None)
         if sketch is not None and not self.inner:
             sketch(self.pool.sketch())
