@@ -170,6 +170,31 @@ def test_a_single_question_is_shaped_about_another_attribute():
     assert (totals(found) <= [3.0, 0.3]).all()
 
 
+def test_counts_beyond_64_bits_give_the_plan_of_their_frequencies():
+    """Counts are multiplied by 100 per question, for people without an answer."""
+    weights = [9, 5, 7, 4, 8, 6, 3, 9, 2, 5, 7, 1]
+    domain = sp.Domain(
+        [
+            sp.Attribute("a", ("0", "1")),
+            sp.Attribute("b", ("0", "1", "2")),
+            sp.Attribute("c", ("0", "1")),
+        ]
+    )
+    cells = list(product(range(2), range(3), range(2)))
+    few, many = (
+        find_design(
+            sp.Records(domain, cells, [times * weight for weight in weights]),
+            LIMIT,
+            scope="table",
+            effort=0.1,
+        )
+        for times in (10**4, 10**14)
+    )
+    assert many.error * 10**10 == pytest.approx(few.error, rel=1e-6)
+    assert many.sets == few.sets
+    assert shaped_forms(few)
+
+
 @pytest.fixture(scope="module")
 def many():
     return table(3, weight=80)

@@ -69,7 +69,9 @@ class RatioLimit(NamedTuple):
     @property
     def rows(self) -> Floats:
         """P(z | x), by which a ratio limit makes reports admissible."""
-        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        # counts above 2^63 are objects
+        return np.asarray(shares, dtype=np.float64)
 
 
 class AnswerCounts(NamedTuple):
@@ -89,6 +91,13 @@ class AnswerCounts(NamedTuple):
     factor: int = 1
     """All counts are numbers of records times this factor: those without an answer are
     spread over the answers."""
+
+    @property
+    def frequencies(self) -> Floats:
+        """The nominal frequencies of the cells, by which admissible reports are scaled;
+        counts above 2^63 are objects.
+        """
+        return np.asarray(self.counts / self.counts.sum(), dtype=np.float64)
 
     @classmethod
     def of(

@@ -128,7 +128,7 @@ class CertifiedReports(AdmissibleReports):
         """Prepare the cone of reports that a sample is expected to certify."""
         super().__init__(limits, frequencies)
         counted = [table.targets[name] for name in target_limits]
-        counts = np.vstack(counted) / table.factor
+        counts = (np.vstack(counted) / table.factor).astype(np.float64)
         totals = counts.sum(axis=1)
         self._shares = np.maximum(counts, PSEUDO_COUNT) / np.maximum(totals, 1)[:, None]
         self._possible = np.vstack([table.possible(name) for name in target_limits])

@@ -99,7 +99,7 @@ def _likelihoods(
     leakages, and where the values of each target start.
     """
     counts = [table.targets[name] for name in names]
-    people = np.vstack(counts) / table.factor
+    people = (np.vstack(counts) / table.factor).astype(np.float64)
     totals = people.sum(axis=1)
     shares = people / np.maximum(totals, 1)[:, None]
     possible = np.vstack([table.possible(name) for name in names])

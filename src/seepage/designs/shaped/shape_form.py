@@ -99,7 +99,7 @@ def shape_form(
     """
     about = [table.ratio_limit(name, limit) for name, limit in limits.items()]
     data_free = _data_free_limits(table, epsilons, record_limit)
-    frequencies = table.counts / table.counts.sum()
+    frequencies = table.frequencies
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables, rows or {})
     admissible = cone([*about, *data_free], frequencies)

@@ -57,7 +57,7 @@ class ShapedReport:
     @property
     def nominal(self) -> Floats:
         """The nominal frequencies of the cells of a shaped report."""
-        return np.asarray(self.table.counts / self.table.counts.sum())
+        return self.table.frequencies
 
     @cached_property
     def reports(self) -> Floats:
@@ -156,7 +156,7 @@ class ShapedReport:
         without records.
         """
         sizes = self.table.sizes
-        table = self.table.counts.reshape(sizes)
+        table = self.table.counts.astype(np.float64).reshape(sizes)
         channel = self.mechanism.channel()
         drop = tuple(axis for axis in range(len(sizes)) if axis not in kept)
         weighted = (table[..., None] * channel.reshape(*sizes, -1)).sum(axis=drop)
@@ -170,7 +170,7 @@ class ShapedReport:
         An answer of more than two values enters as the question whether it is a certain
         value.
         """
-        counts = self.table.counts
+        counts = self.table.counts.astype(np.float64)
         sizes = self.table.sizes
         weighted = counts[:, None] * self.mechanism.channel()
         codes = np.array(list(np.ndindex(*sizes)))
