@@ -93,3 +93,25 @@ class SearchWork:
             yield
         finally:
             self._end = before
+
+    @contextmanager
+    def own_stage(self, share: float) -> Iterator[None]:
+        """Give a stage of the search a share of all work from now on, whatever was done
+        before: how far it comes then does not depend on that.
+
+        Examples
+        --------
+        >>> work = SearchWork(10.0)
+        >>> work.spend(9.0)
+        >>> with work.own_stage(0.4):
+        ...     work.left
+        4.0
+        >>> work.left
+        1.0
+        """
+        before = self._end
+        self._end = self.done + self.limit * share
+        try:
+            yield
+        finally:
+            self._end = before

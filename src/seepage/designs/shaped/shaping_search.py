@@ -125,7 +125,7 @@ def _shape_for_population(run: "DesignSearch") -> None:
     shaper = FormShaper(inner.certifier, FormCounter(fifth), run.work)
     try:
         # how far it comes may not depend on the records that certify
-        with run.work.stage(run.work.share + SHAPING_SHARE):
+        with run.work.own_stage(SHAPING_SHARE):
             part = fifth.pairs().digest
             _select_forms(inner, shaper, part)
         used = _used_forms(inner, run)
