@@ -81,22 +81,29 @@ def shape_forms(run: "DesignSearch") -> None:
     shaper = FormShaper(run.certifier, run.problem.scorer.counter, run.work)
     _shape_warm_start(run, shaper, part="")
     with run.work.stage(SHAPING_END):
-        for _ in range(MAX_PASSES):
-            before = run.pool.solution.objective
-            _shaping_pass(run, shaper)
-            if run.pool.solution.objective > before * (1 - MIN_PASS_DECREASE):
-                break
+        _run_passes(run, shaper)
     with run.work.stage(REFINING_END):
         run.run_rounds(shaper.refine(run.pool))
     run.shaped_sets = ShapedSets(_sets_of_shaped(run.pool.support(MIN_SHAPED_SHARE)))
 
 
-def _shaping_pass(run: "DesignSearch", shaper: FormShaper) -> None:
-    """Search for forms to shape at the current prices, and shape them."""
-    run.narrow(most_cells(run.problem), shaper.expected_ratios())
-    run.search(FIRST_IDLE_ROUNDS)
-    run.widen()
-    run.run_rounds(shaper.improve(run.pool, run.form_search))
+def _run_passes(
+    run: "DesignSearch", shaper: FormShaper, search_share: float = 1.0
+) -> None:
+    """Search for forms to shape at the current prices, with a share of the work at
+    most, and shape them; again while that gains, or forms of another size were shaped.
+    """
+    for _ in range(MAX_PASSES):
+        before = run.pool.solution.objective
+        sizes = set(shaper.ratios)
+        run.narrow(most_cells(run.problem), shaper.expected_ratios())
+        with run.work.stage(run.work.share + search_share):
+            run.search(FIRST_IDLE_ROUNDS)
+        run.widen()
+        run.run_rounds(shaper.improve(run.pool, run.form_search))
+        gained = before - run.pool.solution.objective
+        if gained < before * MIN_PASS_DECREASE and sizes == set(shaper.ratios):
+            return
 
 
 def _shape_for_population(run: "DesignSearch") -> None:
@@ -199,14 +206,5 @@ def _select_forms(inner: "DesignSearch", shaper: FormShaper, part: str) -> None:
     with work.stage(work.share + PASS_SEARCH_SHARE):
         inner.search(FIRST_IDLE_ROUNDS)
     with work.stage(work.share + PASSES_SHARE):
-        for _ in range(MAX_PASSES):
-            before = inner.pool.solution.objective
-            sizes = set(shaper.ratios)
-            inner.narrow(most_cells(inner.problem), shaper.expected_ratios())
-            with work.stage(work.share + PASS_SEARCH_SHARE):
-                inner.search(FIRST_IDLE_ROUNDS)
-            inner.run_rounds(shaper.improve(inner.pool, inner.form_search))
-            gained = before - inner.pool.solution.objective
-            if gained < before * MIN_PASS_DECREASE and sizes == set(shaper.ratios):
-                break
+        _run_passes(inner, shaper, PASS_SEARCH_SHARE)
     inner.run_rounds(shaper.refine(inner.pool))
